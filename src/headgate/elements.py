@@ -1,0 +1,99 @@
+"""Elements: what travels a channel.
+
+An element is a batch of records, or one of the control elements that keep their place between batches. Order within a
+channel is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.ids import CheckpointId
+
+MIN_TIMESTAMP_MS: Final = -(2**63)
+MAX_TIMESTAMP_MS: Final = 2**63 - 1
+
+
+@final
+class Batch:
+    """Some records, in order.
+
+    `records` is a list of Python objects. `timestamps` is a list of event times in milliseconds, as long as `records`,
+    or None when the stream has none. `keys` is a list as long as `records` once a key has been selected, else None.
+    A batch is handed on, never shared: the receiver may keep and change its lists.
+    """
+
+    __slots__ = ("keys", "records", "timestamps")
+
+    def __init__(
+        self, records: list[Any], timestamps: list[int] | None = None, keys: list[Any] | None = None
+    ) -> None:
+        self.records = records
+        self.timestamps = timestamps
+        self.keys = keys
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self.records)} records)"
+
+    def head(self, count: int) -> Batch:
+        """Return the first `count` records as a batch."""
+        return self._slice(slice(None, count))
+
+    def tail(self, start: int) -> Batch:
+        """Return the records from position `start` on as a batch."""
+        return self._slice(slice(start, None))
+
+    def _slice(self, part: slice) -> Batch:
+        timestamps, keys = self.timestamps, self.keys
+        return Batch(
+            self.records[part],
+            None if timestamps is None else timestamps[part],
+            None if keys is None else keys[part],
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """No more records with a timestamp at or before `timestamp_ms` are expected on this channel."""
+
+    timestamp_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WatermarkStatus:
+    """Tells whether a channel takes part in the watermark of its receiver."""
+
+    idle: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Divides the records of a channel into those before and those after a checkpoint."""
+
+    checkpoint_id: CheckpointId
+    trigger_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CancelBarrier:
+    """Takes the place of a barrier of a checkpoint that was given up upstream."""
+
+    checkpoint_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EndOfData:
+    """No more records follow. Barriers still may: the channel stays open until the job ends."""
+
+
+Control = Watermark | WatermarkStatus | Barrier | CancelBarrier | EndOfData
+Element = Batch | Control

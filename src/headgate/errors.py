@@ -1,0 +1,74 @@
+"""Errors of headgate: one root, and below it whose fault it is: the program's, the environment's, or ours.
+
+Every message names the culprit and the next step. Expected outcomes (a declined checkpoint, a file that already exists)
+are values, not errors.
+"""
+
+from __future__ import annotations
+
+
+class HeadgateError(Exception):
+    """Root of all errors that headgate raises on purpose."""
+
+
+class ConfigError(HeadgateError):
+    """A configuration key or value is wrong; the message names key, value and where it came from."""
+
+
+class ProgramError(HeadgateError):
+    """The user's program cannot run as written: found while building the graph, before anything is submitted."""
+
+
+class UnsupportedError(HeadgateError, AttributeError, ImportError):
+    """A name of PyFlink that headgate does not have (yet).
+
+    It is an `AttributeError` and an `ImportError` as well, so that `hasattr` and guarded imports behave as usual.
+    """
+
+
+class SerializationError(ProgramError):
+    """A function, key, record or state value cannot be serialised; the message names which, and what in it."""
+
+
+class EnvironmentFault(HeadgateError):
+    """Something around the job is not as it must be: Spark settings, Java, ports, storage, versions."""
+
+
+class NetworkError(EnvironmentFault):
+    """A connection could not be made, was refused, or ended."""
+
+
+class StorageError(EnvironmentFault):
+    """Checkpoint or job storage could not be read or written; the message names the path."""
+
+
+class DamagedFileError(StorageError):
+    """A file's checksum, length or format is wrong. The file is never used; the message names it."""
+
+
+class RestoreError(HeadgateError):
+    """A snapshot cannot be restored into this job; the message names operator and state."""
+
+
+class StateAccessError(HeadgateError):
+    """State was used where there is no current key, or in another way that can have no meaning."""
+
+
+class SourceError(HeadgateError):
+    """A source could not read: a missing path, an unreadable file, a broken line."""
+
+
+class SinkError(HeadgateError):
+    """A sink could not write or commit; the message says where the data is."""
+
+
+class JobFailedError(HeadgateError):
+    """The job ended in failure. The message holds the cause, with the user's own traceback if user code raised it."""
+
+
+class JobCancelledError(HeadgateError):
+    """The job was cancelled while somebody waited for its result."""
+
+
+class InternalError(HeadgateError):
+    """headgate broke one of its own rules. This should never happen: please report it with the message."""
