@@ -1,0 +1,63 @@
+# Every target does its own set-up: a machine needs only make and Python 3.11, 3.12 or 3.13 with its venv module.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.locked
+SEED ?= 1
+NO_JVM := not spark and not standalone and not slow
+
+.DEFAULT_GOAL := help
+.PHONY: help venv lock quick test demo bench sim sim-10000 soak-memory docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## make .venv from the lock files (done again only when they change)
+
+$(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "headgate needs Python 3.11 to 3.13, but '$(PYTHON)' is not on the PATH: install it, or run make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' || { echo "headgate needs Python 3.11 to 3.13, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make PYTHON=python3.12, for instance" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "'$(PYTHON)' lacks the venv module: install it (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Universal: one file for every platform and Python from 3.11 on. Needs uv, which nothing else here does.
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
+lock: ## write the lock files anew from pyproject.toml (needs uv)
+	$(LOCK) --group build -o requirements/build.lock
+	$(LOCK) pyproject.toml --extra spark --extra testing --group dev -o requirements/dev.lock
+
+quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -m "$(NO_JVM)"
+
+test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
+	$(BIN)/python -m pytest -q -m "not ($(NO_JVM))"
+
+demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
+	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
+
+bench: $(STAMP) ## measure against the bare Python loop (CHECK=1: fail below the promised figures)
+	$(BIN)/python -m bench $(if $(CHECK),--check)
+
+sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
+	$(BIN)/python -m headgate.testing.sim --seed $(SEED)
+
+sim-10000: $(STAMP) ## ten thousand simulated runs, result into docs/results
+	$(BIN)/python -m headgate.testing.sim --seeds 10000 --out docs/results/sim-10000.txt
+
+soak-memory: $(STAMP) ## memory of a slot over twenty minutes
+	$(BIN)/python -m bench.memory
+
+docs: $(STAMP) ## write the generated pages of docs/ anew
+	$(BIN)/python -m docs.generate
+
+clean: ## remove the virtual environment, caches and build output
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
