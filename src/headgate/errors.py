@@ -19,11 +19,16 @@ class ProgramError(HeadgateError):
     """The user's program cannot run as written: found while building the graph, before anything is submitted."""
 
 
-class UnsupportedError(HeadgateError, AttributeError, ImportError):
-    """A name of PyFlink that headgate does not have (yet).
+class UnsupportedError(HeadgateError):
+    """A name, option or value of PyFlink that headgate does not have (yet); the message says what to use instead."""
 
-    It is an `AttributeError` and an `ImportError` as well, so that `hasattr` and guarded imports behave as usual.
-    """
+
+class UnsupportedAttributeError(UnsupportedError, AttributeError):
+    """An unsupported attribute was read. An `AttributeError` too, so that `hasattr` answers False."""
+
+
+class UnsupportedImportError(UnsupportedError, ImportError):
+    """An unsupported module or name was imported. An `ImportError` too, so that guarded imports go on as usual."""
 
 
 class SerializationError(ProgramError):
