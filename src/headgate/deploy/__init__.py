@@ -1,0 +1,1 @@
+"""Deployments: where the slots of a job run."""

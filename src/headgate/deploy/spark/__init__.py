@@ -1,0 +1,1 @@
+"""Deployment on Spark: the only part of headgate that imports pyspark."""
