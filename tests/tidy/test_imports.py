@@ -1,0 +1,97 @@
+"""Who may import what: the order of the parts, the purity of the cores, and pyspark in one place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+from tests.tidy.sources import PACKAGE, ROOT, name, parse
+
+# The machines and rules that tests and the simulator drive with events and a clock of their own.
+PURE = [
+    "errors.py",
+    "ids.py",
+    "elements.py",
+    "clock.py",
+    "config.py",
+    "graph/**/*.py",
+    "checkpoint/alignment*.py",
+    "checkpoint/coordinator*.py",
+    "checkpoint/commit*.py",
+    "checkpoint/manifest*.py",
+    "checkpoint/resolve*.py",
+    "checkpoint/retention*.py",
+    "runtime/supervisor*.py",
+]
+IMPURE = {
+    *("time", "datetime", "random", "secrets", "uuid"),
+    *("threading", "multiprocessing", "concurrent", "asyncio", "queue", "signal", "sched"),
+    *("os", "io", "pathlib", "shutil", "tempfile", "glob", "subprocess", "sqlite3"),
+    *("socket", "selectors", "select", "ssl", "http", "urllib"),
+    *("pyspark", "pyarrow", "pandas", "numpy", "rocksdict"),
+}
+IMPURE_CALLS = {"open", "print", "input"}
+# Where the system reads its clocks, and names the type of the randomness that it is handed.
+ALLOWED = {("clock.py", "time"), ("ids.py", "random")}
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and top-level package of each import that runs; those for type checkers only do not."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.lineno, node.module.partition(".")[0]
+        yield from imported(node)
+
+
+def impurities(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    yield from ((line, package) for line, package in imported(tree) if package in IMPURE)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
+            yield node.lineno, f"{node.func.id}()"
+
+
+def pure_files() -> list[Path]:
+    return sorted({path for pattern in PURE for path in PACKAGE.glob(pattern)})
+
+
+def test_parts_import_only_from_the_parts_below_them(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", pure_files(), ids=name)
+def test_core_is_free_of_clocks_threads_and_io(path: Path) -> None:
+    file = path.relative_to(PACKAGE).as_posix()
+    found = [f"{name(path)}:{line} {what}" for line, what in impurities(parse(path)) if (file, what) not in ALLOWED]
+    assert found == []
+
+
+def test_pyspark_is_imported_in_the_spark_deployment_only() -> None:
+    outside = [path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(PACKAGE / "deploy" / "spark")]
+    found = [
+        f"{name(path)}:{line}" for path in outside for line, package in imported(parse(path)) if package == "pyspark"
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import time", ["time"]),
+        ("def late():\n    from os.path import join", ["os"]),
+        ("import concurrent.futures", ["concurrent"]),
+        ("open('state')", ["open()"]),
+        ("from headgate.time import watermarks\nfrom . import time", []),
+        ("if TYPE_CHECKING:\n    import pyarrow", []),
+    ],
+)
+def test_purity_rule_sees(code: str, found: list[str]) -> None:
+    assert [what for _, what in impurities(ast.parse(code))] == found
