@@ -1,0 +1,176 @@
+"""Row: a record of named or positional fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any, Final, final
+
+
+class RowKind(Enum):
+    """What a row means in a changelog."""
+
+    INSERT = 0
+    UPDATE_BEFORE = 1
+    UPDATE_AFTER = 2
+    DELETE = 3
+
+
+_INSERT: Final = RowKind.INSERT
+_OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
+
+
+@final
+class Row:
+    """A record whose fields are read by position, by name, or as attributes.
+
+    Made from positional values the fields have no names; made from keyword arguments they are sorted by name, as
+    PyFlink does it. A row of names can be called to make rows with these names.
+
+    >>> row = Row(name="Alice", age=11)
+    >>> row
+    Row(age=11, name='Alice')
+    >>> row["name"], row.age, row[0]
+    ('Alice', 11, 11)
+    >>> Person = Row("name", "age")
+    >>> Person("Bob", 12)
+    Row(name='Bob', age=12)
+
+    Rows are equal when names, kind and values are; they can be keys as long as nobody changes them.
+    """
+
+    # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names.
+    __slots__ = ("_fields", "_row_kind", "_values")
+
+    _fields: tuple[str, ...] | None
+    _row_kind: RowKind
+    _values: list[Any] | tuple[Any, ...]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if args and kwargs:
+            raise ValueError("a Row is made from positional values or from keyword arguments, not from both")
+        if kwargs:
+            names = tuple(sorted(kwargs))
+            self._fields = names
+            self._values = [kwargs[name] for name in names]
+        else:
+            self._fields = None
+            self._values = list(args)
+        self._row_kind = _INSERT
+
+    @staticmethod
+    def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
+        """Return a row of the given kind; the other arguments are those of the constructor."""
+        row = Row(*args, **kwargs)
+        row._row_kind = row_kind
+        return row
+
+    def get_row_kind(self) -> RowKind:
+        """Return what the row means in a changelog."""
+        return self._row_kind
+
+    def set_row_kind(self, row_kind: RowKind) -> None:
+        """Set what the row means in a changelog."""
+        self._row_kind = row_kind
+
+    def set_field_names(self, field_names: Sequence[str]) -> None:
+        """Name the fields, in their order."""
+        self._fields = tuple(field_names)
+
+    def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
+        """Return the values of the fields `names`. Raises ValueError for a name that the row does not have."""
+        return [self._values[self._index(name)] for name in names]
+
+    def as_dict(self, recursive: bool = False) -> dict[str, Any]:
+        """Return the fields as a dict; with `recursive`, rows inside lists, dicts and rows become dicts as well.
+
+        Raises TypeError when the fields have no names.
+        """
+        if self._fields is None:
+            raise TypeError("a Row without field names cannot be a dict; make it with keyword arguments")
+        values = [_plain(value) for value in self._values] if recursive else self._values
+        return dict(zip(self._fields, values, strict=False))
+
+    def _index(self, name: object) -> int:
+        if self._fields is None:
+            raise ValueError(f"the row has no field names, so it has no field {name!r}")
+        try:
+            return self._fields.index(name)
+        except ValueError:
+            raise ValueError(f"the row has no field {name!r}; its fields are {', '.join(self._fields)}") from None
+
+    def __getitem__(self, item: int | slice | str) -> Any:
+        if isinstance(item, (int, slice)):
+            return self._values[item]
+        return self._values[self._index(item)]
+
+    def __setitem__(self, item: int | slice | str, value: Any) -> None:
+        values = self._values if isinstance(self._values, list) else list(self._values)
+        self._values = values
+        if isinstance(item, (int, slice)):
+            values[item] = value
+        else:
+            values[self._index(item)] = value
+
+    def __getattr__(self, name: str) -> Any:
+        # Python comes here only when there is no such slot or method, so a field named like a method is read by [].
+        if name in _OWN_NAMES or self._fields is None or name not in self._fields:
+            raise AttributeError(name)
+        return self._values[self._fields.index(name)]
+
+    def __call__(self, *args: Any) -> Row:
+        if len(args) > len(self._values):
+            raise ValueError(f"{self!r} names {len(self._values)} fields, but {len(args)} values were given")
+        return make_row(list(args), tuple(self._values), self._row_kind)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Row:
+            return False
+        if self._fields != other._fields or self._row_kind is not other._row_kind:
+            return False
+        return tuple(self._values) == tuple(other._values)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._row_kind is _INSERT:
+            return make_row, (self._values, self._fields)
+        return make_row, (self._values, self._fields, self._row_kind)
+
+    def __repr__(self) -> str:
+        if self._fields is None:
+            return f"<Row({', '.join(map(repr, self._values))})>"
+        pairs = zip(self._fields, self._values, strict=False)
+        return f"Row({', '.join(f'{name}={value!r}' for name, value in pairs)})"
+
+
+_new: Final = object.__new__
+
+
+def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:
+    """Return a row that holds `values` and `fields` as they are: the fast path, nothing is copied or checked."""
+    row = _new(Row)
+    row._values = values
+    row._fields = fields
+    row._row_kind = kind
+    return row
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Row):
+        return value.as_dict(recursive=True)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,437 @@
+"""Type information: what a stream's records or a state's values are, as frozen, comparable values.
+
+Each has a readable text for error messages (`str`) and a stable description for snapshots (`to_json`, `from_json`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, cast, final
+
+from headgate.errors import RestoreError
+
+Json = dict[str, Any]
+"""A JSON object."""
+
+
+class TypeInformation(ABC):
+    """The type of a record, key or state value. Frozen, comparable, hashable and picklable."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_json(self) -> Json:
+        """Return the stable description that snapshots store; `from_json` reads it back."""
+
+    @staticmethod
+    def from_json(description: Mapping[str, Any]) -> TypeInformation:
+        """Return the type that `to_json` described. Raises RestoreError for a description of no known type."""
+        kind = description.get("type")
+        reader = _READERS.get(kind) if isinstance(kind, str) else None
+        if reader is None:
+            raise RestoreError(
+                f"the stored type {dict(description)!r} is not known to this release of headgate; "
+                "restore with the release that wrote it, or a later one"
+            )
+        return reader(description)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+class BasicType(Enum):
+    """The indivisible types."""
+
+    STRING = "String"
+    BYTE = "Byte"
+    BOOLEAN = "Boolean"
+    SHORT = "Short"
+    INT = "Integer"
+    LONG = "Long"
+    FLOAT = "Float"
+    DOUBLE = "Double"
+    CHAR = "Char"
+    BIG_INT = "BigInteger"
+    BIG_DEC = "BigDecimal"
+    INSTANT = "Instant"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BasicTypeInfo(TypeInformation):
+    """An indivisible type: text, a number, a boolean, an instant."""
+
+    basic_type: BasicType
+
+    def to_json(self) -> Json:
+        return {"type": self.basic_type.name}
+
+    def __repr__(self) -> str:
+        return self.basic_type.value
+
+    @staticmethod
+    def STRING_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.STRING)
+
+    @staticmethod
+    def BOOLEAN_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.BOOLEAN)
+
+    @staticmethod
+    def BYTE_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.BYTE)
+
+    @staticmethod
+    def SHORT_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.SHORT)
+
+    @staticmethod
+    def INT_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.INT)
+
+    @staticmethod
+    def LONG_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.LONG)
+
+    @staticmethod
+    def FLOAT_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.FLOAT)
+
+    @staticmethod
+    def DOUBLE_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.DOUBLE)
+
+    @staticmethod
+    def CHAR_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.CHAR)
+
+    @staticmethod
+    def BIG_INT_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.BIG_INT)
+
+    @staticmethod
+    def BIG_DEC_TYPE_INFO() -> BasicTypeInfo:
+        return BasicTypeInfo(BasicType.BIG_DEC)
+
+    @staticmethod
+    def INSTANT_TYPE_INFO() -> BasicTypeInfo:
+        return InstantTypeInfo(BasicType.INSTANT)
+
+
+@final
+class InstantTypeInfo(BasicTypeInfo):
+    """A point in time (`Instant`)."""
+
+    __slots__ = ()
+
+
+class SqlTimeTypeInfo(TypeInformation):
+    """The date and time types of SQL; Python's `date`, `time` and `datetime`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def DATE() -> DateTypeInfo:
+        return DateTypeInfo()
+
+    @staticmethod
+    def TIME() -> TimeTypeInfo:
+        return TimeTypeInfo()
+
+    @staticmethod
+    def TIMESTAMP() -> TimestampTypeInfo:
+        return TimestampTypeInfo()
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class DateTypeInfo(SqlTimeTypeInfo):
+    """A `datetime.date`."""
+
+    def to_json(self) -> Json:
+        return {"type": "SQL_DATE"}
+
+    def __repr__(self) -> str:
+        return "Date"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class TimeTypeInfo(SqlTimeTypeInfo):
+    """A `datetime.time`."""
+
+    def to_json(self) -> Json:
+        return {"type": "SQL_TIME"}
+
+    def __repr__(self) -> str:
+        return "Time"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class TimestampTypeInfo(SqlTimeTypeInfo):
+    """A `datetime.datetime`."""
+
+    def to_json(self) -> Json:
+        return {"type": "SQL_TIMESTAMP"}
+
+    def __repr__(self) -> str:
+        return "Timestamp"
+
+
+class LocalTimeTypeInfo:
+    """Other names of the types of `SqlTimeTypeInfo`: making one gives the SQL type of the same Python class."""
+
+    class TimeType(Enum):
+        """Date, time of day, or both."""
+
+        LOCAL_DATE = 0
+        LOCAL_TIME = 1
+        LOCAL_DATE_TIME = 2
+
+    def __new__(cls, time_type: LocalTimeTypeInfo.TimeType) -> TypeInformation:  # type: ignore[misc]
+        return _LOCAL_TIMES[time_type]()
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class PickledBytesTypeInfo(TypeInformation):
+    """Any Python object that can be pickled."""
+
+    def to_json(self) -> Json:
+        return {"type": "PICKLED_BYTE_ARRAY"}
+
+    def __repr__(self) -> str:
+        return "PickledByteArrayTypeInfo"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Collection(TypeInformation):
+    element_type: TypeInformation
+
+    def to_json(self) -> Json:
+        return {"type": _COLLECTION_NAMES[type(self)], "element": self.element_type.to_json()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.element_type}>"
+
+
+@final
+class PrimitiveArrayTypeInfo(_Collection):
+    """An array of numbers or booleans, none of them None; `bytes` when the element type is BYTE."""
+
+    __slots__ = ()
+
+    def __init__(self, element_type: TypeInformation) -> None:
+        _check_element(element_type, _PRIMITIVES, "PRIMITIVE_ARRAY")
+        super().__init__(element_type)
+
+
+@final
+class BasicArrayTypeInfo(_Collection):
+    """A list of numbers, booleans or strings."""
+
+    __slots__ = ()
+
+    def __init__(self, element_type: TypeInformation) -> None:
+        _check_element(element_type, _PRIMITIVES | {BasicType.STRING}, "BASIC_ARRAY")
+        super().__init__(element_type)
+
+
+@final
+class ObjectArrayTypeInfo(_Collection):
+    """A list of values of any one type."""
+
+    __slots__ = ()
+
+
+@final
+class ListTypeInfo(_Collection):
+    """A list of values of any one type."""
+
+    __slots__ = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class MapTypeInfo(TypeInformation):
+    """A dict."""
+
+    key_type_info: TypeInformation
+    value_type_info: TypeInformation
+
+    def to_json(self) -> Json:
+        return {"type": "MAP", "key": self.key_type_info.to_json(), "value": self.value_type_info.to_json()}
+
+    def __repr__(self) -> str:
+        return f"MapTypeInfo<{self.key_type_info}, {self.value_type_info}>"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class TupleTypeInfo(TypeInformation):
+    """A tuple with a type for each place."""
+
+    field_types: tuple[TypeInformation, ...]
+
+    def __init__(self, field_types: Sequence[TypeInformation]) -> None:
+        object.__setattr__(self, "field_types", _checked_types(field_types, "TUPLE"))
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """Return the types of the places, in order."""
+        return list(self.field_types)
+
+    def to_json(self) -> Json:
+        return {"type": "TUPLE", "fields": [field.to_json() for field in self.field_types]}
+
+    def __repr__(self) -> str:
+        return f"TupleTypeInfo({', '.join(map(str, self.field_types))})"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class RowTypeInfo(TypeInformation):
+    """A `Row` with a type and a name for each field; names not given are f0, f1 and so on.
+
+    Unlike in Java, two row types with the same types under other names are not equal.
+    """
+
+    field_types: tuple[TypeInformation, ...]
+    field_names: tuple[str, ...]
+
+    def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
+        types = _checked_types(field_types, "ROW")
+        names = tuple(f"f{place}" for place in range(len(types))) if field_names is None else tuple(field_names)
+        if len(names) != len(types):
+            raise ValueError(f"a row type needs as many names as types; got the names {names} for {len(types)} types")
+        if len(set(names)) != len(names):
+            raise ValueError(f"the field names of a row type must differ; got {names}")
+        object.__setattr__(self, "field_types", types)
+        object.__setattr__(self, "field_names", names)
+
+    def get_field_names(self) -> list[str]:
+        """Return the names of the fields, in order."""
+        return list(self.field_names)
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """Return the types of the fields, in order."""
+        return list(self.field_types)
+
+    def get_field_index(self, field_name: str) -> int:
+        """Return the place of the field. Raises ValueError when there is no such field."""
+        if field_name not in self.field_names:
+            raise ValueError(f"{self} has no field {field_name!r}")
+        return self.field_names.index(field_name)
+
+    def to_json(self) -> Json:
+        fields = [field.to_json() for field in self.field_types]
+        return {"type": "ROW", "names": list(self.field_names), "fields": fields}
+
+    def __repr__(self) -> str:
+        pairs = zip(self.field_names, self.field_types, strict=True)
+        return f"RowTypeInfo({', '.join(f'{name}: {field}' for name, field in pairs)})"
+
+
+class Types:
+    """All types by name.
+
+    >>> Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()])
+    RowTypeInfo(id: Long, name: String)
+    """
+
+    STRING = staticmethod(BasicTypeInfo.STRING_TYPE_INFO)
+    BYTE = staticmethod(BasicTypeInfo.BYTE_TYPE_INFO)
+    BOOLEAN = staticmethod(BasicTypeInfo.BOOLEAN_TYPE_INFO)
+    SHORT = staticmethod(BasicTypeInfo.SHORT_TYPE_INFO)
+    INT = staticmethod(BasicTypeInfo.INT_TYPE_INFO)
+    LONG = staticmethod(BasicTypeInfo.LONG_TYPE_INFO)
+    FLOAT = staticmethod(BasicTypeInfo.FLOAT_TYPE_INFO)
+    DOUBLE = staticmethod(BasicTypeInfo.DOUBLE_TYPE_INFO)
+    CHAR = staticmethod(BasicTypeInfo.CHAR_TYPE_INFO)
+    BIG_INT = staticmethod(BasicTypeInfo.BIG_INT_TYPE_INFO)
+    BIG_DEC = staticmethod(BasicTypeInfo.BIG_DEC_TYPE_INFO)
+    INSTANT = staticmethod(BasicTypeInfo.INSTANT_TYPE_INFO)
+    SQL_DATE = staticmethod(SqlTimeTypeInfo.DATE)
+    SQL_TIME = staticmethod(SqlTimeTypeInfo.TIME)
+    SQL_TIMESTAMP = staticmethod(SqlTimeTypeInfo.TIMESTAMP)
+    PICKLED_BYTE_ARRAY = PickledBytesTypeInfo
+    ROW = RowTypeInfo
+    TUPLE = TupleTypeInfo
+    PRIMITIVE_ARRAY = PrimitiveArrayTypeInfo
+    BASIC_ARRAY = BasicArrayTypeInfo
+    OBJECT_ARRAY = ObjectArrayTypeInfo
+    LIST = ListTypeInfo
+    MAP = MapTypeInfo
+
+    @staticmethod
+    def ROW_NAMED(field_names: Sequence[str], field_types: Sequence[TypeInformation]) -> RowTypeInfo:
+        """Return a row type with the given names."""
+        return RowTypeInfo(field_types, field_names)
+
+
+_PRIMITIVES: Final = frozenset(
+    {
+        BasicType.BOOLEAN,
+        BasicType.BYTE,
+        BasicType.SHORT,
+        BasicType.INT,
+        BasicType.LONG,
+        BasicType.FLOAT,
+        BasicType.DOUBLE,
+        BasicType.CHAR,
+    }
+)
+_LOCAL_TIMES: Final[dict[LocalTimeTypeInfo.TimeType, type[TypeInformation]]] = {
+    LocalTimeTypeInfo.TimeType.LOCAL_DATE: DateTypeInfo,
+    LocalTimeTypeInfo.TimeType.LOCAL_TIME: TimeTypeInfo,
+    LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME: TimestampTypeInfo,
+}
+_COLLECTION_NAMES: Final[dict[type[_Collection], str]] = {
+    PrimitiveArrayTypeInfo: "PRIMITIVE_ARRAY",
+    BasicArrayTypeInfo: "BASIC_ARRAY",
+    ObjectArrayTypeInfo: "OBJECT_ARRAY",
+    ListTypeInfo: "LIST",
+}
+
+
+def _check_element(element: TypeInformation, allowed: frozenset[BasicType], owner: str) -> None:
+    if not isinstance(element, BasicTypeInfo) or element.basic_type not in allowed:
+        names = ", ".join(sorted(basic.name for basic in allowed))
+        raise TypeError(f"Types.{owner} holds one of {names}, not {element}; use Types.OBJECT_ARRAY or Types.LIST")
+
+
+def _checked_types(types: Sequence[TypeInformation], owner: str) -> tuple[TypeInformation, ...]:
+    for place, candidate in enumerate(types):
+        if not isinstance(candidate, TypeInformation):
+            raise TypeError(f"field {place} of Types.{owner} must be a type such as Types.INT(), not {candidate!r}")
+    return tuple(types)
+
+
+def _fields(description: Mapping[str, Any]) -> list[TypeInformation]:
+    return [TypeInformation.from_json(field) for field in description["fields"]]
+
+
+def _basic_reader(basic: BasicType) -> Callable[[Mapping[str, Any]], TypeInformation]:
+    read: TypeInformation = InstantTypeInfo(basic) if basic is BasicType.INSTANT else BasicTypeInfo(basic)
+    return lambda _: read
+
+
+def _collection_reader(kind: type[_Collection]) -> Callable[[Mapping[str, Any]], TypeInformation]:
+    return lambda description: kind(TypeInformation.from_json(description["element"]))
+
+
+_READERS: Final[dict[str, Callable[[Mapping[str, Any]], TypeInformation]]] = {
+    **{basic.name: _basic_reader(basic) for basic in BasicType},
+    **{name: _collection_reader(kind) for kind, name in _COLLECTION_NAMES.items()},
+    "SQL_DATE": lambda _: DateTypeInfo(),
+    "SQL_TIME": lambda _: TimeTypeInfo(),
+    "SQL_TIMESTAMP": lambda _: TimestampTypeInfo(),
+    "PICKLED_BYTE_ARRAY": lambda _: PickledBytesTypeInfo(),
+    "MAP": lambda description: MapTypeInfo(
+        TypeInformation.from_json(description["key"]), TypeInformation.from_json(description["value"])
+    ),
+    "TUPLE": lambda description: TupleTypeInfo(_fields(description)),
+    "ROW": lambda description: RowTypeInfo(_fields(description), cast("list[str]", description["names"])),
+}

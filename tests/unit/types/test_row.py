@@ -1,0 +1,86 @@
+"""Rows: construction, access, equality, pickling."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.types.row import Row, RowKind, make_row
+
+
+def test_keyword_fields_are_sorted_by_name_and_read_by_name_place_and_attribute() -> None:
+    row = Row(name="Alice", age=11)
+    assert repr(row) == "Row(age=11, name='Alice')"
+    assert (row["name"], row[1], row.name) == ("Alice", "Alice", "Alice")
+    assert list(row) == [11, "Alice"]
+    assert len(row) == 2
+    assert "Alice" in row
+    assert row.get_fields_by_names(["name", "age"]) == ["Alice", 11]
+
+
+def test_positional_row_has_no_names() -> None:
+    row = Row(1, "a")
+    assert repr(row) == "<Row(1, 'a')>"
+    assert row[0:2] == [1, "a"]
+    with pytest.raises(TypeError, match="without field names"):
+        row.as_dict()
+    with pytest.raises(ValueError, match="no field 'x'"):
+        row["x"]
+    with pytest.raises(AttributeError):
+        _ = row.x
+
+
+def test_positional_and_keyword_values_together_are_refused() -> None:
+    with pytest.raises(ValueError, match="not from both"):
+        Row(1, a=2)
+
+
+def test_a_row_of_names_makes_rows_with_these_names() -> None:
+    person = Row("name", "age")
+    assert person("Bob", 12).as_dict() == {"name": "Bob", "age": 12}
+    with pytest.raises(ValueError, match="names 2 fields"):
+        person("Bob", 12, 3)
+
+
+def test_as_dict_goes_into_nested_rows_only_when_asked() -> None:
+    row = Row(key=1, value=[Row(a=2)], more={"x": Row(b=3)})
+    assert row.as_dict()["value"] == [Row(a=2)]
+    assert row.as_dict(recursive=True) == {"key": 1, "value": [{"a": 2}], "more": {"x": {"b": 3}}}
+
+
+def test_values_are_set_by_place_and_name_also_on_a_row_made_from_columns() -> None:
+    row = make_row((1, 2), ("a", "b"))
+    row[0] = 10
+    row["b"] = 20
+    assert row == Row(a=10, b=20)
+    with pytest.raises(ValueError, match="no field 'c'; its fields are a, b"):
+        row["c"] = 1
+
+
+def test_an_unknown_attribute_cannot_be_set() -> None:
+    with pytest.raises(AttributeError):
+        Row(a=1).b = 2  # type: ignore[attr-defined]
+
+
+def test_rows_are_equal_when_values_names_and_kind_are() -> None:
+    assert Row(a=1) == make_row((1,), ("a",))
+    assert Row(a=1) != Row(b=1)
+    assert Row(1) != Row(a=1)
+    assert Row(1) != (1,)
+    assert Row.of_kind(RowKind.DELETE, a=1) != Row(a=1)
+    assert hash(Row(a=1)) == hash(make_row((1,), ("a",)))
+
+
+def test_set_field_names_names_the_fields_in_order() -> None:
+    row = Row(1, 2)
+    row.set_field_names(["x", "y"])
+    assert row.y == 2
+
+
+@given(st.dictionaries(st.text(min_size=1), st.integers() | st.text() | st.none()), st.sampled_from(RowKind))
+def test_pickling_keeps_values_names_and_kind(fields: dict[str, object], kind: RowKind) -> None:
+    row = make_row(tuple(fields.values()), tuple(fields), kind)
+    copy = pickle.loads(pickle.dumps(row))  # noqa: S301
+    assert copy == row
+    assert copy.get_row_kind() is kind
