@@ -1,0 +1,53 @@
+"""What subtasks tell the checkpoint coordinator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from headgate.checkpoint.handles import SubtaskState
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskAcked:
+    """The subtask's state for the checkpoint is complete in storage."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+    subtask: SubtaskId
+    state: SubtaskState
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskDeclined:
+    """The subtask could not take part in the checkpoint."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+    subtask: SubtaskId
+    reason: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskEnded:
+    """The subtask has processed all of its bounded input. It stays, and still forwards barriers."""
+
+    attempt: Attempt
+    subtask: SubtaskId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskCommitted:
+    """All sinks of the subtask have committed everything up to the checkpoint."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+    subtask: SubtaskId
+
+
+CheckpointMessage = SubtaskAcked | SubtaskDeclined | SubtaskEnded | SubtaskCommitted

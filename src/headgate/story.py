@@ -1,0 +1,37 @@
+"""The story of a state machine: the last events it handled, told when it meets one that must not be."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import final
+
+from headgate.errors import InternalError
+
+
+@final
+class Story:
+    """Remembers the last few events of one machine.
+
+    >>> story = Story("aligner")
+    >>> story.add("barrier 1 on channel 0")
+    >>> print(story.broken("barrier on a blocked channel"))
+    aligner: barrier on a blocked channel. This should never happen: please report it. Last events, oldest first:
+      barrier 1 on channel 0
+    """
+
+    __slots__ = ("_events", "_machine")
+
+    def __init__(self, machine: str, length: int = 20) -> None:
+        self._machine = machine
+        self._events: deque[object] = deque(maxlen=length)
+
+    def add(self, event: object) -> None:
+        """Remember `event`, forgetting the oldest when there are too many."""
+        self._events.append(event)
+
+    def broken(self, rule: str) -> InternalError:
+        """Return the error that tells which rule was broken, and what led there."""
+        told = "".join(f"\n  {event}" for event in self._events)
+        return InternalError(
+            f"{self._machine}: {rule}. This should never happen: please report it. Last events, oldest first:{told}"
+        )
