@@ -18,6 +18,7 @@ PURE = [
     "elements.py",
     "clock.py",
     "config.py",
+    "story.py",
     "graph/**/*.py",
     "checkpoint/alignment*.py",
     "checkpoint/coordinator*.py",
