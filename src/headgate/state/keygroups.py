@@ -1,0 +1,107 @@
+"""Key groups: which key belongs to which group, and which group to which subtask.
+
+A key group is the smallest part that keyed state moves in. Their number, the max parallelism, is fixed for the life of
+the state. The formulas are Flink's, so that the same hash codes give the same groups.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+from headgate.errors import ProgramError
+from headgate.types.keys import hash_code
+
+PARALLELISM_MAX: Final = 2**15
+DEFAULT_GROUPS_MIN: Final = 2**7
+_MASK: Final = 0xFFFFFFFF
+
+
+def murmur32(code: int) -> int:
+    """Return Murmur3 of one 32-bit number, made non-negative the way Flink does it.
+
+    >>> murmur32(0), murmur32(-1)
+    (593689054, 1982413648)
+    """
+    h = code * 0xCC9E2D51 & _MASK
+    h = (h << 15 | h >> 17) & _MASK
+    h = h * 0x1B873593 & _MASK
+    h = (h << 13 | h >> 19) & _MASK
+    h = h * 5 + 0xE6546B64 & _MASK
+    h ^= 4
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & _MASK
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & _MASK
+    h ^= h >> 16
+    if h < 2**31:
+        return h
+    return (2**32 - h) & 0x7FFFFFFF
+
+
+def key_group(code: int, max_parallelism: int) -> int:
+    """Return the key group of a hash code."""
+    return murmur32(code) % max_parallelism
+
+
+def subtask_of_group(group: int, parallelism: int, max_parallelism: int) -> int:
+    """Return the index of the subtask that owns the group."""
+    return group * parallelism // max_parallelism
+
+
+def key_group_range(subtask: int, parallelism: int, max_parallelism: int) -> range:
+    """Return the key groups that the subtask owns. Those of all subtasks tile all groups.
+
+    >>> key_group_range(1, parallelism=3, max_parallelism=128)
+    range(43, 86)
+    """
+    start = -(-subtask * max_parallelism // parallelism)
+    return range(start, ((subtask + 1) * max_parallelism - 1) // parallelism + 1)
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """Return the max parallelism of an operator that the user gave none: room to grow to half as much again.
+
+    >>> default_max_parallelism(2), default_max_parallelism(200)
+    (128, 512)
+    """
+    wanted = parallelism + parallelism // 2
+    power_of_two = 1 << (wanted - 1).bit_length() if wanted > 1 else 1
+    return min(max(power_of_two, DEFAULT_GROUPS_MIN), PARALLELISM_MAX)
+
+
+def check_parallelism(owner: str, parallelism: int, max_parallelism: int) -> None:
+    """Raise ProgramError naming `owner` unless 1 <= parallelism <= max parallelism <= 32768."""
+    if not 1 <= max_parallelism <= PARALLELISM_MAX:
+        raise ProgramError(f"{owner}: the max parallelism is {max_parallelism}; it must be from 1 to {PARALLELISM_MAX}")
+    if not 1 <= parallelism <= max_parallelism:
+        raise ProgramError(
+            f"{owner}: the parallelism is {parallelism}; it must be from 1 to the max parallelism, {max_parallelism}"
+        )
+
+
+@final
+class KeyGroupCache(dict[Any, int]):
+    """Key -> key group, as `cache[key]` in hot loops: a dict that computes what it lacks.
+
+    Raises SerializationError for a key without canonical bytes, TypeError for one that cannot be hashed
+    (`headgate.types.keys.canonical_bytes(key)` then raises the error to show). Bounded: it is emptied when it holds
+    `entries_max` keys, which costs less than keeping count of use.
+
+    >>> groups = KeyGroupCache(max_parallelism=128)
+    >>> groups[0], groups[0.0], groups[-1]
+    (94, 94, 80)
+    """
+
+    __slots__ = ("_entries_max", "_max_parallelism")
+
+    def __init__(self, max_parallelism: int, entries_max: int = 1 << 20) -> None:
+        super().__init__()
+        self._max_parallelism = max_parallelism
+        self._entries_max = entries_max
+
+    def __missing__(self, key: Any) -> int:
+        group = key_group(hash_code(key), self._max_parallelism)
+        if len(self) >= self._entries_max:
+            self.clear()
+        self[key] = group
+        return group

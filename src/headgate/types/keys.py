@@ -1,0 +1,224 @@
+"""Keys: canonical bytes and a stable 32-bit hash code.
+
+The rule
+--------
+Keys that are equal in Python are one key, and have the same canonical bytes; keys that differ have different bytes.
+Bytes and hash code are the same in every process and release, whatever `PYTHONHASHSEED` is.
+
+==============================  ==================================================================================
+bool, int, other integral       the integer: True is 1
+float, Decimal                  the integer if integral (-0.0 is 0), else the exact value; NaN is refused
+str, bytes                      the text in UTF-8, the bytes
+tuple                           its items, each by this rule; None may be an item
+Row                             its kind, field names and values; never equal to a tuple
+date, time, datetime            the calendar values; an aware time or datetime is its value in UTC
+UUID                            its 16 bytes
+Enum                            class and member name; an IntEnum or StrEnum member is its value
+==============================  ==================================================================================
+
+A subclass counts as its base unless it brings its own `__eq__`. None as the whole key is refused, as in Flink, and so
+is every other type: its equality is not known to be stable, so the user keys on a tuple of its fields.
+
+Two aware datetimes in a repeated hour that Python never calls equal (PEP 495) count as equal when they are the same
+instant.
+
+The hash code of an integer within 32 bits is the integer, as Java's `Integer.hashCode`; of every other key it is the
+CRC-32 of the canonical bytes, read as a signed number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+import struct
+import zlib
+from collections.abc import Callable
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+from headgate.errors import SerializationError
+from headgate.types.row import Row
+
+_DECIMAL_DIGITS_MAX: Final = 10_000
+_EPOCH: Final = dt.datetime(1970, 1, 1)
+_EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_INT32_MIN: Final = -(2**31)
+_INT32_MAX: Final = 2**31 - 1
+
+
+def hash_code(key: Any) -> int:
+    """Return the key's stable hash code, a signed 32-bit number. Raises SerializationError for a key with none.
+
+    >>> hash_code(42), hash_code(42.0), hash_code(True), hash_code("hello")
+    (42, 42, 1, -867791017)
+    """
+    kind = type(key)
+    if kind is not int:
+        number = None if kind in _EXACT else _integer(key)
+        if number is None:
+            return _crc32(canonical_bytes(key))
+        key = number
+    if _INT32_MIN <= key <= _INT32_MAX:
+        return int(key)
+    return _crc32(_integer_bytes(key))
+
+
+def canonical_bytes(key: Any) -> bytes:
+    """Return the bytes that stand for the key. Raises SerializationError for a key that has none.
+
+    >>> canonical_bytes("a"), canonical_bytes(1.0) == canonical_bytes(1)
+    (b'sa', True)
+    """
+    if key is None:
+        raise SerializationError("the key is None; a key selector must return a key for every record, or filter first")
+    return _bytes(key)
+
+
+def _crc32(data: bytes) -> int:
+    code = zlib.crc32(data)
+    return code - 2**32 if code > _INT32_MAX else code
+
+
+def _integer(key: Any) -> int | None:
+    if isinstance(key, float):
+        return int(key) if _inherits(key, float) and key.is_integer() else None
+    if isinstance(key, Decimal):
+        return _integral_decimal(key) if _inherits(key, Decimal) else None
+    if isinstance(key, int):
+        return int(key) if _inherits(key, int) else None
+    return int(key) if isinstance(key, numbers.Integral) else None
+
+
+def _inherits(key: Any, base: type) -> bool:
+    """Whether equality of the key is that of the base type."""
+    return type(key).__eq__ is base.__eq__
+
+
+def _integral_decimal(key: Decimal) -> int | None:
+    if not key.is_finite():
+        return None
+    if key.adjusted() > _DECIMAL_DIGITS_MAX:
+        raise SerializationError(f"the key is a Decimal of more than {_DECIMAL_DIGITS_MAX} digits; key on its text")
+    return int(key) if key == key.to_integral_value() else None
+
+
+def _bytes(key: Any) -> bytes:
+    exact = _EXACT.get(type(key))
+    if exact is not None:
+        return exact(key)
+    number = _integer(key)
+    if number is not None:
+        return _integer_bytes(number)
+    for base, encode in _ENCODERS:
+        if isinstance(key, base) and _inherits(key, base):
+            return encode(key)
+    raise _refusal(key)
+
+
+def _integer_bytes(number: int) -> bytes:
+    return b"i" + number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _float_bytes(number: float) -> bytes:
+    if number != number:
+        raise SerializationError("the key is NaN, which is not equal to itself; replace it before key_by")
+    return b"f" + struct.pack(">d", number)
+
+
+def _decimal_bytes(number: Decimal) -> bytes:
+    if number.is_nan():
+        return _float_bytes(float("nan"))
+    as_float = float(number)
+    if Decimal(as_float) == number:
+        return _float_bytes(as_float)
+    # Not Decimal.normalize(): it rounds to the precision of the thread's context.
+    sign, digits, exponent = number.as_tuple()
+    text = "".join(map(str, digits))
+    kept = text.rstrip("0")
+    return f"d{'-' if sign else ''}{kept.lstrip('0')}e{int(exponent) + len(text) - len(kept)}".encode()
+
+
+def _str_bytes(text: str) -> bytes:
+    return b"s" + text.encode("utf-8", "surrogatepass")
+
+
+def _bytes_bytes(data: bytes) -> bytes:
+    return b"b" + data
+
+
+def _tuple_bytes(items: tuple[Any, ...]) -> bytes:
+    return b"t" + _sequence_bytes(items)
+
+
+def _sequence_bytes(items: Any) -> bytes:
+    parts = [b"n" if item is None else _bytes(item) for item in items]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+
+
+def _row_bytes(row: Row) -> bytes:
+    return b"r" + _sequence_bytes((row._row_kind.name, row._fields, tuple(row._values)))
+
+
+def _datetime_bytes(moment: dt.datetime) -> bytes:
+    if moment.utcoffset() is None:
+        return b"l" + _integer_bytes((moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND)
+    return b"u" + _integer_bytes((moment - _EPOCH_UTC) // _MICROSECOND)
+
+
+def _date_bytes(day: dt.date) -> bytes:
+    return b"D" + _integer_bytes(day.toordinal())
+
+
+def _time_bytes(clock: dt.time) -> bytes:
+    micros = ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1_000_000 + clock.microsecond
+    offset = clock.utcoffset()
+    if offset is None:
+        return b"c" + _integer_bytes(micros)
+    return b"C" + _integer_bytes(micros - offset // _MICROSECOND)
+
+
+def _uuid_bytes(identifier: UUID) -> bytes:
+    return b"U" + identifier.bytes
+
+
+def _enum_bytes(member: Enum) -> bytes:
+    kind = type(member)
+    return b"E" + f"{kind.__module__}.{kind.__qualname__}:{member.name or member.value}".encode()
+
+
+# In this order: an Enum member that is a str is its text, and a datetime is a date to isinstance.
+_ENCODERS: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
+    (str, _str_bytes),
+    (bytes, _bytes_bytes),
+    (tuple, _tuple_bytes),
+    (float, _float_bytes),
+    (Decimal, _decimal_bytes),
+    (dt.datetime, _datetime_bytes),
+    (dt.date, _date_bytes),
+    (dt.time, _time_bytes),
+    (UUID, _uuid_bytes),
+    (Row, _row_bytes),
+    (Enum, _enum_bytes),
+)
+
+# The short way for the usual types, which are never numbers.
+_EXACT: Final[dict[type, Callable[[Any], bytes]]] = {str: _str_bytes, bytes: _bytes_bytes, tuple: _tuple_bytes}
+
+_ADVICE: Final[dict[type, str]] = {
+    list: "key on tuple(the list)",
+    bytearray: "key on bytes(the bytearray)",
+    dict: "key on a tuple of its values",
+    set: "key on a sorted tuple of its items",
+    frozenset: "key on a sorted tuple of its items",
+}
+
+
+def _refusal(key: Any) -> SerializationError:
+    kind = type(key)
+    advice = _ADVICE.get(kind, "key on a tuple of its fields, or convert it to a plain Python value")
+    return SerializationError(
+        f"a {kind.__module__}.{kind.__qualname__} cannot be a key, as it has no stable canonical form; {advice}"
+    )
