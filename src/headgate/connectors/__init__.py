@@ -1,0 +1,1 @@
+"""Sources and sinks that come with headgate, on the protocols of `headgate.functions`."""

@@ -1,0 +1,90 @@
+"""A source of records that a function computes from their index."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.connectors.rate import RateLimitedReader, check_rate
+from headgate.errors import ProgramError
+from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IndexSplit:
+    """The indexes `next`, `next + step`, and so on, below `end` or for ever."""
+
+    next: int
+    step: int
+    end: int | None
+
+
+@final
+class DataGeneratorSource(Source[IndexSplit]):
+    """Records `generator_function(index)` for the indexes from 0, up to `count` of them or for ever.
+
+    Reading is exact after a restore as long as the function gives the same record for the same index. The subtasks take
+    turns in the indexes, and share `records_per_second` evenly; None is as fast as possible.
+
+    >>> source = DataGeneratorSource(lambda index: f"user-{index % 3}", count=1_000, records_per_second=100)
+    >>> source.bounded
+    True
+    """
+
+    def __init__(
+        self,
+        generator_function: Callable[[int], Any],
+        count: int | None = None,
+        records_per_second: float | None = None,
+    ) -> None:
+        if count is not None and count < 0:
+            raise ProgramError(f"a generator cannot make {count} records; give a count from 0, or None for no end")
+        if records_per_second is not None:
+            check_rate(records_per_second)
+        self._function = generator_function
+        self._count = count
+        self._records_per_second = records_per_second
+        self.bounded = count is not None
+
+    def splits(self, parallelism: int) -> list[IndexSplit]:
+        number = parallelism if self._count is None else min(parallelism, self._count)
+        return [IndexSplit(first, number, self._count) for first in range(number)]
+
+    def reader(self, context: SourceContext) -> SourceReader[IndexSplit]:
+        reader = DataGeneratorReader(self._function)
+        if self._records_per_second is None:
+            return reader
+        return RateLimitedReader(reader, context.monotonic_ms, self._records_per_second / context.parallelism)
+
+
+@final
+class DataGeneratorReader(SourceReader[IndexSplit]):
+    """Computes records, from each of its splits in turn."""
+
+    def __init__(self, function: Callable[[int], Any]) -> None:
+        self._function = function
+        self._splits: deque[IndexSplit] = deque()
+
+    def add_splits(self, splits: list[IndexSplit]) -> None:
+        self._splits.extend(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        if not self._splits:
+            return END_OF_INPUT
+        split = self._splits[0]
+        after = split.next + records_max * split.step
+        if split.end is not None:
+            after = min(after, split.end)
+        indexes = range(split.next, after, split.step)
+        records = list(map(self._function, indexes))
+        self._splits.popleft()
+        rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
+        if rest.end is None or rest.next < rest.end:
+            self._splits.append(rest)
+        return Records(records)
+
+    def snapshot(self) -> list[IndexSplit]:
+        return list(self._splits)

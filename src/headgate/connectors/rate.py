@@ -1,0 +1,85 @@
+"""A limit on how fast a source is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, TypeVar, final
+
+from headgate.errors import ProgramError
+from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
+
+Split = TypeVar("Split")
+
+_CATCH_UP_MS: Final = 1_000.0
+_NAP_MS_MIN: Final = 1.0
+
+
+def check_rate(records_per_second: float) -> None:
+    """Raise ProgramError unless this is a rate that can be kept."""
+    if not 0 < records_per_second < math.inf:
+        raise ProgramError(f"a rate of {records_per_second} records per second cannot be kept; give more than 0")
+
+
+@final
+class RateLimitedSource(Source[Split]):
+    """Any source, read at no more than `records_per_second`, shared evenly by its subtasks.
+
+    The limit is about time, not about position: after a restore it starts anew. A reader that fell behind, for instance
+    because of backpressure, catches up on at most one second.
+    """
+
+    def __init__(self, source: Source[Split], records_per_second: float) -> None:
+        check_rate(records_per_second)
+        self._source = source
+        self._records_per_second = records_per_second
+        self.bounded = source.bounded
+        self.parallelism_max = source.parallelism_max
+
+    def splits(self, parallelism: int) -> list[Split]:
+        return self._source.splits(parallelism)
+
+    def reader(self, context: SourceContext) -> RateLimitedReader[Split]:
+        share = self._records_per_second / context.parallelism
+        return RateLimitedReader(self._source.reader(context), context.monotonic_ms, share)
+
+
+@final
+class RateLimitedReader(SourceReader[Split]):
+    """Another reader, polled for no more than what is due by the clock. The first record is due at once."""
+
+    def __init__(
+        self, reader: SourceReader[Split], monotonic_ms: Callable[[], float], records_per_second: float
+    ) -> None:
+        self._reader = reader
+        self._monotonic_ms = monotonic_ms
+        self._per_ms = records_per_second / 1_000.0
+        self._due_max = max(1.0, self._per_ms * _CATCH_UP_MS)
+        self._due = 1.0
+        self._counted_ms: float | None = None
+
+    def add_splits(self, splits: list[Split]) -> None:
+        self._reader.add_splits(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        now_ms = self._monotonic_ms()
+        self._count_due(now_ms)
+        if self._due < 1.0:
+            # Never less than a millisecond: a high rate comes in small batches instead of keeping the loop busy.
+            # The tiny surplus makes sure that rounding does not leave the record a hair short of due.
+            return NotReady(now_ms + max((1.0 - self._due) / self._per_ms + 1e-6, _NAP_MS_MIN))
+        polled = self._reader.poll(min(records_max, int(self._due)))
+        if isinstance(polled, Records):
+            self._due -= len(polled.records)
+        return polled
+
+    def _count_due(self, now_ms: float) -> None:
+        if self._counted_ms is not None:
+            self._due = min(self._due + (now_ms - self._counted_ms) * self._per_ms, self._due_max)
+        self._counted_ms = now_ms
+
+    def snapshot(self) -> list[Split]:
+        return self._reader.snapshot()
+
+    def close(self) -> None:
+        self._reader.close()
