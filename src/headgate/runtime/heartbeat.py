@@ -1,0 +1,80 @@
+"""The slot's sign of life: a thread with a connection of its own, independent of what user code does on the loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from headgate.errors import NetworkError
+from headgate.runtime.wire import Address, BlockingConnection, Wire
+
+BEAT = b"\x01"
+"""One beat, as a frame. The peer answers each with the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatConfig:
+    """How often to beat, and after how long a silence of the peer counts as its loss."""
+
+    interval_s: float = 1.0
+    silence_s_max: float = 30.0
+
+
+@final
+class HeartbeatThread:
+    """Beats until stopped or until the peer is lost; a daemon thread.
+
+    `on_lost` is called once, on this thread, with a sentence that says why: the peer could not be reached, closed the
+    connection, or has been silent for too long. It is not called after `stop`.
+    """
+
+    def __init__(
+        self, wire: Wire, address: Address, hello: bytes, config: HeartbeatConfig, on_lost: Callable[[str], None]
+    ) -> None:
+        self._wire = wire
+        self._address = address
+        self._hello = hello
+        self._config = config
+        self._on_lost = on_lost
+        self._stopping = threading.Event()
+        self._connection: BlockingConnection | None = None
+        self._thread = threading.Thread(target=self._run, name="headgate-heartbeat", daemon=True)
+
+    def start(self) -> None:
+        """Start beating. Does not block."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and its connection; blocks until it has ended, at most about a handshake timeout."""
+        self._stopping.set()
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._connection = self._wire.blocking_connect(self._address, self._hello)
+            try:
+                self._beat(self._connection)
+            finally:
+                self._connection.close()
+        except NetworkError as error:
+            if not self._stopping.is_set():
+                self._on_lost(str(error))
+
+    def _beat(self, connection: BlockingConnection) -> None:
+        heard_s = time.monotonic()
+        while not self._stopping.is_set():
+            connection.send(BEAT)
+            next_beat_s = time.monotonic() + self._config.interval_s
+            while (left_s := next_beat_s - time.monotonic()) > 0:
+                if connection.recv(left_s) is not None:
+                    heard_s = time.monotonic()
+            silence_s = time.monotonic() - heard_s
+            if silence_s > self._config.silence_s_max:
+                raise NetworkError(f"{connection.peer}: no answer to a heartbeat for {silence_s:.1f} s")

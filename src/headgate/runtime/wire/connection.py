@@ -1,0 +1,356 @@
+"""One authenticated connection: frames out, frames in, never blocking.
+
+Life of a connection (each phase is one method; an error in any of them ends it):
+
+    connecting -> securing (TLS, if on) -> proving (the job's handshake) -> transferring -> closed
+
+Nothing of the application is delivered before the proof; what is sent before it waits. All callbacks are made from
+within `Poller.poll`, on the thread that polls.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import selectors
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from headgate.errors import NetworkError
+from headgate.runtime.wire.config import NetworkConfig
+from headgate.runtime.wire.frames import LENGTH, Frame, FrameReader, FrameTooLarge, Sendable, SendQueue
+from headgate.runtime.wire.handshake import Handshake, Proof
+from headgate.runtime.wire.poller import Poller
+from headgate.runtime.wire.stream import ByteStream
+
+READ_BYTES_PER_POLL = 1 << 20
+
+
+class CloseCause(enum.Enum):
+    """Why a connection ended."""
+
+    CLOSED_HERE = "closed here"
+    CLOSED_BY_PEER = "closed by the peer"
+    LOST = "lost"
+    UNREACHABLE = "unreachable"
+    REFUSED = "refused"
+    RULE_BROKEN = "rule broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The end of a connection: the cause, and a sentence for people that names the peer."""
+
+    cause: CloseCause
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What a connection calls: `on_frame` per frame in order, `on_closed` exactly once and last.
+
+    Both run inside `Poller.poll`. `on_closed` also follows a `close()` of one's own.
+    """
+
+    on_frame: Callable[[Connection, Frame], None]
+    on_closed: Callable[[Connection, Closed], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """How a connection becomes an authenticated one; differs between the side that connects and the one that listens.
+
+    `on_proven` gets the client's hello and returns the handlers for the connection, or None to refuse it. `on_failed`
+    stands in for `on_closed` until then.
+    """
+
+    peer: str
+    wrap: Callable[[socket.socket], ByteStream]
+    prove: Callable[[ByteStream], Handshake]
+    on_proven: Callable[[Connection, bytes], Handlers | None]
+    on_failed: Callable[[Connection, Closed], None]
+
+
+@final
+class Connection:
+    """A connection to one peer of this job. Owned by the thread that polls; made by `Wire.connect` or a `Listener`."""
+
+    def __init__(self, poller: Poller, sock: socket.socket, config: NetworkConfig, opening: Opening) -> None:
+        self.peer = opening.peer
+        self._poller = poller
+        self._sock = sock
+        self._config = config
+        self._opening = opening
+        self._on_closed = opening.on_failed
+        self._stream: ByteStream | None = None
+        self._proof: Proof | None = None
+        self._handlers: Handlers | None = None
+        self._reader = FrameReader(config.frame_bytes_max)
+        self._queue = SendQueue()
+        self._waiting_for_proof = SendQueue()
+        self._events = 0
+        self._paused = False
+        self._closed = False
+        self._read_postponed = False
+        self._phase: Callable[[int], None] = self._finish_connecting
+        self._deadline = poller.after(config.handshake_timeout_s, self._give_up)
+        # A socket becomes writable when it is connected; one that was accepted is so already.
+        self._watch(selectors.EVENT_WRITE)
+
+    def send(self, *buffers: Sendable) -> None:
+        """Send one frame made of `buffers` one after the other. Never blocks; what the kernel does not take waits.
+
+        Buffers of 64 kB and more are not copied and must not change before `pending_bytes` is zero; memory views must
+        be of bytes. Does nothing on a closed connection, whose owner is told by `on_closed`. Raises NetworkError for a
+        frame above the limit.
+        """
+        if self._closed:
+            return
+        size = sum(map(len, buffers))
+        if size > self._config.frame_bytes_max:
+            raise NetworkError(
+                f"a frame of {size:,} bytes for {self.peer} is above the limit of "
+                f"{self._config.frame_bytes_max:,}; raise the frame limit, or send smaller batches"
+            )
+        queue = self._queue if self._handlers else self._waiting_for_proof
+        queue.append(LENGTH.pack(size))
+        for buffer in buffers:
+            queue.append(buffer)
+        if self._handlers and not self._events & selectors.EVENT_WRITE:
+            self._flush()
+
+    @property
+    def pending_bytes(self) -> int:
+        """How many bytes of sent frames the kernel has not taken yet."""
+        return self._queue.pending_bytes + self._waiting_for_proof.pending_bytes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether both sides are authenticated and the connection has not ended."""
+        return self._handlers is not None and not self._closed
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended, or never came about."""
+        return self._closed
+
+    def pause_reading(self) -> None:
+        """Deliver no frame until `resume_reading`; at most one frame and a buffer of it are held meanwhile.
+
+        The peer's end is not noticed while paused, unless something is being sent.
+        """
+        self._paused = True
+        if self._stream is not None:
+            self._watch_as_needed()
+
+    def resume_reading(self) -> None:
+        """Deliver frames again, from the next `poll` on."""
+        if not self._paused:
+            return
+        self._paused = False
+        if self.is_open:
+            self._watch_as_needed()
+            # Frames that were received before the pause wake no selector.
+            self._postpone_read()
+
+    def close(self) -> None:
+        """End the connection now; unsent bytes are dropped. `on_closed` follows in the next `poll`."""
+        self._end(CloseCause.CLOSED_HERE, f"the connection to {self.peer} was closed by this process")
+
+    def fail(self, cause: CloseCause, problem: str) -> None:
+        """End the connection because of `problem`, which `on_closed` reports with the peer's name."""
+        self._end(cause, f"{self.peer}: {problem}")
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.peer}, {'closed' if self._closed else 'open' if self._handlers else 'opening'}>"
+
+    def _on_ready(self, events: int) -> None:
+        self._phase(events)
+
+    # Phases: connecting, securing, proving, transferring.
+
+    def _finish_connecting(self, _events: int) -> None:
+        error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            self._end(CloseCause.UNREACHABLE, f"cannot connect to {self.peer}: {os.strerror(error)}")
+            return
+        # TLS wraps the socket in another object, so the selector has to learn it anew.
+        self._watch(0)
+        try:
+            self._stream = self._opening.wrap(self._sock)
+        except OSError as error_of_wrap:
+            self.fail(CloseCause.LOST, f"the connection was lost at once: {error_of_wrap.strerror}")
+            return
+        self._sock = self._stream.sock
+        self._phase = self._secure
+        self._secure(0)
+
+    def _secure(self, _events: int) -> None:
+        assert self._stream is not None
+        try:
+            secured = self._stream.secure()
+        except NetworkError as error:
+            self.fail(CloseCause.REFUSED, str(error))
+            return
+        if secured:
+            self._proof = Proof(self._opening.prove(self._stream))
+            self._queue.append(self._proof.take_outgoing())
+            self._phase = self._prove
+            self._flush()
+            self._prove(0)
+        else:
+            self._watch_as_needed()
+
+    def _prove(self, _events: int) -> None:
+        proof = self._proof
+        assert proof is not None
+        while proof.hello is None:
+            space = memoryview(bytearray(proof.missing))
+            count = self._receive_into(space)
+            if not count:
+                break
+            try:
+                proof.received(space[:count])
+            except NetworkError as error:
+                self.fail(CloseCause.REFUSED, str(error))
+                return
+            # At once: if the next bytes refuse the peer, it should still have heard this.
+            self._queue.append(proof.take_outgoing())
+            self._flush()
+        if proof.hello is not None and not self._closed:
+            self._begin_transfer(proof.hello)
+
+    def _begin_transfer(self, hello: bytes) -> None:
+        self._proof = None
+        self._deadline.cancel()
+        handlers = self._opening.on_proven(self, hello)
+        if handlers is None:
+            self.close()
+        if self._closed or handlers is None:
+            return
+        self._handlers = handlers
+        self._on_closed = handlers.on_closed
+        self._phase = self._transfer
+        self._queue.take_over(self._waiting_for_proof)
+        self._flush()
+        # The first frames may have come along with the proof, and under TLS no selector would tell.
+        self._postpone_read()
+
+    def _transfer(self, events: int) -> None:
+        if self._queue.pending_bytes:
+            self._flush()
+        if events & selectors.EVENT_READ or (self._stream is not None and self._stream.wants_write):
+            self._read()
+
+    # Bytes in, bytes out.
+
+    def _read(self) -> None:
+        """Deliver what there is, up to a limit that lets other connections have their turn."""
+        handlers, stream, reader = self._handlers, self._stream, self._reader
+        assert handlers is not None
+        assert stream is not None
+        allowance = READ_BYTES_PER_POLL
+        drained = False
+        while self._deliver(handlers) and not drained:
+            if allowance <= 0:
+                if stream.hides_data:
+                    self._postpone_read()
+                return
+            space = reader.space()
+            count = self._receive_into(space)
+            if not count:
+                return
+            reader.received(count)
+            allowance -= count
+            drained = count < len(space) and not stream.hides_data
+
+    def _postpone_read(self) -> None:
+        if not self._read_postponed:
+            self._read_postponed = True
+            self._poller.soon(self._read_postponed_data)
+
+    def _read_postponed_data(self) -> None:
+        self._read_postponed = False
+        if self.is_open:
+            self._read()
+
+    def _deliver(self, handlers: Handlers) -> bool:
+        """Deliver complete frames; whether more may be read afterwards."""
+        next_frame, on_frame = self._reader.next_frame, handlers.on_frame
+        try:
+            while not self._paused and not self._closed and (frame := next_frame()) is not None:
+                on_frame(self, frame)
+        except FrameTooLarge as error:
+            self.fail(CloseCause.RULE_BROKEN, str(error))
+        return not self._paused and not self._closed
+
+    def _receive_into(self, space: memoryview) -> int | None:
+        """Read; an end or an error of the stream ends the connection, and is then None too."""
+        assert self._stream is not None
+        try:
+            count = self._stream.receive_into(space)
+        except OSError as error:
+            self.fail(CloseCause.LOST, f"the connection was lost: {error.strerror or error}{self._where()}")
+            return None
+        if count == 0:
+            self.fail(CloseCause.CLOSED_BY_PEER, f"the peer closed the connection{self._where()}")
+            return None
+        if self._stream.wants_write:
+            self._watch_as_needed()
+        return count
+
+    def _where(self) -> str:
+        if self._handlers is None:
+            return " during the handshake; does it belong to the same job, and use TLS alike?"
+        return " in the middle of a frame" if self._reader.in_mid_frame else ""
+
+    def _flush(self) -> None:
+        """Hand queued bytes to the kernel until it takes no more."""
+        stream, queue = self._stream, self._queue
+        assert stream is not None
+        try:
+            while queue.pending_bytes:
+                taken = stream.send(queue.head())
+                if not taken:
+                    break
+                queue.sent(taken)
+        except OSError as error:
+            self.fail(CloseCause.LOST, f"the connection was lost: {error.strerror or error}{self._where()}")
+            return
+        self._watch_as_needed()
+
+    # Interest and end.
+
+    def _watch_as_needed(self) -> None:
+        if self._closed or self._stream is None:
+            return
+        may_read = self._handlers is None or not self._paused
+        must_write = self._queue.pending_bytes > 0 or self._stream.wants_write
+        self._watch((selectors.EVENT_READ if may_read else 0) | (selectors.EVENT_WRITE if must_write else 0))
+
+    def _watch(self, events: int) -> None:
+        if events != self._events:
+            self._events = events
+            self._poller.watch(self._sock, events, self._on_ready)
+
+    def _give_up(self) -> None:
+        cause = CloseCause.UNREACHABLE if self._stream is None else CloseCause.REFUSED
+        self.fail(
+            cause, f"no handshake within {self._config.handshake_timeout_s:g} s; is the peer alive and of this job?"
+        )
+
+    def _end(self, cause: CloseCause, detail: str) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._deadline.cancel()
+        self._watch(0)
+        self._sock.close()
+        self._queue.clear()
+        self._waiting_for_proof.clear()
+        self._poller.soon(lambda: self._on_closed(self, Closed(cause, detail)))

@@ -1,0 +1,150 @@
+"""How two processes prove to each other that they share the job's secret, before anything else is said.
+
+    client                                                      server
+    magic, version, client nonce                    ->
+                                                    <-          magic, version
+                                                    <-          server nonce, MAC("server", context)
+    hello length, hello, MAC("client", context, hello)  ->
+
+The context is (version, client nonce, server nonce, channel binding); the binding is the SHA-256 of the server's TLS
+certificate as each side sees it, or empty without TLS, so that a man in the middle cannot pass a handshake on. The
+roles are part of the MACs, so that neither side's proof can be played back to it. The server proves itself first: the
+client tells its hello to nobody else.
+
+Both sides are generators without I/O: they yield an `Exchange` (bytes to send, then a number of bytes to read) and are
+resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the stream.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import NoReturn, final
+
+from headgate.errors import NetworkError
+from headgate.runtime.wire.secret import MAC_BYTES, JobSecret
+
+MAGIC = b"hdgt"
+VERSION = 1
+NONCE_BYTES = 32
+HELLO_BYTES_MAX = 64 * 1024
+HELLO_LENGTH = struct.Struct("!I")
+_PREAMBLE = struct.Struct("!4sB")
+_TLS_RECORD_TYPES = (b"\x15\x03", b"\x16\x03")
+
+
+class HandshakeRefused(NetworkError):
+    """The peer did not prove that it belongs to this job; the message says at which step it failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Send `send`, then come back with exactly `want` bytes (at once, with none, if zero)."""
+
+    send: bytes = b""
+    want: int = 0
+
+
+Handshake = Generator[Exchange, bytes, bytes]
+"""Returns the client's hello, on both sides."""
+
+
+@final
+class Proof:
+    """One side's handshake under way: send what `take_outgoing` gives, and feed `received`, until there is a `hello`."""
+
+    __slots__ = ("_answer", "_exchange", "_handshake", "_outgoing", "hello")
+
+    def __init__(self, handshake: Handshake) -> None:
+        self._handshake = handshake
+        self._outgoing = bytearray()
+        self._answer = bytearray()
+        self.hello: bytes | None = None
+        self._exchange = next(handshake)
+        self._outgoing += self._exchange.send
+        self._go_on()
+
+    @property
+    def missing(self) -> int:
+        """How many bytes the peer owes; reading more would take from the frames that follow."""
+        return self._exchange.want - len(self._answer)
+
+    def take_outgoing(self) -> bytes:
+        """Return what has to be sent now, once."""
+        outgoing = bytes(self._outgoing)
+        self._outgoing.clear()
+        return outgoing
+
+    def received(self, answer: bytes | memoryview) -> None:
+        """Add bytes of the peer. Raises HandshakeRefused if they prove that it is not one of us."""
+        self._answer += answer
+        self._go_on()
+
+    def _go_on(self) -> None:
+        try:
+            while self.hello is None and not self.missing:
+                answer, self._answer = bytes(self._answer), bytearray()
+                self._exchange = self._handshake.send(answer)
+                self._outgoing += self._exchange.send
+        except StopIteration as end:
+            self.hello = end.value
+
+
+def prove_as_client(secret: JobSecret, nonce: bytes, binding: bytes, hello: bytes) -> Handshake:
+    """The side that connects. Raises HandshakeRefused; a hello above the limit is a NetworkError."""
+    if len(hello) > HELLO_BYTES_MAX:
+        raise NetworkError(f"a hello of {len(hello):,} bytes is too long, the limit is {HELLO_BYTES_MAX:,}")
+    preamble = yield Exchange(send=_preamble() + nonce, want=_PREAMBLE.size)
+    _check_magic(preamble)
+    _check_version(preamble)
+    proof = yield Exchange(want=NONCE_BYTES + MAC_BYTES)
+    context = (bytes([VERSION]), nonce, proof[:NONCE_BYTES], binding)
+    if not hmac.compare_digest(proof[NONCE_BYTES:], secret.mac(b"server", *context)):
+        _refuse_secret()
+    yield Exchange(send=HELLO_LENGTH.pack(len(hello)) + hello + secret.mac(b"client", *context, hello))
+    return hello
+
+
+def prove_as_server(secret: JobSecret, nonce: bytes, binding: bytes) -> Handshake:
+    """The side that listens. Raises HandshakeRefused."""
+    preamble = yield Exchange(want=_PREAMBLE.size)
+    _check_magic(preamble)
+    # A client of another version is told ours before it is refused, so that both sides know the reason.
+    client_nonce = yield Exchange(send=_preamble(), want=NONCE_BYTES)
+    _check_version(preamble)
+    context = (bytes([VERSION]), client_nonce, nonce, binding)
+    length = yield Exchange(send=nonce + secret.mac(b"server", *context), want=HELLO_LENGTH.size)
+    (hello_bytes,) = HELLO_LENGTH.unpack(length)
+    if hello_bytes > HELLO_BYTES_MAX:
+        raise HandshakeRefused(f"it announced a hello of {hello_bytes:,} bytes, the limit is {HELLO_BYTES_MAX:,}")
+    proof = yield Exchange(want=hello_bytes + MAC_BYTES)
+    hello = proof[:hello_bytes]
+    if not hmac.compare_digest(proof[hello_bytes:], secret.mac(b"client", *context, hello)):
+        _refuse_secret()
+    return hello
+
+
+def _preamble() -> bytes:
+    return _PREAMBLE.pack(MAGIC, VERSION)
+
+
+def _check_magic(preamble: bytes) -> None:
+    if preamble[:2] in _TLS_RECORD_TYPES:
+        raise HandshakeRefused("it speaks TLS and this side does not; switch TLS on, or off, for all processes")
+    if preamble[: len(MAGIC)] != MAGIC:
+        raise HandshakeRefused("it does not speak headgate's protocol; is this port meant for another program?")
+
+
+def _check_version(preamble: bytes) -> None:
+    version = preamble[len(MAGIC)]
+    if version != VERSION:
+        raise HandshakeRefused(
+            f"it speaks version {version} of headgate's protocol and this side version {VERSION}; "
+            "install the same headgate everywhere"
+        )
+
+
+def _refuse_secret() -> NoReturn:
+    raise HandshakeRefused("it does not know this job's secret; it may belong to another job, or to an earlier one")

@@ -1,0 +1,125 @@
+"""Accepts the connections of this job's processes, and of nobody else."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import secrets
+import selectors
+import socket
+from collections.abc import Callable
+from typing import final
+
+from headgate.runtime.wire.config import Address, NetworkConfig, bind
+from headgate.runtime.wire.connection import CloseCause, Closed, Connection, Handlers, Opening
+from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_server
+from headgate.runtime.wire.poller import Poller
+from headgate.runtime.wire.secret import JobSecret
+from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
+
+log = logging.getLogger(__name__)
+
+OnConnection = Callable[[Connection, bytes], Handlers | None]
+"""Gets an authenticated connection and the peer's hello; returns its handlers, or None to close it."""
+
+_OUT_OF_FILES_PAUSE_S = 1.0
+
+
+@final
+class Listener:
+    """A listening socket on the poller; made by `Wire.listen`. Raises NetworkError if no port is free.
+
+    A peer that cannot prove that it knows the job's secret is closed and logged once. While as many as the limit are
+    still unproven, further ones wait in the kernel's queue.
+    """
+
+    def __init__(
+        self,
+        poller: Poller,
+        config: NetworkConfig,
+        secret: JobSecret,
+        tls: TlsContexts | None,
+        on_connection: OnConnection,
+    ) -> None:
+        self._poller = poller
+        self._config = config
+        self._secret = secret
+        self._tls = tls
+        self._on_connection = on_connection
+        self._unproven: set[Connection] = set()
+        self._sock = bind(config)
+        self._watching = False
+        self.address: Address = config.advertise(self._sock.getsockname()[1])
+        self._listen()
+
+    def close(self) -> None:
+        """Stop listening, and drop connections that are not authenticated yet; others live on."""
+        self._stop_listening()
+        self._sock.close()
+        for connection in tuple(self._unproven):
+            connection.close()
+
+    def _listen(self) -> None:
+        if (
+            not self._watching
+            and self._sock.fileno() >= 0
+            and len(self._unproven) < self._config.unproven_connections_max
+        ):
+            self._watching = True
+            self._poller.watch(self._sock, selectors.EVENT_READ, self._accept)
+
+    def _stop_listening(self) -> None:
+        if self._watching:
+            self._watching = False
+            self._poller.watch(self._sock, 0, self._accept)
+
+    def _accept(self, _events: int) -> None:
+        while self._watching:
+            try:
+                sock, name = self._sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._skip(error)
+                return
+            self._begin(sock, Address(name[0], name[1]))
+
+    def _begin(self, sock: socket.socket, peer: Address) -> None:
+        sock.setblocking(False)
+        tune(sock, self._config)
+        opening = Opening(
+            peer=str(peer),
+            wrap=self._wrap,
+            prove=self._prove,
+            on_proven=self._proven,
+            on_failed=self._failed,
+        )
+        self._unproven.add(Connection(self._poller, sock, self._config, opening))
+        if len(self._unproven) >= self._config.unproven_connections_max:
+            self._stop_listening()
+
+    def _skip(self, error: OSError) -> None:
+        """One peer that has gone again is of no interest; having no file descriptors left needs time to pass."""
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+            log.warning("cannot accept connections on %s for now: %s", self.address, error.strerror)
+            self._stop_listening()
+            self._poller.after(_OUT_OF_FILES_PAUSE_S, self._listen)
+
+    def _wrap(self, sock: socket.socket) -> ByteStream:
+        return self._tls.server_side(sock) if self._tls else PlainStream(sock)
+
+    def _prove(self, stream: ByteStream) -> Handshake:
+        return prove_as_server(self._secret, secrets.token_bytes(NONCE_BYTES), stream.binding())
+
+    def _proven(self, connection: Connection, hello: bytes) -> Handlers | None:
+        self._settled(connection)
+        return self._on_connection(connection, hello)
+
+    def _failed(self, connection: Connection, closed: Closed) -> None:
+        self._settled(connection)
+        if closed.cause is not CloseCause.CLOSED_HERE:
+            log.warning("refused a connection to %s from %s", self.address, closed)
+
+    def _settled(self, connection: Connection) -> None:
+        self._unproven.discard(connection)
+        self._listen()

@@ -1,0 +1,129 @@
+"""The loop's view of the network: one selector, polled by the thread that runs everything else.
+
+Sockets are polled on the mailbox loop instead of by a thread of their own, because a second Python thread gets the GIL
+only every 5 ms while user code computes (figures in docs/decisions/0001-network-transport.md).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import final
+
+from headgate.clock import Clock, SystemClock
+
+ReadyHandler = Callable[[int], None]
+"""Called with the mask of `selectors.EVENT_READ` and `EVENT_WRITE` that are ready."""
+
+
+@final
+class Deadline:
+    """Something to be run at a time, unless cancelled before."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run: Callable[[], None] | None = run
+
+    def cancel(self) -> None:
+        """Forget it; harmless if it has run already."""
+        self.run = None
+
+
+@final
+class Poller:
+    """Runs the handlers of ready sockets, of due deadlines and of postponed work. Owned by one thread.
+
+    Only `wake` may be called from other threads. An exception of a handler leaves `poll` as it is.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._selector = selectors.DefaultSelector()
+        self._soon: deque[Callable[[], None]] = deque()
+        self._deadlines: list[tuple[float, int, Deadline]] = []
+        self._order = itertools.count()
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._woken = False
+        self._selector.register(self._wake_out, selectors.EVENT_READ, self._slept_enough)
+
+    def poll(self, timeout_s: float) -> None:
+        """Run what is ready; block at most `timeout_s` seconds until something is. Zero never blocks."""
+        if self._soon:
+            timeout_s = 0.0
+        elif self._deadlines:
+            due_in_s = (self._deadlines[0][0] - self._clock.monotonic_ms()) / 1000.0
+            timeout_s = max(0.0, min(timeout_s, due_in_s))
+        for key, events in self._selector.select(timeout_s):
+            # A handler that ran before in this very poll may have closed this socket.
+            if key.fileobj.fileno() >= 0:  # type: ignore[union-attr]
+                key.data(events)
+        if self._soon:
+            self._run_postponed()
+        if self._deadlines:
+            self._run_due()
+
+    def wake(self) -> None:
+        """Make a blocked or the next `poll` return at once. Callable from any thread; never blocks."""
+        if self._woken:
+            return
+        self._woken = True
+        try:
+            self._wake_in.send(b"\0")
+        except OSError:
+            # Full: a wake-up is on its way anyhow. Closed: nobody is left to wake.
+            return
+
+    def soon(self, run: Callable[[], None]) -> None:
+        """Run `run` within the next `poll`, which then does not block."""
+        self._soon.append(run)
+
+    def after(self, delay_s: float, run: Callable[[], None]) -> Deadline:
+        """Run `run` in the first `poll` that is `delay_s` seconds from now or later."""
+        deadline = Deadline(run)
+        due_ms = self._clock.monotonic_ms() + delay_s * 1000.0
+        heapq.heappush(self._deadlines, (due_ms, next(self._order), deadline))
+        return deadline
+
+    def watch(self, sock: socket.socket, events: int, handler: ReadyHandler) -> None:
+        """Call `handler` in each `poll` in which `sock` is ready for one of `events`; zero events: not any more."""
+        known = sock in self._selector.get_map()
+        if not events:
+            if known:
+                self._selector.unregister(sock)
+        elif known:
+            self._selector.modify(sock, events, handler)
+        else:
+            self._selector.register(sock, events, handler)
+
+    def close(self) -> None:
+        """Release the selector. Postponed work is dropped; sockets that are still watched are closed."""
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        self._selector.close()
+        self._wake_in.close()
+        self._soon.clear()
+        self._deadlines.clear()
+
+    def _slept_enough(self, _events: int) -> None:
+        self._wake_out.recv(64)
+        # Cleared after the read: a wake() between the two belongs to this very poll, which is about to return.
+        self._woken = False
+
+    def _run_postponed(self) -> None:
+        # Work that is postponed meanwhile waits for the next poll, so that a poll ends.
+        for _ in range(len(self._soon)):
+            self._soon.popleft()()
+
+    def _run_due(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        while self._deadlines and (self._deadlines[0][0] <= now_ms or self._deadlines[0][2].run is None):
+            deadline = heapq.heappop(self._deadlines)[2]
+            if deadline.run is not None:
+                deadline.run()

@@ -1,0 +1,178 @@
+"""Byte streams that never block, plain or encrypted."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, final
+
+from headgate.errors import ConfigError, NetworkError
+from headgate.runtime.wire.config import NetworkConfig, TlsConfig
+
+
+class ByteStream(Protocol):
+    """A connected socket, spoken through."""
+
+    sock: socket.socket
+    wants_write: bool
+    """Whether the stream itself must write before it can go on."""
+    hides_data: bool
+    """Whether bytes may be ready in the stream while its socket has none."""
+
+    def secure(self) -> bool:
+        """Advance the encryption's own handshake; whether it has ended. Raises NetworkError if it failed."""
+        ...
+
+    def binding(self) -> bytes:
+        """Return what ties the job's handshake to this very stream; the same at both ends."""
+        ...
+
+    def receive_into(self, space: memoryview) -> int | None:
+        """Return how many bytes were read: zero at the stream's end, None if there are none now."""
+        ...
+
+    def send(self, buffers: Sequence[memoryview]) -> int:
+        """Return how many bytes were taken, zero if none can be now. What was not taken must be offered again."""
+        ...
+
+
+@final
+class PlainStream:
+    """A TCP socket as it is."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.wants_write = False
+        self.hides_data = False
+
+    def secure(self) -> bool:
+        return True
+
+    def binding(self) -> bytes:
+        return b""
+
+    def receive_into(self, space: memoryview) -> int | None:
+        try:
+            return self.sock.recv_into(space)
+        except BlockingIOError:
+            return None
+
+    def send(self, buffers: Sequence[memoryview]) -> int:
+        try:
+            return self.sock.sendmsg(buffers)
+        except BlockingIOError:
+            return 0
+
+
+@final
+class TlsStream:
+    """A TCP socket under TLS."""
+
+    def __init__(self, sock: ssl.SSLSocket, server_certificate: bytes | None) -> None:
+        self.sock: socket.socket = sock
+        self.wants_write = False
+        self.hides_data = True
+        self._tls = sock
+        self._server_certificate = server_certificate
+
+    def secure(self) -> bool:
+        self.wants_write = False
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        except ssl.SSLWantWriteError:
+            self.wants_write = True
+            return False
+        except OSError as error:
+            reason = getattr(error, "reason", None) or error.strerror or str(error)
+            raise NetworkError(
+                f"the TLS handshake failed ({reason}); is TLS on at both ends, with certificates of the same authority?"
+            ) from error
+        return True
+
+    def binding(self) -> bytes:
+        return certificate_hash(self._server_certificate or self._tls.getpeercert(binary_form=True))
+
+    def receive_into(self, space: memoryview) -> int | None:
+        self.wants_write = False
+        try:
+            return self._tls.recv_into(space)
+        except ssl.SSLWantReadError:
+            return None
+        except ssl.SSLWantWriteError:
+            self.wants_write = True
+            return None
+
+    def send(self, buffers: Sequence[memoryview]) -> int:
+        taken = 0
+        try:
+            for buffer in buffers:
+                count = self._tls.send(buffer)
+                taken += count
+                if count < len(buffer):
+                    break
+        except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+            return taken
+        return taken
+
+
+@final
+class TlsContexts:
+    """The certificates of this process, loaded once. Raises ConfigError for a file that cannot be used."""
+
+    def __init__(self, config: TlsConfig) -> None:
+        self._server = _context(ssl.PROTOCOL_TLS_SERVER, config)
+        self._client = _context(ssl.PROTOCOL_TLS_CLIENT, config)
+        self._certificate = ssl.PEM_cert_to_DER_cert(_first_certificate(config.cert))
+
+    def server_side(self, sock: socket.socket) -> TlsStream:
+        """Wrap an accepted socket, without any I/O."""
+        wrapped = self._server.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        return TlsStream(wrapped, server_certificate=self._certificate)
+
+    def client_side(self, sock: socket.socket) -> TlsStream:
+        """Wrap a connected socket, without any I/O."""
+        return TlsStream(self._client.wrap_socket(sock, do_handshake_on_connect=False), server_certificate=None)
+
+
+def certificate_hash(certificate: bytes | None) -> bytes:
+    """Return the SHA-256 of a certificate in DER form."""
+    return hashlib.sha256(certificate or b"").digest()
+
+
+def tune(sock: socket.socket, config: NetworkConfig) -> None:
+    """Set the options that every connection has."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if config.socket_buffer_bytes is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, config.socket_buffer_bytes)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, config.socket_buffer_bytes)
+
+
+def _context(protocol: int, config: TlsConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    # Slots share a certificate and their hosts are not known in advance, so no host name is checked; the job's own
+    # handshake covers the very certificate that the client was shown, which a man in the middle cannot match.
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_cert_chain(config.cert, config.key)
+        context.load_verify_locations(config.ca)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"cannot use the TLS files {config.cert}, {config.key}, {config.ca}: {error.strerror or error}; "
+            "each must be readable PEM, and the key must be the certificate's"
+        ) from error
+    return context
+
+
+def _first_certificate(path: str) -> str:
+    text = Path(path).read_text()
+    end = "-----END CERTIFICATE-----"
+    begin = text.index("-----BEGIN CERTIFICATE-----")
+    return text[begin : text.index(end, begin) + len(end) + 1]

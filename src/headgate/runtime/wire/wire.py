@@ -1,0 +1,90 @@
+"""How one process of a job talks to the others: its configuration and the job's secret, put to use."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+from typing import final
+
+from headgate.runtime.wire.blocking import BlockingConnection, dial
+from headgate.runtime.wire.config import Address, NetworkConfig
+from headgate.runtime.wire.connection import CloseCause, Connection, Handlers, Opening
+from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_client
+from headgate.runtime.wire.listener import Listener, OnConnection
+from headgate.runtime.wire.poller import Poller
+from headgate.runtime.wire.secret import JobSecret
+from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
+
+
+@final
+class Wire:
+    """Makes listeners and connections. Raises ConfigError if the TLS files cannot be used.
+
+    A server and a client on one poller:
+
+    >>> wire, poller, heard = Wire(NetworkConfig(), JobSecret.generate()), Poller(), []
+    >>> keep = Handlers(on_frame=lambda connection, frame: heard.append(bytes(frame)), on_closed=lambda *_: None)
+    >>> listener = wire.listen(poller, lambda connection, hello: keep)
+    >>> client = wire.connect(poller, listener.address, b"slot 1", keep)
+    >>> client.send(b"good ", b"morning")
+    >>> while not heard:
+    ...     poller.poll(timeout_s=1.0)
+    >>> heard
+    [b'good morning']
+    >>> poller.close()
+    """
+
+    def __init__(self, config: NetworkConfig, secret: JobSecret) -> None:
+        self.config = config
+        self._secret = secret
+        self._tls = TlsContexts(config.tls) if config.tls else None
+
+    def listen(self, poller: Poller, on_connection: OnConnection) -> Listener:
+        """Listen on the first free port of the range. Raises NetworkError if there is none."""
+        return Listener(poller, self.config, self._secret, self._tls, on_connection)
+
+    def connect(self, poller: Poller, address: Address, hello: bytes, handlers: Handlers) -> Connection:
+        """Connect without blocking (but a host name, other than an IP address, is looked up first, which may).
+
+        Frames that are sent before the connection is authenticated wait. Every failure, also to reach the peer at all,
+        is reported by `handlers.on_closed`. `hello` (64 kB at most) tells the listener who is calling.
+        """
+        sock, problem = _start_connecting(address, self.config)
+
+        def prove(stream: ByteStream) -> Handshake:
+            return prove_as_client(self._secret, secrets.token_bytes(NONCE_BYTES), stream.binding(), hello)
+
+        opening = Opening(
+            peer=str(address),
+            wrap=self._wrap,
+            prove=prove,
+            on_proven=lambda _connection, _hello: handlers,
+            on_failed=handlers.on_closed,
+        )
+        connection = Connection(poller, sock, self.config, opening)
+        if problem:
+            connection.fail(CloseCause.UNREACHABLE, f"cannot connect: {problem}")
+        return connection
+
+    def blocking_connect(self, address: Address, hello: bytes) -> BlockingConnection:
+        """Connect and authenticate, from a thread that may block. Raises NetworkError."""
+        return dial(self.config, self._secret, self._tls, address, hello)
+
+    def _wrap(self, sock: socket.socket) -> ByteStream:
+        return self._tls.client_side(sock) if self._tls else PlainStream(sock)
+
+
+def _start_connecting(address: Address, config: NetworkConfig) -> tuple[socket.socket, str]:
+    """Return a socket that is being connected, and what has gone wrong already: nothing, if empty."""
+    try:
+        family, kind, protocol, _, name = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        return socket.socket(), f"{error.strerror}; is the advertised host of that process right?"
+    sock = socket.socket(family, kind, protocol)
+    sock.setblocking(False)
+    tune(sock, config)
+    error_number = sock.connect_ex(name)
+    under_way = error_number in (0, errno.EINPROGRESS)
+    return sock, "" if under_way else os.strerror(error_number)
