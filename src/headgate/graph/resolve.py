@@ -1,0 +1,106 @@
+"""Resolution: every "not said" of a logical graph replaced by what follows from the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from headgate.graph.logical import (
+    AnyKeySelector,
+    ChainPolicy,
+    Edge,
+    GraphDefaults,
+    LogicalGraph,
+    Node,
+    OperatorFactory,
+    Partitioning,
+)
+from headgate.graph.uids import generate_uids
+from headgate.state.keygroups import default_max_parallelism
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedNode:
+    """An operator with nothing left open."""
+
+    id: int
+    name: str
+    uid: str
+    operator: OperatorFactory
+    parallelism: int
+    max_parallelism: int
+    buffer_timeout_ms: int
+    chain: ChainPolicy
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedEdge:
+    """An edge with its partitioning decided."""
+
+    source: int
+    target: int
+    partitioning: Partitioning
+    key_selector: AnyKeySelector | None
+    input_index: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ResolvedGraph:
+    """A logical graph with nothing left open; nodes by id, in the order of the program."""
+
+    nodes: dict[int, ResolvedNode]
+    edges: tuple[ResolvedEdge, ...]
+
+
+def resolve(graph: LogicalGraph, defaults: GraphDefaults) -> ResolvedGraph:
+    """Return `graph` with all defaults filled in. The graph must have passed `validate`."""
+    uids = generate_uids(graph)
+    nodes = {node.id: _resolve_node(node, uids[node.id], defaults) for node in graph.nodes}
+    return ResolvedGraph(nodes, tuple(_resolve_edge(edge, nodes) for edge in graph.edges))
+
+
+def parallelism_of(node: Node, defaults: GraphDefaults) -> int:
+    """Return the parallelism the node gets: its own, else the default as far as the operator itself allows."""
+    if node.parallelism is not None:
+        return node.parallelism
+    if node.parallelism_max is not None:
+        return min(defaults.parallelism, node.parallelism_max)
+    return defaults.parallelism
+
+
+def max_parallelism_of(node: Node, defaults: GraphDefaults) -> int:
+    """Return the max parallelism the node gets: its own, the program's, or the one that follows from parallelism."""
+    if node.max_parallelism is not None:
+        return node.max_parallelism
+    if defaults.max_parallelism is not None:
+        return defaults.max_parallelism
+    return default_max_parallelism(parallelism_of(node, defaults))
+
+
+def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> ResolvedNode:
+    timeout_ms = node.buffer_timeout_ms
+    return ResolvedNode(
+        id=node.id,
+        name=node.name,
+        uid=generated_uid if node.uid is None else node.uid,
+        operator=node.operator,
+        parallelism=parallelism_of(node, defaults),
+        max_parallelism=max_parallelism_of(node, defaults),
+        buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
+        chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
+    )
+
+
+def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:
+    same = nodes[edge.source].parallelism == nodes[edge.target].parallelism
+    implied = Partitioning.FORWARD if same else Partitioning.REBALANCE
+    return ResolvedEdge(
+        source=edge.source,
+        target=edge.target,
+        partitioning=implied if edge.partitioning is None else edge.partitioning,
+        key_selector=edge.key_selector,
+        input_index=edge.input_index,
+    )

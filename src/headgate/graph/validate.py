@@ -1,0 +1,100 @@
+"""Validation: everything that can be known to be wrong with a program before anything runs.
+
+An operator whose output goes nowhere is an error, also when other streams of the job have sinks: Flink runs such an
+operator and drops its output, which hides a forgotten sink. A job that wants only the side effects of a function adds a
+sink function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headgate.errors import ProgramError
+from headgate.graph.closure import serialise
+from headgate.graph.logical import Edge, GraphDefaults, LogicalGraph, Node, Partitioning
+from headgate.graph.resolve import max_parallelism_of, parallelism_of
+from headgate.graph.uids import generate_uids
+from headgate.state.keygroups import check_parallelism
+
+
+def validate(graph: LogicalGraph, defaults: GraphDefaults) -> None:
+    """Raise ProgramError for the first thing found wrong; SerializationError, one of its kind, for a function."""
+    _check_not_empty(graph)
+    for node in graph.nodes:
+        _check_parallelism(node, defaults)
+        _check_buffer_timeout(node)
+    _check_forward(graph, defaults)
+    _check_sinks(graph)
+    _check_uids(graph)
+    for node in graph.nodes:
+        serialise(node.operator, node.name)
+    for edge in graph.edges:
+        _check_key_selector(edge, graph)
+
+
+def _check_not_empty(graph: LogicalGraph) -> None:
+    if not graph.nodes:
+        raise ProgramError(
+            "the program has no streams to run: make one, for instance with env.from_collection(...), and give it a "
+            "sink such as print() before calling execute()"
+        )
+
+
+def _check_parallelism(node: Node, defaults: GraphDefaults) -> None:
+    parallelism = parallelism_of(node, defaults)
+    check_parallelism(f"operator {node.name!r}", parallelism, max_parallelism_of(node, defaults))
+    if node.parallelism_max is not None and parallelism > node.parallelism_max:
+        raise ProgramError(
+            f"operator {node.name!r} can have {node.parallelism_max} subtask(s) at most, but its parallelism is set to "
+            f"{parallelism}: leave set_parallelism out, and use rebalance() for more subtasks after it"
+        )
+
+
+def _check_buffer_timeout(node: Node) -> None:
+    if node.buffer_timeout_ms is not None and node.buffer_timeout_ms < 0:
+        raise ProgramError(
+            f"operator {node.name!r} has the buffer timeout {node.buffer_timeout_ms} ms; it must be 0 (at once) or more"
+        )
+
+
+def _check_forward(graph: LogicalGraph, defaults: GraphDefaults) -> None:
+    nodes = {node.id: node for node in graph.nodes}
+    for edge in graph.edges:
+        source, target = nodes[edge.source], nodes[edge.target]
+        from_parallelism, to_parallelism = parallelism_of(source, defaults), parallelism_of(target, defaults)
+        if edge.partitioning is Partitioning.FORWARD and from_parallelism != to_parallelism:
+            raise ProgramError(
+                f"forward() from operator {source.name!r} (parallelism {from_parallelism}) to {target.name!r} "
+                f"(parallelism {to_parallelism}) needs the same parallelism on both sides: use rebalance(), or "
+                "set_parallelism on one of them"
+            )
+
+
+def _check_sinks(graph: LogicalGraph) -> None:
+    sources = {edge.source for edge in graph.edges}
+    dangling = [node.name for node in graph.nodes if node.id not in sources and not node.is_sink]
+    if dangling:
+        raise ProgramError(
+            f"the output of operator {', '.join(map(repr, dangling))} goes nowhere: end its stream with print(), "
+            "sink_to(...), add_sink(...) or execute_and_collect(), or remove it"
+        )
+
+
+def _check_uids(graph: LogicalGraph) -> None:
+    generated = generate_uids(graph)
+    uids = {node.id: generated[node.id] if node.uid is None else node.uid for node in graph.nodes}
+    for uid, count in Counter(uids.values()).items():
+        if not uid:
+            names = ", ".join(repr(node.name) for node in graph.nodes if node.uid == "")
+            raise ProgramError(f"the uid of operator {names} is empty: give it a name that stays, or leave uid() out")
+        if count > 1:
+            names = " and ".join(repr(node.name) for node in graph.nodes if uids[node.id] == uid)
+            raise ProgramError(
+                f"the uid {uid!r} is given to {count} operators, {names}: state is stored by uid, so each needs its own"
+            )
+
+
+def _check_key_selector(edge: Edge, graph: LogicalGraph) -> None:
+    if edge.key_selector is not None:
+        target = next(node.name for node in graph.nodes if node.id == edge.target)
+        serialise(edge.key_selector, f"key_by before {target}")

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from headgate.errors import ProgramError
+from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
+from headgate.graph.physical import JobOptions, JobPlan, plan
+from headgate.ids import SubtaskId, new_job_id
+from tests.unit.graph.programs import TWO, edge, line, node
+
+SETTINGS: Any = {"settings": "as resolved"}
+
+
+def plan_of(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> JobPlan:
+    options = JobOptions(
+        job_id=new_job_id(random.Random(1)), job_name="j", defaults=defaults, settings=SETTINGS, checkpointing=False
+    )
+    return plan(graph, options)
+
+
+def keyed_job() -> JobPlan:
+    """One source subtask, three keyed subtasks chained to their sink."""
+    graph = line(node(0, "s", parallelism=1), node(1, "count", parallelism=3, uid="c"), node(2, "out", parallelism=3))
+    graph.edges[0] = edge(0, 1, Partitioning.KEY_GROUP, abs)
+    return plan_of(graph)
+
+
+def test_vertices_edges_and_channels_of_a_keyed_job() -> None:
+    job = keyed_job()
+    assert [(v.id, v.name, v.parallelism) for v in job.vertices] == [(0, "s", 1), (1, "count -> out", 3)]
+    assert [o.name for o in job.vertices[1].operators] == ["count", "out"]
+    assert job.vertices[1].operators[0].uid == "c"
+    assert [(e.source_vertex, e.target_vertex, e.key_selector) for e in job.edges] == [(0, 1, abs)]
+    assert [(c.id, c.edge, str(c.source), str(c.target)) for c in job.channels] == [
+        (0, 0, "0.0", "1.0"),
+        (1, 0, "0.0", "1.1"),
+        (2, 0, "0.0", "1.2"),
+    ]
+
+
+def test_a_subtask_knows_its_channels_and_its_slot() -> None:
+    job = keyed_job()
+    assert job.slots == 3
+    assert [str(s) for s in job.subtasks()] == ["0.0", "1.0", "1.1", "1.2"]
+    assert [str(s) for s in job.subtasks_of(job.slot_of(SubtaskId(0, 0)))] == ["0.0", "1.0"]
+    assert [c.id for c in job.inputs_of(SubtaskId(1, 2))] == [2]
+    assert {e: [str(c.target) for c in cs] for e, cs in job.outputs_of(SubtaskId(0, 0)).items()} == {
+        0: ["1.0", "1.1", "1.2"]
+    }
+    assert job.outputs_of(SubtaskId(1, 0)) == {}
+    assert job.vertex_of(SubtaskId(1, 2)).name == "count -> out"
+
+
+def test_forward_connects_equal_indexes_and_the_rest_everyone() -> None:
+    graph = LogicalGraph(
+        [node(0, "s", is_source=True), node(1, "a", is_sink=True), node(2, "b", is_sink=True)],
+        [edge(0, 1, Partitioning.FORWARD), edge(0, 2, Partitioning.BROADCAST)],
+    )
+    job = plan_of(graph)
+    assert [(str(c.source), str(c.target)) for c in job.channels if c.edge == 0] == [("0.0", "1.0"), ("0.1", "1.1")]
+    assert len([c for c in job.channels if c.edge == 1]) == 4
+
+
+def test_a_union_has_several_edges_into_one_input() -> None:
+    graph = LogicalGraph(
+        [node(0, "a", is_source=True), node(1, "b", is_source=True), node(2, "out", is_sink=True)],
+        [edge(0, 2), edge(1, 2)],
+    )
+    job = plan_of(graph)
+    assert [(e.source_vertex, e.target_vertex, e.input_index) for e in job.edges] == [(0, 2, 0), (1, 2, 0)]
+    assert [(c.edge, str(c.source)) for c in job.inputs_of(SubtaskId(2, 1))] == [(0, "0.1"), (1, "1.1")]
+
+
+def test_a_chain_flushes_by_the_buffer_timeout_of_its_last_operator() -> None:
+    job = plan_of(line(node(0, "a", buffer_timeout_ms=5), node(1, "b", buffer_timeout_ms=7)))
+    assert [v.buffer_timeout_ms for v in job.vertices] == [7]
+
+
+def test_a_plan_travels_as_bytes() -> None:
+    job = keyed_job()
+    assert cloudpickle.loads(cloudpickle.dumps(job)) == job
+
+
+def test_a_wrong_program_has_no_plan() -> None:
+    with pytest.raises(ProgramError):
+        plan_of(LogicalGraph())

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from headgate.graph.logical import ChainPolicy, GraphDefaults, Partitioning
+from headgate.graph.resolve import resolve
+from tests.unit.graph.programs import TWO, line, node
+
+
+def test_what_a_node_says_wins_over_the_defaults() -> None:
+    said = node(1, "b", uid="b", parallelism=3, max_parallelism=9, buffer_timeout_ms=0, chain=ChainPolicy.HEAD)
+    resolved = resolve(line(node(0, "a"), said, node(2, "c")), GraphDefaults(parallelism=2, max_parallelism=64))
+    b, c = resolved.nodes[1], resolved.nodes[2]
+    assert (b.uid, b.parallelism, b.max_parallelism, b.buffer_timeout_ms, b.chain) == ("b", 3, 9, 0, ChainPolicy.HEAD)
+    assert (c.parallelism, c.max_parallelism, c.buffer_timeout_ms, c.chain) == (2, 64, 100, ChainPolicy.ALWAYS)
+
+
+def test_max_parallelism_follows_from_parallelism_as_in_flink() -> None:
+    nodes = resolve(line(node(0, "a", parallelism=85), node(1, "b", parallelism=86)), TWO).nodes
+    assert [n.max_parallelism for n in nodes.values()] == [128, 256]
+
+
+def test_an_operator_that_cannot_be_parallel_gets_what_it_can_have() -> None:
+    nodes = resolve(line(node(0, "collection", parallelism_max=1), node(1, "sink")), TWO).nodes
+    assert [n.parallelism for n in nodes.values()] == [1, 2]
+
+
+def test_an_edge_that_says_nothing_is_forward_or_where_parallelism_changes_rebalance() -> None:
+    edges = resolve(line(node(0, "a"), node(1, "b"), node(2, "c", parallelism=1)), TWO).edges
+    assert [e.partitioning for e in edges] == [Partitioning.FORWARD, Partitioning.REBALANCE]
