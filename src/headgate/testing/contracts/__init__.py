@@ -1,0 +1,1 @@
+"""What every source and every sink must do, as checks for implementations of your own."""
