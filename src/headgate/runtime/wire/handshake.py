@@ -53,7 +53,7 @@ Handshake = Generator[Exchange, bytes, bytes]
 
 @final
 class Proof:
-    """One side's handshake under way: send what `take_outgoing` gives, and feed `received`, until there is a `hello`."""
+    """One side's handshake under way: send what `take_outgoing` gives, feed `received`, until there is a `hello`."""
 
     __slots__ = ("_answer", "_exchange", "_handshake", "_outgoing", "hello")
 
