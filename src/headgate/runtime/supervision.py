@@ -1,0 +1,253 @@
+"""The vocabulary of the supervisor: what happens to a job, and what it orders.
+
+Effects are performed in the order given; the docstrings say what else the performer owes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """The job is to run."""
+
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRegistered:
+    """A slot of `launch` has connected and is fit to run (versions and storage agree)."""
+
+    launch: Launch
+    slot: SlotIndex
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotLost:
+    """The connection or the heartbeat of a slot of `launch` has ended."""
+
+    launch: Launch
+    slot: SlotIndex
+    reason: str
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchEnded:
+    """The stage is over and holds no slot any more. `error` is None when it ended without one."""
+
+    launch: Launch
+    error: str | None
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreResolved:
+    """The checkpoint that `attempt` starts from is known (None: from the beginning), and its state can be read."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId | None
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreFailed:
+    """`attempt` cannot start: what is in storage is damaged, or does not fit the job."""
+
+    attempt: Attempt
+    reason: str
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotReady:
+    """The slot has built and restored its subtasks of `attempt`."""
+
+    slot: SlotIndex
+    attempt: Attempt
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTornDown:
+    """The slot holds nothing of `attempt` any more."""
+
+    slot: SlotIndex
+    attempt: Attempt
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailed:
+    """User code, a slot or the coordinator failed `attempt`. `retriable` False: starting again cannot help."""
+
+    attempt: Attempt
+    cause: str
+    retriable: bool
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDone:
+    """`attempt` has processed and committed everything."""
+
+    attempt: Attempt
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRequested:
+    """Somebody wants the job to end."""
+
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """Time has passed."""
+
+    now_ms: float
+
+
+SupervisorEvent = (
+    Submitted
+    | SlotRegistered
+    | SlotLost
+    | LaunchEnded
+    | RestoreResolved
+    | RestoreFailed
+    | SlotReady
+    | SlotTornDown
+    | AttemptFailed
+    | JobDone
+    | CancelRequested
+    | Tick
+)
+
+
+@final
+class JobStatus(Enum):
+    """How a job ended."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSlots:
+    """Submit the stage that hosts the slots; report `LaunchEnded` when it is over, however it ended."""
+
+    launch: Launch
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillLaunch:
+    """Cancel the stage; `LaunchEnded` follows. Listen to its slots no more."""
+
+    launch: Launch
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefuseSlot:
+    """Close the connection of this registration: its launch or its place is taken. The slot then ends itself."""
+
+    launch: Launch
+    slot: SlotIndex
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveRestore:
+    """Find the checkpoint that `attempt` starts from. Not before a manifest write in doubt is settled."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deploy:
+    """Have every slot build its subtasks of `attempt`, from the checkpoint."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartAttempt:
+    """Every slot listens: have all start, then tell the checkpoint coordinator."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAttempt:
+    """Nothing of `attempt` counts any more: drop its messages and tell the checkpoint coordinator.
+
+    Comes exactly once for each attempt that was deployed, before anything else that follows from its end.
+    """
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDown:
+    """Have every slot end `attempt` and confirm it."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutDownSlots:
+    """Have every slot end itself, in good order; the stage then ends."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndJob:
+    """The job is over and holds no slot. `cause` says why it is not FINISHED.
+
+    Write the durable result before any checkpoint is deleted; delete none while a manifest write is in doubt.
+    """
+
+    status: JobStatus
+    cause: str | None
+
+
+SupervisorEffect = (
+    LaunchSlots
+    | KillLaunch
+    | RefuseSlot
+    | ResolveRestore
+    | Deploy
+    | StartAttempt
+    | EndAttempt
+    | TearDown
+    | ShutDownSlots
+    | EndJob
+)
