@@ -1,0 +1,192 @@
+"""Configuration: options with types, and the settings of a job resolved from where they may be given.
+
+Highest first: the program's own `Configuration`, the command line (`-Dkey=value`), the Spark conf
+(`spark.headgate.<key>`), the option's default. Nothing here reads argv, files or the environment: callers pass them in.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar, final
+
+from headgate import unsupported
+from headgate.config_kinds import Kind
+from headgate.errors import ConfigError
+
+T = TypeVar("T")
+
+_OWN_PREFIX: Final = "headgate."
+_SPARK_PREFIX: Final = "spark.headgate."
+_log = logging.getLogger(__name__)
+
+
+@final
+class Source(Enum):
+    """Where a setting came from."""
+
+    CODE = "the program's Configuration"
+    COMMAND_LINE = "the command line"
+    SPARK_CONF = "the Spark conf"
+    DEFAULT = "the default"
+
+
+@final
+@dataclass(frozen=True)  # No slots: calling Option[int](...) stores its type argument on the instance.
+class Option(Generic[T]):
+    """One thing that can be configured: its key, how its text is read, its default, and what it does.
+
+    `aliases` are older names of the key; `minimum` is the least value allowed.
+    """
+
+    key: str
+    kind: Kind[Any]
+    default: T
+    doc: str
+    aliases: tuple[str, ...] = ()
+    minimum: int | None = None
+
+    def parse(self, value: object, key: str, source: Source) -> T:
+        """Return the value read from text or given as a Python value. Raises ConfigError naming key and source."""
+        try:
+            parsed: T = self.kind.parse(value)
+        except ValueError:
+            raise ConfigError(f"{key} is {value!r} in {source.value}, but must be {self.kind.expected}") from None
+        if self.minimum is not None and isinstance(parsed, (int, float)) and parsed < self.minimum:
+            raise ConfigError(
+                f"{key} is {value!r} in {source.value}, but must be at least {self.minimum}{self.kind.unit}"
+            )
+        return parsed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a job runs with: one value for each option. Frozen and picklable; `Settings()` is all defaults."""
+
+    _given: Mapping[str, tuple[Any, Source]] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
+    """Keys that no option declares, kept for the user's functions to read."""
+
+    def get(self, option: Option[T]) -> T:
+        """Return the option's value."""
+        found = self._given.get(option.key)
+        return option.default if found is None else found[0]
+
+    def source_of(self, option: Option[Any]) -> Source:
+        """Return where the option's value came from."""
+        found = self._given.get(option.key)
+        return Source.DEFAULT if found is None else found[1]
+
+    def is_given(self, option: Option[Any]) -> bool:
+        """Whether anybody gave the option a value."""
+        return option.key in self._given
+
+
+@final
+class Registry:
+    """All declared options, by key and by older names of keys."""
+
+    def __init__(self, options: Iterable[Option[Any]]) -> None:
+        self.options: Final = tuple(options)
+        by_name: dict[str, Option[Any]] = {}
+        for option in self.options:
+            for name in (option.key, *option.aliases):
+                if name in by_name:
+                    raise ValueError(f"the key {name} is declared twice")
+                by_name[name] = option
+        self._by_name: Final = MappingProxyType(by_name)
+
+    def find(self, key: str) -> Option[Any] | None:
+        """Return the option of this key or older key."""
+        return self._by_name.get(key)
+
+    def resolve(self, layers: Sequence[tuple[Source, Mapping[str, Any]]]) -> Settings:
+        """Return the settings that the layers give, the first layer being the strongest.
+
+        Raises ConfigError for a value of the wrong form and for an unknown key of ours; UnsupportedError for a key or
+        value of Flink's that headgate does not have. Any other unknown key is kept, with a warning in the log.
+        """
+        given: dict[str, tuple[Any, Source]] = {}
+        others: dict[str, str] = {}
+        for source, layer in layers:
+            for option, (key, value) in self._declared(layer).items():
+                given.setdefault(option.key, (option.parse(value, key, source), source))
+            for key, value in layer.items():
+                if key not in self._by_name:
+                    self._check_unknown(key, value, source)
+                    others.setdefault(key, str(value))
+        return Settings(given, others)
+
+    def _declared(self, layer: Mapping[str, Any]) -> dict[Option[Any], tuple[str, Any]]:
+        """The layer's values by option; a key's own name wins over its older names."""
+        found: dict[Option[Any], tuple[str, Any]] = {}
+        for key, value in layer.items():
+            option = self._by_name.get(key)
+            if option is not None and (option not in found or key == option.key):
+                found[option] = (key, value)
+        return found
+
+    def _check_unknown(self, key: str, value: object, source: Source) -> None:
+        if key.startswith(_OWN_PREFIX):
+            raise self.unknown_key(key, source)
+        unsupported.check_option(key, value)
+        _warn_of_unknown(key, source)
+
+    def unknown_key(self, key: str, source: Source) -> ConfigError:
+        """Return the error for a key that no option declares; it names the nearest key."""
+        near = difflib.get_close_matches(key, self._by_name, n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]}?" if near else "see the configuration page of the documentation"
+        return ConfigError(f"unknown key {key} in {source.value}; {advice}")
+
+    def from_spark_conf(self, conf: Mapping[str, str]) -> dict[str, str]:
+        """Return the values of `spark.headgate.<key>`, where <key> is Flink's, or ours without its `headgate.`.
+
+        Raises ConfigError for a key under `spark.headgate.` that is neither.
+        """
+        found = {}
+        for name, value in conf.items():
+            if not name.startswith(_SPARK_PREFIX):
+                continue
+            short = name.removeprefix(_SPARK_PREFIX)
+            key = next((candidate for candidate in (short, _OWN_PREFIX + short) if candidate in self._by_name), None)
+            if key is None:
+                unsupported.check_option(short, value)
+                raise self._unknown_spark_key(short)
+            found[key] = value
+        return found
+
+    def _unknown_spark_key(self, short: str) -> ConfigError:
+        names = [key.removeprefix(_OWN_PREFIX) for key in self._by_name]
+        near = difflib.get_close_matches(short, names, n=1, cutoff=0.5)
+        advice = f"did you mean {_SPARK_PREFIX}{near[0]}?" if near else "see the configuration page"
+        return ConfigError(f"unknown key {_SPARK_PREFIX}{short} in {Source.SPARK_CONF.value}; {advice}")
+
+
+def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the values of `-Dkey=value` and `-D key=value`; all other arguments are left to the user's program.
+
+    >>> from_command_line(["-Dparallelism.default=2", "-D", "pipeline.name=x", "--input", "file"])
+    {'parallelism.default': '2', 'pipeline.name': 'x'}
+    """
+    found = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if not argument.startswith("-D"):
+            continue
+        pair = next(rest, "") if argument == "-D" else argument.removeprefix("-D")
+        key, equals, value = pair.partition("=")
+        if equals:
+            found[key.strip()] = value
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _warn_of_unknown(key: str, source: Source) -> None:
+    """Warn of a key; the cache makes it once."""
+    _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)

@@ -1,0 +1,116 @@
+"""Kinds of configuration values: how each is read from text, and how it is described when it cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar, final
+
+from headgate import unsupported
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """A type of value. `parse` takes text or a Python value and raises ValueError when it does not fit `expected`."""
+
+    expected: str
+    parse: Callable[[object], T]
+    unit: str = ""
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(value)
+    return int(value)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(value)
+    return float(value)
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text not in ("true", "false"):
+        raise ValueError(value)
+    return text == "true"
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value
+
+
+_LENGTHS_MS: Final[dict[str, int]] = {
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_SIZES: Final[dict[str, int]] = {
+    **dict.fromkeys(("", "b", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kib", "kibibytes"), 2**10),
+    **dict.fromkeys(("m", "mb", "mib", "mebibytes"), 2**20),
+    **dict.fromkeys(("g", "gb", "gib", "gibibytes"), 2**30),
+    **dict.fromkeys(("t", "tb", "tib", "tebibytes"), 2**40),
+}
+
+
+def _with_unit(units: Mapping[str, int]) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        matched = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", str(value).lower())
+        if isinstance(value, bool) or matched is None or matched[2] not in units:
+            raise ValueError(value)
+        return int(matched[1]) * units[matched[2]]
+
+    return parse
+
+
+def _ports(value: object) -> tuple[int, int]:
+    matched = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))
+    if matched is None:
+        raise ValueError(value)
+    first, last = int(matched[1]), int(matched[2] or matched[1])
+    if not first <= last <= 65535:
+        raise ValueError(value)
+    return first, last
+
+
+def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> Kind[str]:
+    """Return the kind of a few words. `refused` are words of Flink's that headgate does not have (yet).
+
+    Words are compared without regard to case. A synonym is read as the choice that it maps to. A refused word raises
+    UnsupportedError with the reason that the table of unsupported things gives for it.
+    """
+    words = {choice.lower(): choice for choice in choices} | {
+        word.lower(): choice for word, choice in (synonyms or {}).items()
+    }
+    unsupported_words = {name.rpartition("=")[2].lower(): name for name in refused}
+
+    def parse(value: object) -> str:
+        word = str(value).strip().lower()
+        if word in unsupported_words:
+            unsupported.refuse(unsupported_words[word])
+        if word not in words:
+            raise ValueError(value)
+        return words[word]
+
+    return Kind(f"one of {', '.join(choices)}", parse)
+
+
+INTEGER: Final = Kind("a whole number", _integer)
+NUMBER: Final = Kind("a number", _number)
+BOOLEAN: Final = Kind("true or false", _boolean)
+TEXT: Final = Kind("text", _text)
+DURATION_MS: Final = Kind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
+SIZE_BYTES: Final = Kind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
+PORT_RANGE: Final = Kind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)

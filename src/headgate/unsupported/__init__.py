@@ -1,0 +1,157 @@
+"""What PyFlink has and headgate does not (yet): one table, and the errors that say so.
+
+Modules with PyFlink's names end with `unsupported.guard(__name__, globals())`. Then reading, importing or calling what
+the table lists under them raises an UnsupportedError that names it and says what to use instead. Whole modules that do
+not exist are refused when they are imported. Code that meets an unsupported value calls `refuse`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec
+from types import MappingProxyType, ModuleType
+from typing import Any, Final, NoReturn, final
+
+from headgate.errors import UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
+from headgate.unsupported.table import FEATURES, Feature
+
+_ROOT: Final = "headgate."
+
+
+def _listed(lines: str) -> list[str]:
+    """`owner: a b` as owner.a and owner.b, any other line as it is."""
+    names = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        owner, colon, members = line.partition(": ")
+        names += [f"{owner}.{member}" for member in members.split()] if colon else [line]
+    return names
+
+
+def _by_name(field: str) -> Mapping[str, Feature]:
+    found = {name: feature for feature in FEATURES for name in _listed(getattr(feature, field))}
+    return MappingProxyType(found)
+
+
+NAMES: Final = _by_name("names")
+"""Missing modules, classes and members, by their name below `pyflink.`"""
+VALUES: Final = _by_name("values")
+"""Names that exist, but whose use is refused."""
+OPTIONS: Final = _by_name("options")
+"""Refused configuration keys and values, as `key`, `key=value` or `key!=value`."""
+
+
+def find(name: str) -> Feature | None:
+    """Return the missing feature that the name, without a leading `pyflink.`, is or belongs to."""
+    while name:
+        if name in NAMES:
+            return NAMES[name]
+        name = name.rpartition(".")[0]
+    return None
+
+
+def _message(name: str, feature: Feature) -> str:
+    when = "not supported yet" if feature.planned else "not supported, and not planned"
+    return f"{name} is {when} ({feature.title}): {feature.instead}. docs/compat.md lists what works."
+
+
+def refuse(name: str) -> NoReturn:
+    """Raise the UnsupportedError of a value, member or `key=value` of the table.
+
+    >>> refuse("execution.runtime-mode=BATCH")
+    Traceback (most recent call last):
+    headgate.errors.UnsupportedError: execution.runtime-mode=BATCH is not supported yet (Batch execution): ...
+    """
+    feature = VALUES.get(name) or OPTIONS.get(name) or NAMES[name]
+    raise UnsupportedError(_message(name, feature))
+
+
+def check_option(key: str, value: object) -> None:
+    """Raise UnsupportedError if the table refuses this configuration key, or this value of it."""
+    text = str(value).strip()
+    for name, feature in OPTIONS.items():
+        listed, unequal, harmless = name.partition("!=")
+        if unequal:
+            refused = listed == key and text.lower() != harmless
+        else:
+            refused = name == key or name.lower() == f"{key}={text}".lower()
+        if refused:
+            raise UnsupportedError(_message(f"{key}={text}", feature))
+
+
+@final
+class Missing:
+    """A member that a class does not have: reading it raises, so that `hasattr` answers False."""
+
+    def __init__(self, name: str, feature: Feature) -> None:
+        self._name = name
+        self._feature = feature
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        raise UnsupportedAttributeError(_message(self._name, self._feature))
+
+
+def guard(module_name: str, namespace: dict[str, Any]) -> None:
+    """Make a module refuse what the table lists under it. Called at the end of the module, with its `globals()`.
+
+    Its classes get a member that refuses for each one that the table lists; the module itself gets a `__getattr__`.
+    """
+    module = module_name.removeprefix(_ROOT)
+    for name, feature in NAMES.items():
+        if name.startswith(f"{module}."):
+            _refuse_member(name, name.removeprefix(f"{module}."), feature, namespace)
+
+    def __getattr__(attribute: str) -> NoReturn:
+        feature = NAMES.get(f"{module}.{attribute}") or _reexported(module, attribute)
+        if feature is not None:
+            raise UnsupportedAttributeError(_message(f"{module}.{attribute}", feature))
+        raise AttributeError(f"module {module_name!r} has no attribute {attribute!r}")
+
+    namespace["__getattr__"] = __getattr__
+    # `from module import name` hides what __getattr__ raises behind its own ImportError, unless the module looks like
+    # a package: then Python asks the finders for `module.name`, and ours raises the error that says more.
+    namespace.setdefault("__path__", [])
+
+
+def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[str, Any]) -> None:
+    owner_path, _, member = path.rpartition(".")
+    if not owner_path:
+        return
+    first, *rest = owner_path.split(".")
+    owner = namespace.get(first)
+    for part in rest:
+        owner = vars(owner).get(part) if isinstance(owner, type) else None
+    if isinstance(owner, type) and member not in vars(owner):
+        setattr(owner, member, Missing(name, feature))
+
+
+def _reexported(package: str, attribute: str) -> Feature | None:
+    """The feature of a class that PyFlink's package re-exports from one of its modules."""
+    for name, feature in NAMES.items():
+        owner, _, last = name.rpartition(".")
+        if last == attribute and attribute[:1].isupper() and owner.rpartition(".")[0] == package:
+            return feature
+    return None
+
+
+@final
+class _Finder:
+    """The last on sys.meta_path: it is asked only for modules that do not exist."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(_ROOT):
+            return None
+        name = fullname.removeprefix(_ROOT)
+        package, _, attribute = name.rpartition(".")
+        feature = find(name) or _reexported(package, attribute)
+        if feature is not None:
+            raise UnsupportedImportError(_message(name, feature), name=fullname)
+        return None
+
+
+def install() -> None:
+    """Refuse imports of modules that the table lists. Called once, by the package itself."""
+    if not any(type(finder) is _Finder for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

@@ -1,0 +1,367 @@
+"""The one table of what PyFlink has and headgate does not (yet).
+
+From it modules and classes raise their errors, and docs/compat.md is written. Whoever builds something on it removes it
+here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """Something of PyFlink's that is missing.
+
+    `names` has a line for each module or class, or `owner: name name` for some names of an owner, all without the
+    leading `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a
+    line for each configuration key: `key` (refused), `key=value` (this value is refused) or `key!=value` (every
+    other value is). `planned` tells whether it is meant to come.
+    """
+
+    title: str
+    instead: str
+    planned: bool = True
+    names: str = ""
+    values: str = ""
+    options: str = ""
+
+
+_KEYED_STATE = "keep what you need in a ValueState of a KeyedProcessFunction"
+
+FEATURES: Final = (
+    Feature(
+        title="Windows, triggers and window functions",
+        instead=_KEYED_STATE,
+        names="""
+            datastream.window
+            datastream: CountWindow GlobalWindow MergingWindowAssigner TimeWindow Trigger TriggerResult Window
+            datastream: WindowAssigner
+            datastream.data_stream: AllWindowedStream WindowedStream
+            datastream.data_stream.DataStream: window_all
+            datastream.data_stream.KeyedStream: count_window window
+            datastream.functions: AllWindowFunction PassThroughAllWindowFunction PassThroughWindowFunction
+            datastream.functions: ProcessAllWindowFunction ProcessWindowFunction WindowFunction
+            datastream.functions: InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction
+            datastream.functions: InternalIterableProcessWindowFunction InternalIterableWindowFunction
+            datastream.functions: InternalProcessAllWindowContext InternalProcessWindowContext
+            datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
+            datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
+            datastream.functions: InternalWindowFunction
+        """,
+    ),
+    Feature(
+        title="Timers and the times that operators see",
+        instead="keep the time of the last event in a ValueState and act on the next event of the key",
+        names="""
+            datastream.timerservice
+            datastream: TimerService
+            datastream.functions.ProcessFunction.Context: timer_service
+            datastream.functions.KeyedProcessFunction: on_timer OnTimerContext
+            datastream.functions.KeyedProcessFunction.Context: timer_service
+        """,
+    ),
+    Feature(
+        title="Watermarks and event time",
+        instead="pass WatermarkStrategy.no_watermarks() and carry the event's time in the record",
+        names="""
+            common.watermark_strategy: TimestampAssigner AssignerWithPeriodicWatermarksWrapper
+            common.watermark_strategy.WatermarkStrategy: for_bounded_out_of_orderness for_monotonous_timestamps
+            common.watermark_strategy.WatermarkStrategy: with_idleness with_timestamp_assigner with_watermark_alignment
+            datastream.data_stream.DataStream: assign_timestamps_and_watermarks
+        """,
+    ),
+    Feature(
+        title="Connected streams",
+        instead="bring both streams to one record type and union them",
+        names="""
+            datastream.data_stream: ConnectedStreams
+            datastream.data_stream.DataStream: connect
+            datastream.functions: CoFlatMapFunction CoMapFunction CoProcessFunction KeyedCoProcessFunction
+        """,
+    ),
+    Feature(
+        title="Broadcast state",
+        instead="read the common data in open(), or key it with the records that need it",
+        names="""
+            datastream.data_stream: BroadcastConnectedStream BroadcastStream
+            datastream.functions: BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction
+            datastream.state: BroadcastState OperatorStateStore ReadOnlyBroadcastState
+        """,
+    ),
+    Feature(
+        title="Side outputs",
+        instead="emit tagged records and filter the stream once for each tag",
+        names="datastream.data_stream.DataStream: get_side_output",
+    ),
+    Feature(
+        title="State other than ValueState",
+        instead="keep a list, dict or accumulator as the value of a ValueState and update() it",
+        names="""
+            datastream.state: AggregatingState AggregatingStateDescriptor AppendingState ListState ListStateDescriptor
+            datastream.state: MapState MapStateDescriptor MergingState ReducingState ReducingStateDescriptor
+            datastream.functions: AggregateFunction
+            datastream.functions.KeyedStateStore: get_aggregating_state get_list_state get_map_state get_reducing_state
+            datastream.functions.RuntimeContext: get_aggregating_state get_list_state get_map_state get_reducing_state
+        """,
+    ),
+    Feature(
+        title="State time-to-live",
+        instead="store the time of the last use beside the value and clear() it when it is old",
+        names="""
+            datastream.state: StateTtlConfig
+            datastream.state.StateDescriptor: enable_time_to_live
+        """,
+    ),
+    Feature(
+        title="State backends other than the hash map",
+        instead="use HashMapStateBackend (state.backend.type: hashmap)",
+        names="""
+            datastream.state_backend: EmbeddedRocksDBStateBackend PredefinedOptions RocksDBStateBackend
+            datastream.stream_execution_environment.StreamExecutionEnvironment: enable_changelog_state_backend
+        """,
+        options="""
+            state.backend.type=rocksdb
+            state.backend.type=forst
+            state.changelog.enabled!=false
+            state.backend.changelog.enabled!=false
+            execution.checkpointing.incremental!=false
+            state.backend.incremental!=false
+            execution.checkpointing.local-backup.enabled!=false
+            state.backend.local-recovery!=false
+        """,
+    ),
+    Feature(
+        title="Unaligned checkpoints",
+        instead="use aligned checkpoints, the default",
+        names="""
+            datastream.checkpoint_config.CheckpointConfig: enable_unaligned_checkpoints
+            datastream.checkpoint_config.CheckpointConfig: get_aligned_checkpoint_timeout get_alignment_timeout
+            datastream.checkpoint_config.CheckpointConfig: set_aligned_checkpoint_timeout set_alignment_timeout
+            datastream.checkpoint_config.CheckpointConfig: set_force_unaligned_checkpoints
+        """,
+        options="""
+            execution.checkpointing.unaligned.enabled!=false
+            execution.checkpointing.unaligned!=false
+            execution.checkpointing.unaligned.forced!=false
+            execution.checkpointing.aligned-checkpoint-timeout
+        """,
+    ),
+    Feature(
+        title="At-least-once checkpoints",
+        instead="use CheckpointingMode.EXACTLY_ONCE, the default",
+        values="datastream.checkpointing_mode.CheckpointingMode: AT_LEAST_ONCE",
+        options="execution.checkpointing.mode=AT_LEAST_ONCE",
+    ),
+    Feature(
+        title="Savepoints",
+        instead="keep the last checkpoint with ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION",
+        names="""
+            common.job_client.JobClient: stop_with_savepoint trigger_savepoint
+            datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_savepoint_directory
+            datastream.stream_execution_environment.StreamExecutionEnvironment: set_default_savepoint_directory
+            datastream.checkpoint_storage.FileSystemCheckpointStorage: get_savepoint_path
+            datastream.checkpoint_storage.JobManagerCheckpointStorage: get_savepoint_path
+        """,
+        options="""
+            execution.checkpointing.savepoint-dir
+            state.savepoints.dir
+            execution.savepoint.path
+            execution.state-recovery.path
+        """,
+    ),
+    Feature(
+        title="Batch execution",
+        instead="run in STREAMING mode, the default: a bounded job ends by itself with exact results",
+        values="datastream.execution_mode.RuntimeExecutionMode: BATCH AUTOMATIC",
+        options="""
+            execution.runtime-mode=BATCH
+            execution.runtime-mode=AUTOMATIC
+        """,
+    ),
+    Feature(
+        title="Restart strategies other than fixed delay and none",
+        instead="use RestartStrategies.fixed_delay_restart(attempts, delay_ms) or restart-strategy.type: fixed-delay",
+        names="""
+            common.restart_strategy.RestartStrategies: failure_rate_restart fall_back_restart
+            common.restart_strategy.RestartStrategies: FailureRateRestartStrategyConfiguration
+            common.restart_strategy.RestartStrategies: FallbackRestartStrategyConfiguration
+        """,
+        options="""
+            restart-strategy.type=failure-rate
+            restart-strategy.type=exponential-delay
+        """,
+    ),
+    Feature(
+        title="Asynchronous calls",
+        instead="call the other system in map() or process_element(), in batches where it allows",
+        names="""
+            datastream.async_data_stream
+            datastream.async_retry_strategies
+            datastream: AsyncDataStream
+            datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
+        """,
+    ),
+    Feature(
+        title="Other ways to partition, and cached streams",
+        instead="use key_by, rebalance, forward or broadcast, and map() to pick fields",
+        names="""
+            datastream.functions: Partitioner
+            datastream.data_stream: CachedDataStream
+            datastream.data_stream.DataStream: cache partition_custom project rescale shuffle
+        """,
+    ),
+    Feature(
+        title="Metrics of user functions",
+        instead="log what you count, or emit it as records",
+        names="""
+            metrics
+            datastream.functions.RuntimeContext: get_metrics_group
+        """,
+        options="python.metric.enabled=true",
+    ),
+    Feature(
+        title="Accumulators",
+        instead="emit what you count as records",
+        names="""
+            common.job_client.JobClient: get_accumulators
+            common.job_execution_result.JobExecutionResult: get_accumulator_result get_all_accumulator_results
+        """,
+    ),
+    Feature(
+        title="Connectors that are not built yet",
+        instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
+        names="""
+            datastream.connectors.cassandra
+            datastream.connectors.dynamic_kafka
+            datastream.connectors.elasticsearch
+            datastream.connectors.hybrid_source
+            datastream.connectors.jdbc
+            datastream.connectors.kafka
+            datastream.connectors.kinesis
+            datastream.connectors.pulsar
+            datastream.connectors.rabbitmq
+        """,
+    ),
+    Feature(
+        title="Formats other than text lines, CSV and JSON lines",
+        instead="read with Spark and hand the DataFrame over with env.from_spark(df), or parse lines in map()",
+        names="""
+            datastream.formats
+            common.serialization: BulkWriterFactory ByteArraySchema DeserializationSchema RowDataBulkWriterFactory
+            common.serialization: RowFieldExtractorSchema SerializationSchema
+            datastream.connectors.file_system: BulkFormat
+            datastream.connectors.file_system.FileSink: BulkFormatBuilder for_bulk_format
+            datastream.connectors.file_system.FileSource: for_bulk_file_format
+        """,
+    ),
+    Feature(
+        title="Files that appear later, and the finer settings of file sources and sinks",
+        instead="start the job anew for new files; the file sink rolls its files at every checkpoint",
+        names="""
+            datastream.connectors.file_system: FileCompactStrategy FileCompactor FileEnumeratorProvider
+            datastream.connectors.file_system: FileSplitAssignerProvider StreamingFileSink
+            datastream.connectors.file_system.FileSourceBuilder: monitor_continuously set_file_enumerator
+            datastream.connectors.file_system.FileSourceBuilder: set_split_assigner
+        """,
+    ),
+    Feature(
+        title="Slot sharing groups",
+        instead="leave it out: each slot runs a subtask of every operator",
+        planned=False,
+        names="""
+            datastream.slot_sharing_group
+            datastream: MemorySize SlotSharingGroup
+            datastream.data_stream.DataStream: slot_sharing_group
+            datastream.data_stream.DataStreamSink: slot_sharing_group
+            datastream.stream_execution_environment.StreamExecutionEnvironment: register_slot_sharing_group
+        """,
+    ),
+    Feature(
+        title="Shipping files and Python environments with the job",
+        instead="ship them with Spark: spark.submit.pyFiles, spark.archives, or the image of the workers",
+        planned=False,
+        names="""
+            common.dependency_manager
+            datastream.stream_execution_environment.StreamExecutionEnvironment: add_python_archive add_python_file
+            datastream.stream_execution_environment.StreamExecutionEnvironment: register_cached_file
+            datastream.stream_execution_environment.StreamExecutionEnvironment: set_python_executable
+            datastream.stream_execution_environment.StreamExecutionEnvironment: set_python_requirements
+        """,
+        options="""
+            python.files
+            python.archives
+            python.requirements
+            python.executable
+        """,
+    ),
+    Feature(
+        title="The Java side of PyFlink",
+        instead="there is no JVM on the way of a record; use the Python classes, and Spark for what only Java can do",
+        planned=False,
+        names="""
+            java_gateway
+            pyflink_gateway_server
+            util
+            common.io
+            datastream.utils
+            common.typeinfo: ExternalTypeInfo
+            common.typeinfo.TypeInformation: get_java_type_info
+            common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
+            common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
+            common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
+            common.configuration.Configuration: parse_list_value
+            datastream.output_tag.OutputTag: get_java_output_tag
+            datastream.functions: FunctionWrapper JavaFunctionWrapper ReduceFunctionWrapper
+            datastream.connectors.base: StreamTransformer SupportsPreprocessing
+            datastream.connectors.file_system.FileSink: get_transformer
+            datastream.checkpoint_storage: CustomCheckpointStorage
+            datastream.state_backend: CustomStateBackend
+            datastream.stream_execution_environment.StreamExecutionEnvironment: add_classpaths add_jars create_input
+        """,
+        options="""
+            pipeline.jars
+            pipeline.classpaths
+        """,
+    ),
+    Feature(
+        title="Settings of Flink's Java runtime",
+        instead="leave them out: values travel as Python objects, and Spark keeps the processes",
+        planned=False,
+        names="""
+            common.execution_config.ExecutionConfig: disable_force_avro disable_force_kryo disable_generic_types
+            common.execution_config.ExecutionConfig: enable_force_avro enable_force_kryo enable_generic_types
+            common.execution_config.ExecutionConfig: has_generic_types_disabled is_force_avro_enabled
+            common.execution_config.ExecutionConfig: is_force_kryo_enabled get_default_kryo_serializer_classes
+            common.execution_config.ExecutionConfig: get_registered_kryo_types get_registered_pojo_types
+            common.execution_config.ExecutionConfig: disable_closure_cleaner enable_closure_cleaner
+            common.execution_config.ExecutionConfig: is_closure_cleaner_enabled
+            common.execution_config.ExecutionConfig: get_latency_tracking_interval set_latency_tracking_interval
+            common.execution_config.ExecutionConfig: get_task_cancellation_interval set_task_cancellation_interval
+            common.execution_config.ExecutionConfig: get_task_cancellation_timeout set_task_cancellation_timeout
+            common.execution_config.ExecutionConfig: is_use_snapshot_compression set_use_snapshot_compression
+            datastream.data_stream.DataStream: set_uid_hash
+            datastream.data_stream.DataStreamSink: set_uid_hash
+        """,
+        options="""
+            pipeline.force-kryo!=false
+            pipeline.force-avro!=false
+            pipeline.generic-types!=true
+            execution.checkpointing.snapshot-compression!=false
+            execution.checkpointing.storage=custom
+            execution.buffer-timeout.enabled!=true
+        """,
+    ),
+    Feature(
+        title="The Table API and SQL",
+        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark()",
+        planned=False,
+        names="""
+            table
+            dataset
+            fn_execution
+        """,
+    ),
+)

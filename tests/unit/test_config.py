@@ -1,0 +1,142 @@
+"""Settings: precedence, errors that name key, value and source, and what is done about unknown keys."""
+
+import logging
+import pickle
+
+import pytest
+
+from headgate.config import Option, Registry, Settings, Source, from_command_line
+from headgate.config_kinds import INTEGER, TEXT
+from headgate.errors import ConfigError, UnsupportedError
+from headgate.options import (
+    BATCH_RECORDS,
+    CHECKPOINT_DIR,
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MODE,
+    CHECKPOINTS_RETAINED,
+    JOB_NAME,
+    PARALLELISM,
+    REGISTRY,
+    RESTART_STRATEGY,
+    STATE_BACKEND,
+    resolve,
+)
+
+
+def test_code_is_stronger_than_command_line_than_spark_conf_than_default() -> None:
+    key = "headgate.batch.records"
+    layers = [{key: "1"}, [f"-D{key}=2"], {"spark.headgate.batch.records": "3"}]
+    for given, value, source in [
+        (resolve(layers[0], layers[1], layers[2]), 1, Source.CODE),  # type: ignore[arg-type]
+        (resolve(None, layers[1], layers[2]), 2, Source.COMMAND_LINE),  # type: ignore[arg-type]
+        (resolve(None, (), layers[2]), 3, Source.SPARK_CONF),  # type: ignore[arg-type]
+        (resolve(), 1024, Source.DEFAULT),
+    ]:
+        assert given.get(BATCH_RECORDS) == value
+        assert given.source_of(BATCH_RECORDS) is source
+        assert given.is_given(BATCH_RECORDS) is (source is not Source.DEFAULT)
+
+
+def test_flinks_keys_are_read_from_the_spark_conf_and_other_spark_keys_are_left_alone() -> None:
+    conf = {"spark.headgate.execution.checkpointing.interval": "1 s", "spark.app.name": "x", "spark.headgateX": "y"}
+    settings = resolve(spark_conf=conf)
+    assert settings.get(CHECKPOINT_INTERVAL) == 1000
+    assert settings.others == {}
+
+
+def test_an_older_name_of_a_key_works_and_the_new_name_wins_over_it() -> None:
+    assert resolve({"state.checkpoints.dir": "file:///a"}).get(CHECKPOINT_DIR) == "file:///a"
+    both = {"execution.checkpointing.num-retained": 3, "state.checkpoints.num-retained": 2}
+    assert resolve(both).get(CHECKPOINTS_RETAINED) == 3
+    assert resolve(dict(reversed(both.items()))).get(CHECKPOINTS_RETAINED) == 3
+
+
+def test_a_value_of_the_wrong_form_names_key_value_form_and_source() -> None:
+    with pytest.raises(
+        ConfigError, match=r"parallelism.default is 'two' in the command line, but must be a whole number"
+    ):
+        resolve(arguments=["-Dparallelism.default=two"])
+    with pytest.raises(ConfigError, match=r"interval is '5 ms' in the program.*, but must be at least 10 ms"):
+        resolve({"execution.checkpointing.interval": "5 ms"})
+    with pytest.raises(ConfigError, match=r"deploy.target is 'yarn' in the Spark conf, but must be one of auto, spark"):
+        resolve(spark_conf={"spark.headgate.deploy.target": "yarn"})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"code": {"headgate.batch.record": 1}}, "headgate.batch.record in .*did you mean headgate.batch.records"),
+        ({"arguments": ["-Dheadgate.storage.dri=x"]}, "headgate.storage.dri in .*did you mean headgate.storage.dir"),
+        (
+            {"spark_conf": {"spark.headgate.slot.hartbeat.interval": "1s"}},
+            "did you mean spark.headgate.slot.heartbeat.interval",
+        ),
+        ({"spark_conf": {"spark.headgate.paralelism.default": "1"}}, "did you mean spark.headgate.parallelism.default"),
+        ({"code": {"headgate.zzz": 1}}, "unknown key headgate.zzz"),
+    ],
+)
+def test_an_unknown_key_of_ours_is_an_error_with_the_nearest_name(given: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve(**given)  # type: ignore[arg-type]
+
+
+def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        settings = [resolve({"taskmanager.unheard-of": "4"}) for _ in range(2)][-1]
+    assert settings.others == {"taskmanager.unheard-of": "4"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "taskmanager.unheard-of in the program's Configuration means nothing to headgate and is ignored"
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"execution.checkpointing.mode": "AT_LEAST_ONCE"},
+        {"state.backend.type": "rocksdb"},
+        {"state.backend": "RocksDB"},
+        {"restart-strategy.type": "failure-rate"},
+        {"execution.runtime-mode": "BATCH"},
+        {"execution.checkpointing.unaligned.enabled": "true"},
+        {"pipeline.jars": "file:///x.jar"},
+        {"state.savepoints.dir": "file:///x"},
+    ],
+)
+def test_keys_and_values_of_flink_that_are_missing_are_refused_by_name(given: dict[str, str]) -> None:
+    with pytest.raises(UnsupportedError, match="not supported"):
+        resolve(given)
+    with pytest.raises(UnsupportedError, match="not supported"):
+        resolve(spark_conf={f"spark.headgate.{key}": value for key, value in given.items()})
+
+
+def test_switching_off_what_is_missing_is_no_error() -> None:
+    settings = resolve({"execution.checkpointing.unaligned.enabled": "False", "state.backend.incremental": "false"})
+    assert settings.get(STATE_BACKEND) == "hashmap"
+
+
+def test_words_are_read_in_any_case_and_by_their_synonyms() -> None:
+    assert resolve({"restart-strategy": "Off"}).get(RESTART_STRATEGY) == "none"
+    assert resolve({"execution.checkpointing.mode": "exactly_once"}).get(CHECKPOINT_MODE) == "EXACTLY_ONCE"
+
+
+def test_settings_survive_pickling() -> None:
+    settings = resolve({"parallelism.default": 3, "pipeline.name": "x"})
+    copy: Settings = pickle.loads(pickle.dumps(settings))  # noqa: S301
+    assert copy == settings
+    assert (copy.get(PARALLELISM), copy.get(JOB_NAME)) == (3, "x")
+
+
+def test_arguments_that_are_not_ours_are_left_to_the_program() -> None:
+    assert from_command_line(["-D", "--input", "-Debug", "-Da=b=c", "-D", "d=1", "-D"]) == {"a": "b=c", "d": "1"}
+
+
+def test_a_key_cannot_be_declared_twice() -> None:
+    with pytest.raises(ValueError, match="declared twice"):
+        Registry([Option[int]("a", INTEGER, 1, ""), Option[str]("b", TEXT, "", "", ("a",))])
+
+
+def test_every_default_is_a_value_that_could_be_given() -> None:
+    for option in REGISTRY.options:
+        assert option.doc.endswith(".")
+        if option.default is not None and not isinstance(option.default, tuple):
+            assert option.parse(option.default, option.key, Source.DEFAULT) == option.default
