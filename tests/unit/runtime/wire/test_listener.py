@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+
+import pytest
+
+from headgate.clock import VirtualClock
+from headgate.runtime.wire import CloseCause, Connection, JobSecret, NetworkConfig
+from tests.unit.runtime.wire.loopback import Loopback, loopback
+
+LOGGER = "headgate.runtime.wire.listener"
+OTHER = JobSecret(b"the secret of another job")
+
+
+def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == LOGGER]
+
+
+def stranger(pair: Loopback, says: bytes = b"") -> socket.socket:
+    """A connected socket that does not speak the protocol."""
+    sock = socket.create_connection(pair.raw_address, timeout=5)
+    sock.sendall(says)
+    return sock
+
+
+def test_a_peer_with_another_secret_is_refused_logged_once_and_hears_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with loopback(client_secret=OTHER) as pair:
+        client = pair.connect(hello=b"let me in")
+        client.send(b"payload")
+        pair.drive(lambda: pair.client.closed and refusals(caplog))
+        assert pair.client.closed[0].cause is CloseCause.REFUSED
+        assert "does not know this job's secret" in str(pair.client.closed[0])
+        assert (pair.server.hellos, pair.server.frames, pair.server.closed) == ([], [], [])
+        (line,) = refusals(caplog)
+        assert line.startswith(f"refused a connection to {pair.listener.address} from 127.0.0.1:")
+        assert "secret of" not in caplog.text
+
+
+def test_garbage_is_refused_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with loopback() as pair, stranger(pair, says=b"GET / HTTP/1.1\r\n\r\n" * 1000) as sock:
+        pair.drive(lambda: refusals(caplog))
+        (line,) = refusals(caplog)
+        assert f"from 127.0.0.1:{sock.getsockname()[1]}: it does not speak headgate's protocol" in line
+        assert pair.server.hellos == []
+
+
+def test_a_forged_proof_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with loopback() as pair, stranger(pair, says=b"hdgt\x01" + bytes(32) + bytes(4) + bytes(32)):
+        pair.drive(lambda: refusals(caplog))
+        assert "does not know this job's secret" in refusals(caplog)[0]
+        assert pair.server.hellos == []
+
+
+def test_a_client_of_another_version_is_told_ours(caplog: pytest.LogCaptureFixture) -> None:
+    with loopback() as pair, stranger(pair, says=b"hdgt\x07" + bytes(32)) as sock:
+        pair.drive(lambda: refusals(caplog))
+        assert "version 7" in refusals(caplog)[0]
+        assert sock.recv(100) == b"hdgt\x01"
+
+
+def test_a_half_open_handshake_is_given_up_at_its_deadline(caplog: pytest.LogCaptureFixture) -> None:
+    clock = VirtualClock()
+    with (
+        loopback(NetworkConfig(handshake_timeout_s=10.0), server_clock=clock) as pair,
+        stranger(pair, says=b"hd") as sock,
+    ):
+        sock.setblocking(False)
+        for _ in range(5):
+            pair.server.poller.poll(0.0)
+        clock.advance(9_999)
+        pair.server.poller.poll(0.0)
+        with pytest.raises(BlockingIOError):
+            sock.recv(1)
+        clock.advance(2)
+        pair.drive(lambda: refusals(caplog))
+        assert "no handshake within 10 s" in refusals(caplog)[0]
+
+
+def test_strangers_beyond_the_limit_wait_until_others_are_gone(caplog: pytest.LogCaptureFixture) -> None:
+    clock = VirtualClock()
+    with loopback(NetworkConfig(unproven_connections_max=2), server_clock=clock) as pair:
+        idle = [stranger(pair) for _ in range(2)]
+        for _ in range(5):
+            pair.server.poller.poll(0.0)
+        client = pair.connect()
+        for _ in range(20):
+            pair.server.poller.poll(0.0)
+            pair.client.poller.poll(0.0)
+        assert not client.is_open
+        clock.advance(10_001)
+        pair.drive(lambda: client.is_open)
+        assert len(refusals(caplog)) == 2
+        for sock in idle:
+            sock.close()
+
+
+def test_proven_connections_do_not_count_against_the_limit() -> None:
+    with loopback(NetworkConfig(unproven_connections_max=1)) as pair:
+        for _ in range(3):
+            pair.connected()
+        assert all(connection.is_open for connection in pair.server.connections)
+
+
+def test_an_authenticated_peer_may_still_be_turned_away(caplog: pytest.LogCaptureFixture) -> None:
+    with loopback() as pair:
+
+        def nobody_today(_connection: Connection, _hello: bytes) -> None:
+            return None
+
+        listener = pair.wires[0].listen(pair.server.poller, nobody_today)
+        pair.wires[1].connect(pair.client.poller, listener.address, b"", pair.client.handlers)
+        pair.drive(lambda: pair.client.closed)
+        assert pair.client.closed[0].cause is CloseCause.CLOSED_BY_PEER
+        assert refusals(caplog) == []
+        listener.close()
+
+
+def test_a_closed_listener_accepts_nobody_and_keeps_its_connections() -> None:
+    with loopback() as pair:
+        client, server = pair.connected()
+        pair.listener.close()
+        late = pair.connect()
+        pair.drive(lambda: pair.client.closed)
+        assert late.is_closed
+        client.send(b"still here")
+        pair.drive(lambda: pair.server.frames)
+        assert server.is_open
+
+
+def test_running_out_of_file_descriptors_is_logged_and_passes(caplog: pytest.LogCaptureFixture) -> None:
+    clock = VirtualClock()
+    with loopback(server_clock=clock) as pair:
+        pair.listener._skip(OSError(errno.EMFILE, "Too many open files"))
+        client = pair.connect()
+        for _ in range(20):
+            pair.server.poller.poll(0.0)
+            pair.client.poller.poll(0.0)
+        assert not client.is_open
+        clock.advance(1_001)
+        pair.drive(lambda: client.is_open)
+        assert "Too many open files" in refusals(caplog)[0]
+
+
+@pytest.fixture(autouse=True)
+def _log_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, logger=LOGGER)
