@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from headgate.connectors.collection import CollectionSource
+from headgate.connectors.csv_lines import CsvOptions
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.file_source import FileSource
+from headgate.connectors.lines import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
+from headgate.types.row import Row
+from headgate.types.typeinfo import Types
 
 WORDS = [f"word-{index}" for index in range(40)]
 
@@ -36,7 +42,36 @@ def rate_limited(_: Path) -> SourceCase:
     return SourceCase(source=RateLimitedSource(NumberSequenceSource(0, 39), 1_000), expected=list(range(40)))
 
 
-CASES = [collection, numbers, generated, generated_at_a_rate, rate_limited]
+def lines(folder: Path) -> SourceCase:
+    (folder / "in").mkdir()
+    (folder / "in" / "1.txt").write_text("".join(f"{word}\n" for word in WORDS[:25]))
+    (folder / "in" / "2.txt").write_text("\n".join(WORDS[25:]))
+    stream_format = StreamFormat.text_line_format()
+    return SourceCase(
+        source=FileSource.for_record_stream_format(stream_format, str(folder / "in")).build(), expected=WORDS
+    )
+
+
+def compressed_lines(folder: Path) -> SourceCase:
+    (folder / "in.gz").write_bytes(gzip.compress("\n".join(WORDS).encode()))
+    stream_format = StreamFormat.text_line_format()
+    return SourceCase(
+        source=FileSource.for_record_stream_format(stream_format, str(folder / "in.gz")).build(), expected=WORDS
+    )
+
+
+def csv_rows(folder: Path) -> SourceCase:
+    names = Row("number", "word")
+    (folder / "in.csv").write_text("number,word\n" + "".join(f"{i},{word}\n" for i, word in enumerate(WORDS)))
+    types = Types.ROW_NAMED(["number", "word"], [Types.LONG(), Types.STRING()])
+    stream_format = StreamFormat.csv_format(CsvOptions(types=types))
+    return SourceCase(
+        source=FileSource.for_record_stream_format(stream_format, str(folder / "in.csv")).build(),
+        expected=[names(i, word) for i, word in enumerate(WORDS)],
+    )
+
+
+CASES = [lines, compressed_lines, csv_rows, collection, numbers, generated, generated_at_a_rate, rate_limited]
 
 
 @pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)

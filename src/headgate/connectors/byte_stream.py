@@ -1,0 +1,75 @@
+"""The bytes of a file from any offset on, decompressed where its name says so."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import pyarrow as pa
+
+from headgate.connectors.places import Place
+from headgate.errors import SourceError
+
+BLOCK_BYTES: Final = 256 << 10
+_SKIP_BYTES: Final = 4 << 20
+_CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+FAILURES: Final = (OSError, pa.ArrowException)
+"""What `pyarrow` raises when a file cannot be read."""
+
+
+def codec_of(place: Place) -> str | None:
+    """Return how the file is compressed, by its name."""
+    return _CODECS.get(place.path[place.path.rfind(".") :].lower())
+
+
+@final
+class ByteStream:
+    """The bytes from `start` on, up to `limit`, or to the end of the file for None. Offsets are after decompression.
+
+    What is compressed has no middle to start from: call `skip` until it returns False before the first `read`, so that
+    a far start does not take one long call.
+    """
+
+    def __init__(self, place: Place, start: int, limit: int | None) -> None:
+        self._place = place
+        self._ahead = 0
+        self._left = None if limit is None else limit - start
+        codec = codec_of(place)
+        try:
+            if codec is None:
+                self._file = place.system.open_input_file(place.path)
+                self._file.seek(start)
+            else:
+                self._file = place.system.open_input_stream(place.path, compression=codec)
+                self._ahead = start
+        except FAILURES as error:
+            raise SourceError(f"cannot open {str(place)!r}: {error}") from error
+
+    def skip(self) -> bool:
+        """Go some way towards the start; return whether there was any way to go."""
+        if not self._ahead:
+            return False
+        passed = len(self._read(min(self._ahead, _SKIP_BYTES)))
+        if not passed:
+            raise SourceError(f"{str(self._place)!r} has become shorter while the job ran; files must not change")
+        self._ahead -= passed
+        return True
+
+    def read(self, size: int = BLOCK_BYTES) -> bytes:
+        """Return the next bytes, at most `size`, b"" at the end."""
+        if self._left is None:
+            return self._read(size)
+        data = self._read(min(size, self._left))
+        self._left -= len(data)
+        return data
+
+    def _read(self, size: int) -> bytes:
+        try:
+            data: bytes = self._file.read(size)
+        except FAILURES as error:
+            raise SourceError(f"cannot read {str(self._place)!r}: {error}") from error
+        return data
+
+    def close(self) -> None:
+        """Close the file. May be called twice."""
+        self._file.close()

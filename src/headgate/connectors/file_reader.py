@@ -1,0 +1,240 @@
+"""Reads files of lines block by block, and knows the byte at which the next record starts.
+
+A split is a range of bytes. A line belongs to the split in which it starts, so a reader that starts in the middle of a
+file first looks for a newline, from one byte before its start on: a position at the start of a line, where a snapshot
+leaves off, and a position in the middle of one, where a file was cut, are then the same thing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from headgate.connectors.byte_stream import BLOCK_BYTES, FAILURES, ByteStream
+from headgate.connectors.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, StreamFormat
+from headgate.connectors.places import Place
+from headgate.errors import SourceError
+from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
+
+_HEADER_BYTES_MAX: Final = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileSplit:
+    """The lines of a file that start from byte `start` on, and before byte `end`; None is the end of the file.
+
+    Bytes are those after decompression. `size_bytes` is the size of the file itself when the job started.
+    """
+
+    place: Place
+    size_bytes: int
+    start: int
+    end: int | None
+
+
+@final
+class FileReader(SourceReader[FileSplit]):
+    """Reads its splits one after the other, a block at a time."""
+
+    def __init__(self, stream_format: StreamFormat, context: SourceContext, block_bytes: int = BLOCK_BYTES) -> None:
+        self._format = stream_format
+        self._context = context
+        self._block_bytes = block_bytes
+        self._splits: deque[FileSplit] = deque()
+        self._open: OpenSplit | None = None
+
+    def add_splits(self, splits: list[FileSplit]) -> None:
+        self._splits.extend(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        if self._open is None:
+            if not self._splits:
+                return END_OF_INPUT
+            self._open = OpenSplit(self._format, self._splits[0], self._block_bytes)
+            self._splits.popleft()
+        records = self._open.take(records_max)
+        if records:
+            return Records(records)
+        if self._open.is_read:
+            self.close()
+            return Records([])
+        skipped = self._open.load()
+        if skipped:
+            self._context.count("skipped_lines", skipped)
+        return Records(self._open.take(records_max))
+
+    def snapshot(self) -> list[FileSplit]:
+        unread = [] if self._open is None else self._open.unread()
+        return [*unread, *self._splits]
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
+@final
+class OpenSplit:
+    """A split that is being read: a stream, and the block whose records are being handed out."""
+
+    def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
+        _check_unchanged(split)
+        header = _read_header(split.place, stream_format.header_lines)
+        self._split = split
+        self._block_bytes = block_bytes
+        self._policy = stream_format.broken_lines
+        self._decoder = _decoder(stream_format, split.place, header)
+        # The block starts at byte `_at`; the carry, an unfinished line or record, follows it.
+        self._at = split.start - 1 if split.start else len(header)
+        self._is_at_line = split.start == 0
+        self._stream = ByteStream(split.place, self._at, None if split.end is None else split.size_bytes)
+        self._block = b""
+        self._carry = b""
+        self._decoded = Decoded([])
+        self._taken = 0
+        self._is_last = False
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all records have been taken."""
+        return self._is_last and self._taken == len(self._decoded.records)
+
+    def take(self, records_max: int) -> list[Any]:
+        """Return up to so many records of the block."""
+        taken, records = self._taken, self._decoded.records
+        self._taken = min(taken + records_max, len(records))
+        return records[taken : self._taken]
+
+    def unread(self) -> list[FileSplit]:
+        """Return a split with the records not yet taken, or none."""
+        return [] if self.is_read else [replace(self._split, start=self._position())]
+
+    def _position(self) -> int:
+        if not self._is_at_line:
+            return self._split.start
+        if self._taken == len(self._decoded.records):
+            return self._at + len(self._block)
+        if self._taken == 0:
+            return self._at
+        lines_after = self._decoded.lines_after
+        lines = self._taken if lines_after is None else lines_after[self._taken - 1]
+        return self._at + _offset_of_line(self._block, lines)
+
+    def load(self) -> int:
+        """Read the next block, whose records then can be taken; return how many broken lines were skipped.
+
+        There may be no record in it: the block may lie before the split, or within one long line.
+        """
+        self._at += len(self._block)
+        self._block, self._decoded, self._taken = b"", Decoded([]), 0
+        if self._stream.skip():
+            return 0
+        data = self._stream.read(self._block_bytes)
+        is_end = not data
+        if not self._is_at_line:
+            data = self._drop_line(data)
+        self._block = self._whole_lines(self._carry + data, is_end)
+        self._decode(is_end)
+        return self._skip_broken(self._decoded.broken)
+
+    def _drop_line(self, data: bytes) -> bytes:
+        """Drop the rest of the line that belongs to the split before."""
+        cut = data.find(b"\n") + 1
+        self._is_at_line = cut > 0
+        dropped = cut or len(data)
+        self._at += dropped
+        return data[dropped:]
+
+    def _whole_lines(self, data: bytes, is_end: bool) -> bytes:
+        """Keep the unfinished last line for the next block, and cut off what belongs to the split after."""
+        cut = len(data) if is_end else data.rfind(b"\n") + 1
+        block, self._carry = data[:cut], data[cut:]
+        self._is_last = is_end
+        end = self._split.end
+        if end is None:
+            return block
+        if self._at >= end:
+            self._is_last = True
+            return b""
+        cut = block.find(b"\n", end - 1 - self._at) + 1
+        if not cut:
+            return block
+        self._is_last = True
+        return block[:cut]
+
+    def _decode(self, is_end: bool) -> None:
+        block = self._block.removeprefix(BYTE_ORDER_MARK) if self._at == 0 else self._block
+        self._decoded = self._decoder.decode(block, is_end)
+        if self._decoded.lines_open:
+            cut = _offset_of_line(self._block, self._block.count(b"\n") - self._decoded.lines_open)
+            self._block, self._carry = self._block[:cut], self._block[cut:] + self._carry
+
+    def _skip_broken(self, broken: list[BrokenLine]) -> int:
+        if broken and self._policy is BrokenLines.FAIL:
+            raise self._broken(broken[0])
+        return len(broken)
+
+    def _broken(self, broken: BrokenLine) -> SourceError:
+        offset = self._at + _offset_of_line(self._block, broken.line)
+        return SourceError(
+            f"{str(self._split.place)!r}, line {_line_number(self._split.place, offset)} (byte {offset}): "
+            f"{broken.reason}; repair the line, or leave such lines out with broken_lines=BrokenLines.SKIP"
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def _check_unchanged(split: FileSplit) -> None:
+    """Raise SourceError unless the file still holds what was there when the job started."""
+    try:
+        info = split.place.system.get_file_info(split.place.path)
+    except FAILURES as error:
+        raise SourceError(f"cannot open {str(split.place)!r}: {error}") from error
+    if not info.is_file:
+        raise SourceError(f"the file {str(split.place)!r} is gone, or this host does not see it; files must be shared")
+    changed = info.size < split.size_bytes if split.end is not None else info.size != split.size_bytes
+    if changed:
+        raise SourceError(
+            f"{str(split.place)!r} had {split.size_bytes} bytes when the job started and has {info.size} now; "
+            "files must not change while a job reads them"
+        )
+
+
+def _read_header(place: Place, lines: int) -> bytes:
+    if not lines:
+        return b""
+    stream = ByteStream(place, 0, None)
+    data = b""
+    while data.count(b"\n") < lines and (more := stream.read()):
+        data += more
+        if len(data) > _HEADER_BYTES_MAX:
+            raise SourceError(f"{str(place)!r} starts with a line of over 1 MiB, which cannot be a header")
+    stream.close()
+    return data[: _offset_of_line(data, lines)]
+
+
+def _decoder(stream_format: StreamFormat, place: Place, header: bytes) -> LineDecoder:
+    try:
+        return stream_format.decoder(header)
+    except ValueError as error:
+        raise SourceError(f"{str(place)!r}: {error}") from error
+
+
+def _offset_of_line(data: bytes, line: int) -> int:
+    """Return where the line of this index starts, the end of the data if there are no more lines."""
+    parts = data.split(b"\n", line)
+    return len(data) - len(parts[line]) if len(parts) > line else len(data)
+
+
+def _line_number(place: Place, offset: int) -> int:
+    """Return the number of the line that starts at `offset`, from 1. Reads the file up to there."""
+    stream = ByteStream(place, 0, offset)
+    number = 1
+    while data := stream.read():
+        number += data.count(b"\n")
+    stream.close()
+    return number
