@@ -37,7 +37,7 @@ class Source(Enum):
 
 
 @final
-@dataclass(frozen=True)  # No slots: calling Option[int](...) stores its type argument on the instance.
+@dataclass(frozen=True, eq=False)  # No slots: calling Option[int](...) stores its type argument on the instance.
 class Option(Generic[T]):
     """One thing that can be configured: its key, how its text is read, its default, and what it does.
 

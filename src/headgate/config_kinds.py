@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -85,6 +86,19 @@ def _ports(value: object) -> tuple[int, int]:
     return first, last
 
 
+def _pairs(value: object) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {str(key): str(item) for key, item in value.items()}
+    if not isinstance(value, str):
+        raise ValueError(value)
+    if value.lstrip().startswith("{"):
+        return _pairs(json.loads(value))
+    split = [pair.partition(":") for pair in value.split(",") if pair.strip()]
+    if not all(colon for _, colon, _ in split):
+        raise ValueError(value)
+    return {key.strip(): item.strip() for key, _, item in split}
+
+
 def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> Kind[str]:
     """Return the kind of a few words. `refused` are words of Flink's that headgate does not have (yet).
 
@@ -114,3 +128,4 @@ TEXT: Final = Kind("text", _text)
 DURATION_MS: Final = Kind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
 SIZE_BYTES: Final = Kind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
 PORT_RANGE: Final = Kind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)
+TEXT_PAIRS: Final = Kind('pairs such as "a:1,b:2", or a JSON object', _pairs)

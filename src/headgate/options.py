@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headgate.config import Option, Registry, Settings, Source, from_command_line
-from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT, one_of
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT, TEXT_PAIRS, one_of
 
 # Flink's: checkpoints
 
@@ -74,6 +74,9 @@ MAX_PARALLELISM: Final = Option[int | None](
     "pipeline.max-parallelism", INTEGER, None, "Number of key groups; not set: from the parallelism.", (), 1
 )
 JOB_NAME: Final = Option[str | None]("pipeline.name", TEXT, None, "Name of the job.")
+JOB_PARAMETERS: Final = Option[dict[str, str]](
+    "pipeline.global-job-parameters", TEXT_PAIRS, {}, "Parameters that functions read with get_job_parameter."
+)
 CHAINING: Final = Option[bool](
     "pipeline.operator-chaining.enabled",
     BOOLEAN,

@@ -72,6 +72,7 @@ FEATURES: Final = (
             common.watermark_strategy.WatermarkStrategy: with_idleness with_timestamp_assigner with_watermark_alignment
             datastream.data_stream.DataStream: assign_timestamps_and_watermarks
         """,
+        values="datastream.time_characteristic.TimeCharacteristic: IngestionTime EventTime",
     ),
     Feature(
         title="Connected streams",
@@ -250,8 +251,7 @@ FEATURES: Final = (
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or parse lines in map()",
         names="""
             datastream.formats
-            common.serialization: BulkWriterFactory ByteArraySchema DeserializationSchema RowDataBulkWriterFactory
-            common.serialization: RowFieldExtractorSchema SerializationSchema
+            common.serialization: BulkWriterFactory ByteArraySchema RowDataBulkWriterFactory RowFieldExtractorSchema
             datastream.connectors.file_system: BulkFormat
             datastream.connectors.file_system.FileSink: BulkFormatBuilder for_bulk_format
             datastream.connectors.file_system.FileSource: for_bulk_file_format
@@ -353,6 +353,17 @@ FEATURES: Final = (
             execution.checkpointing.storage=custom
             execution.buffer-timeout.enabled!=true
         """,
+    ),
+    Feature(
+        title="Copies between chained operators, and uids that must be given",
+        instead="do not change a record after emitting it; give an operator a uid with .uid()",
+        planned=False,
+        names="""
+            common.execution_config.ExecutionConfig: disable_object_reuse
+            common.execution_config.ExecutionConfig: disable_auto_generated_uids enable_auto_generated_uids
+            common.execution_config.ExecutionConfig: has_auto_generated_uids_enabled
+        """,
+        options="pipeline.auto-generate-uids!=true",
     ),
     Feature(
         title="The Table API and SQL",

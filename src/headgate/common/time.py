@@ -1,0 +1,5 @@
+"""Points and lengths of time, under PyFlink's name."""
+
+from headgate.types.instant import Duration, Instant, Time
+
+__all__ = ["Duration", "Instant", "Time"]

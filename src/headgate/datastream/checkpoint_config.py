@@ -1,0 +1,132 @@
+"""CheckpointConfig: how checkpoints are made; it writes through to the program's Configuration."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from headgate import unsupported
+from headgate.common.configuration import Configuration
+from headgate.datastream.checkpointing_mode import CheckpointingMode
+from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from headgate.datastream.legacy import ExternalizedCheckpointCleanup, OlderCheckpointConfig
+from headgate.options import (
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MAX_CONCURRENT,
+    CHECKPOINT_MIN_PAUSE,
+    CHECKPOINT_MODE,
+    CHECKPOINT_RETENTION,
+    CHECKPOINT_TIMEOUT,
+    CHECKPOINT_TOLERABLE_FAILURES,
+)
+
+__all__ = ["CheckpointConfig", "ExternalizedCheckpointCleanup", "ExternalizedCheckpointRetention"]
+
+_WITHOUT_END: Final = 2**31 - 1
+
+
+@final
+class CheckpointConfig(OlderCheckpointConfig):
+    """How checkpoints are made. Times are in milliseconds; each setter returns the config and raises ConfigError for
+    a value that cannot be.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    def is_checkpointing_enabled(self) -> bool:
+        """Whether an interval is set."""
+        return self._configuration.read(CHECKPOINT_INTERVAL) is not None
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Return how often each record changes state."""
+        return CheckpointingMode[self._configuration.read(CHECKPOINT_MODE)]
+
+    def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
+        """Set how often each record changes state. Raises UnsupportedError for AT_LEAST_ONCE."""
+        self._configuration.write(CHECKPOINT_MODE, checkpointing_mode.name)
+        return self
+
+    def get_checkpoint_interval(self) -> int:
+        """Return the time between checkpoints, or -1 if none are made."""
+        interval_ms = self._configuration.read(CHECKPOINT_INTERVAL)
+        return -1 if interval_ms is None else interval_ms
+
+    def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
+        """Set the time between checkpoints, at least 10 ms."""
+        self._configuration.write(CHECKPOINT_INTERVAL, checkpoint_interval)
+        return self
+
+    def get_checkpoint_timeout(self) -> int:
+        """Return the time after which a checkpoint is given up."""
+        return self._configuration.read(CHECKPOINT_TIMEOUT)
+
+    def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
+        """Set the time after which a checkpoint is given up, at least 10 ms."""
+        self._configuration.write(CHECKPOINT_TIMEOUT, checkpoint_timeout)
+        return self
+
+    def get_min_pause_between_checkpoints(self) -> int:
+        """Return the least time from the end of a checkpoint to the next."""
+        return self._configuration.read(CHECKPOINT_MIN_PAUSE)
+
+    def set_min_pause_between_checkpoints(self, min_pause_between_checkpoints: int) -> CheckpointConfig:
+        """Set the least time from the end of a checkpoint to the next."""
+        self._configuration.write(CHECKPOINT_MIN_PAUSE, min_pause_between_checkpoints)
+        return self
+
+    def get_max_concurrent_checkpoints(self) -> int:
+        """Return how many checkpoints may be under way at one time."""
+        return self._configuration.read(CHECKPOINT_MAX_CONCURRENT)
+
+    def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
+        """Set how many checkpoints may be under way at one time."""
+        self._configuration.write(CHECKPOINT_MAX_CONCURRENT, max_concurrent_checkpoints)
+        return self
+
+    def is_fail_on_checkpointing_errors(self) -> bool:
+        """Whether the first failed checkpoint makes the job fail."""
+        return self.get_tolerable_checkpoint_failure_number() == 0
+
+    def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
+        """Tolerate no failed checkpoint, or any number of them."""
+        return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _WITHOUT_END)
+
+    def get_tolerable_checkpoint_failure_number(self) -> int:
+        """Return how many failed checkpoints in a row the job survives."""
+        return self._configuration.read(CHECKPOINT_TOLERABLE_FAILURES)
+
+    def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
+        """Set how many failed checkpoints in a row the job survives."""
+        self._configuration.write(CHECKPOINT_TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
+        return self
+
+    def is_externalized_checkpoints_enabled(self) -> bool:
+        """Whether the last checkpoint may outlive the job."""
+        kept = self.get_externalized_checkpoint_retention()
+        return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+
+    def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
+        """Return what becomes of the last checkpoint when the job ends."""
+        return ExternalizedCheckpointRetention[self._configuration.read(CHECKPOINT_RETENTION)]
+
+    def set_externalized_checkpoint_retention(
+        self, retention_mode: ExternalizedCheckpointRetention
+    ) -> CheckpointConfig:
+        """Set what becomes of the last checkpoint when the job ends."""
+        self._configuration.write(CHECKPOINT_RETENTION, retention_mode.name)
+        return self
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Return False: checkpoints are aligned."""
+        return False
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Return False: checkpoints are aligned."""
+        return False
+
+    def disable_unaligned_checkpoints(self) -> CheckpointConfig:
+        """Align checkpoints, as is always done."""
+        return self
+
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,88 @@
+"""Checkpoint storage: where checkpoints are written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Final, final
+
+from headgate import unsupported
+from headgate.config import Option
+from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD
+
+__all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckpointStorage"]
+
+
+class CheckpointStorage(ABC):
+    """A place for checkpoints."""
+
+    @abstractmethod
+    def settings(self) -> dict[Option[Any], object]:
+        """Return the options that choose this place; None stands for not set."""
+
+
+@final
+class JobManagerCheckpointStorage(CheckpointStorage):
+    """Checkpoints beside the job, in its own storage (`headgate.storage.dir`), or in `checkpoint_path`.
+
+    They are files there, not memory of the driver, so `max_state_size` bounds nothing.
+    """
+
+    DEFAULT_MAX_STATE_SIZE: Final = 5 * 2**20
+
+    def __init__(self, checkpoint_path: str | None = None, max_state_size: int | None = None) -> None:
+        self._checkpoint_path = checkpoint_path
+        self._max_state_size = max_state_size
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the folder or URI, or None for the job's own storage."""
+        return self._checkpoint_path
+
+    def get_max_state_size(self) -> int:
+        """Return the size that Flink would allow a single state."""
+        return self.DEFAULT_MAX_STATE_SIZE if self._max_state_size is None else self._max_state_size
+
+    def settings(self) -> dict[Option[Any], object]:
+        return {CHECKPOINT_DIR: self._checkpoint_path}
+
+
+@final
+class FileSystemCheckpointStorage(CheckpointStorage):
+    """Checkpoints in a folder or URI that the driver and every slot see.
+
+    State smaller than `file_state_size_threshold` bytes is kept inside the metadata file. `write_buffer_size` is what
+    Flink would collect before writing; files are written whole here.
+    """
+
+    MAX_FILE_STATE_THRESHOLD: Final = 2**20
+
+    def __init__(
+        self, checkpoint_path: str, file_state_size_threshold: int | None = None, write_buffer_size: int = -1
+    ) -> None:
+        if not checkpoint_path:
+            raise ValueError("FileSystemCheckpointStorage needs a folder or URI, for instance file:///data/checkpoints")
+        if file_state_size_threshold is not None and file_state_size_threshold > self.MAX_FILE_STATE_THRESHOLD:
+            raise ValueError(
+                f"file_state_size_threshold is {file_state_size_threshold}; "
+                f"it must be at most {self.MAX_FILE_STATE_THRESHOLD} bytes"
+            )
+        self._checkpoint_path = checkpoint_path
+        self._threshold = file_state_size_threshold
+        self._write_buffer_size = write_buffer_size
+
+    def get_checkpoint_path(self) -> str:
+        """Return the folder or URI."""
+        return self._checkpoint_path
+
+    def get_min_file_size_threshold(self) -> int:
+        """Return the size in bytes from which on state gets a file of its own."""
+        return CHECKPOINT_INLINE_THRESHOLD.default if self._threshold is None else self._threshold
+
+    def get_write_buffer_size(self) -> int:
+        """Return what was given."""
+        return self._write_buffer_size
+
+    def settings(self) -> dict[Option[Any], object]:
+        return {CHECKPOINT_DIR: self._checkpoint_path, CHECKPOINT_INLINE_THRESHOLD: self._threshold}
+
+
+unsupported.guard(__name__, globals())
