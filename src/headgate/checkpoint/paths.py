@@ -1,0 +1,95 @@
+"""Names of everything in checkpoint storage, in one place.
+
+    <root>/<job id>/chk-<n>/_metadata                                      the manifest: its existence completes chk-n
+    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-keyed      keyed state of one subtask of an operator
+    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
+    <root>/<job id>/_result                                                how the job ended
+    <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
+
+All functions return paths relative to the folder of the job. A name carries the attempt that wrote it: a zombie of an
+older attempt can never overwrite anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+from urllib.parse import quote
+
+from headgate.ids import Attempt, CheckpointId, JobId
+
+RESULT: Final = "_result"
+PROBES: Final = "_probe"
+METADATA: Final = "_metadata"
+_CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
+_NAME_MAX: Final = 80
+
+
+def job_folder(root: str, job_id: JobId) -> str:
+    """Return the folder of a job below the checkpoint directory.
+
+    >>> job_folder("s3://bucket/checkpoints/", JobId("cd61"))
+    's3://bucket/checkpoints/cd61'
+    """
+    return f"{root.rstrip('/')}/{job_id}"
+
+
+def checkpoint_folder(checkpoint_id: CheckpointId) -> str:
+    """Return the folder of a checkpoint."""
+    return f"chk-{checkpoint_id}"
+
+
+def metadata(checkpoint_id: CheckpointId) -> str:
+    """Return the path of a checkpoint's manifest."""
+    return f"{checkpoint_folder(checkpoint_id)}/{METADATA}"
+
+
+def keyed_state(checkpoint_id: CheckpointId, attempt: Attempt, uid: str, subtask: int) -> str:
+    """Return the path of a subtask's keyed state.
+
+    >>> keyed_state(CheckpointId(3), Attempt(1), "count per-key", 0)
+    'chk-3/a1-count%20per%2Dkey-0-keyed'
+    """
+    return f"{checkpoint_folder(checkpoint_id)}/{_prefix(attempt)}{_encode(uid)}-{subtask}-keyed"
+
+
+def list_state(checkpoint_id: CheckpointId, attempt: Attempt, uid: str, subtask: int, name: str) -> str:
+    """Return the path of a subtask's operator list state called `name`."""
+    return f"{checkpoint_folder(checkpoint_id)}/{_prefix(attempt)}{_encode(uid)}-{subtask}-list-{_encode(name)}"
+
+
+def probe(nonce: str, who: str) -> str:
+    """Return the path of the probe file that `who` writes.
+
+    >>> probe("5f", "slot-1")
+    '_probe/5f-slot-1'
+    """
+    return f"{PROBES}/{nonce}-{who}"
+
+
+def checkpoint_of(path: str) -> CheckpointId | None:
+    """Return the checkpoint whose folder the path is or lies in, or None when it is in no such folder.
+
+    >>> checkpoint_of("chk-12/_metadata"), checkpoint_of("_result"), checkpoint_of("chk-x/a")
+    (12, None, None)
+    """
+    found = _CHECKPOINT_FOLDER.match(path)
+    return CheckpointId(int(found[1])) if found else None
+
+
+def is_of_attempt(path: str, attempt: Attempt) -> bool:
+    """Return whether the state file at `path` was written by `attempt`."""
+    return path.rpartition("/")[2].startswith(_prefix(attempt))
+
+
+def _prefix(attempt: Attempt) -> str:
+    return f"a{attempt}-"
+
+
+def _encode(name: str) -> str:
+    """Return a file name part without `-` and `/`: no two names share it, and it is never too long."""
+    encoded = quote(name, safe="").replace("-", "%2D")
+    if len(encoded) <= _NAME_MAX:
+        return encoded
+    return f"{encoded[: _NAME_MAX - 41]}~{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()}"

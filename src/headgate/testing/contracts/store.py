@@ -1,0 +1,101 @@
+"""What every checkpoint store must do, as checks to run on your own.
+
+>>> from headgate.checkpoint.store import MemoryStore
+>>> for check in STORE_CHECKS:
+...     check(MemoryStore())
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from headgate.checkpoint.handles import FileHandle
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.errors import DamagedFileError, StorageError
+
+
+def check_a_written_file_is_read_back_and_its_handle_tells_length_and_checksum(store: CheckpointStore) -> None:
+    handle = store.write("chk-1/a", [b"ab", memoryview(b"cd"), bytearray(b"e")])
+    assert handle == FileHandle("chk-1/a", 5, zlib.crc32(b"abcde"))
+    assert store.read("chk-1/a") == b"abcde"
+    assert read_state(store, handle) == b"abcde"
+
+
+def check_an_empty_file_is_a_file(store: CheckpointStore) -> None:
+    handle = store.write("chk-1/empty", [])
+    assert read_state(store, handle) == b""
+    assert store.list_files("chk-1") == ["chk-1/empty"]
+
+
+def check_a_file_is_never_overwritten(store: CheckpointStore) -> None:
+    store.write("chk-1/a", [b"first"])
+    error = _error(lambda: store.write("chk-1/a", [b"second"]))
+    assert store.locate("chk-1/a") in str(error)
+    assert store.read("chk-1/a") == b"first"
+
+
+def check_a_missing_file_reads_as_none(store: CheckpointStore) -> None:
+    assert store.read("chk-9/_metadata") is None
+
+
+def check_state_that_is_not_what_was_written_is_refused_by_name(store: CheckpointStore) -> None:
+    handle = store.write("chk-1/a", [b"state"])
+    wrong = [
+        FileHandle(handle.path, 4, handle.crc32),
+        FileHandle(handle.path, 5, handle.crc32 ^ 1),
+        FileHandle("chk-1/gone", 5, handle.crc32),
+    ]
+    for broken in wrong:
+        error = _error(partial(read_state, store, broken))
+        assert isinstance(error, DamagedFileError)
+        assert store.locate(broken.path) in str(error)
+
+
+def check_listing_goes_below_folders_and_names_files_only(store: CheckpointStore) -> None:
+    for path in ("chk-2/b", "chk-1/a", "chk-10/c", "_result"):
+        store.write(path, [b"x"])
+    assert store.list_files("") == ["_result", "chk-1/a", "chk-10/c", "chk-2/b"]
+    assert store.list_files("chk-1") == ["chk-1/a"]
+    assert store.list_files("chk-3") == []
+
+
+def check_deleting_is_thorough_and_may_be_repeated(store: CheckpointStore) -> None:
+    for path in ("chk-1/a", "chk-1/b", "chk-10/c"):
+        store.write(path, [b"x"])
+    for _ in range(2):
+        store.delete(["chk-1/a", "chk-1/never"])
+        assert store.list_files("") == ["chk-1/b", "chk-10/c"]
+    for _ in range(2):
+        store.delete_folder("chk-1")
+        assert store.list_files("") == ["chk-10/c"]
+
+
+def check_names_of_operators_may_hold_any_character(store: CheckpointStore) -> None:
+    path = "chk-1/a1-%E6%B5%81%20%2F%2D-0-keyed"
+    store.write(path, [b"x"])
+    assert store.list_files("") == [path]
+    assert store.read(path) == b"x"
+
+
+def _error(call: Callable[[], object]) -> StorageError:
+    try:
+        call()
+    except StorageError as error:
+        return error
+    raise AssertionError("a StorageError was due")
+
+
+STORE_CHECKS: Final[list[Callable[[CheckpointStore], None]]] = [
+    check_a_written_file_is_read_back_and_its_handle_tells_length_and_checksum,
+    check_an_empty_file_is_a_file,
+    check_a_file_is_never_overwritten,
+    check_a_missing_file_reads_as_none,
+    check_state_that_is_not_what_was_written_is_refused_by_name,
+    check_listing_goes_below_folders_and_names_files_only,
+    check_deleting_is_thorough_and_may_be_repeated,
+    check_names_of_operators_may_hold_any_character,
+]
+"""Each wants a store of its own, empty."""

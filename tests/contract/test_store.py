@@ -1,0 +1,34 @@
+"""The contract of checkpoint storage, on each store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headgate.checkpoint.store import CheckpointStore, FileSystemStore, MemoryStore
+from headgate.ids import JobId
+from headgate.testing.contracts.store import STORE_CHECKS
+
+JOB = JobId("cd61")
+
+
+def in_memory(_: Path) -> CheckpointStore:
+    return MemoryStore()
+
+
+def at_local_path(folder: Path) -> CheckpointStore:
+    return FileSystemStore.open(f"{folder}/check points/", JOB)
+
+
+def at_file_uri(folder: Path) -> CheckpointStore:
+    return FileSystemStore.open(f"file://{folder}", JOB)
+
+
+@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("store", [in_memory, at_local_path, at_file_uri], ids=lambda store: store.__name__)
+def test_store(
+    store: Callable[[Path], CheckpointStore], check: Callable[[CheckpointStore], None], tmp_path: Path
+) -> None:
+    check(store(tmp_path))
