@@ -1,0 +1,211 @@
+"""Commits of one sink subtask: what has been prepared, what may be committed, and what is being committed.
+
+Theory of operation
+-------------------
+At each barrier the sink prepares committables; they are part of the checkpoint and stay *pending* here. A completed
+checkpoint is the permission to commit everything prepared up to it: the manifest that names them is durable, so that a
+restore will commit them again. An aborted checkpoint takes nothing away: what it prepared goes with the next one that
+completes. Committing twice is harmless, committing early is not.
+
+    state       meaning                                            legal edges
+    IDLE        nothing is being committed                         CheckpointCompleted, Restored -> COMMITTING, if
+                                                                   something up to it is pending; else reported at once
+    COMMITTING  one checkpoint's committables are on their way     CommitSucceeded -> COMMITTING (the next oldest), or
+                                                                   reported -> IDLE
+                                                                   CommitFailed -> FAILED
+    FAILED      the task was told to fail                          everything is ignored
+
+Commits go oldest first, and one checkpoint is committed wholly before the next begins. Completions may come late, twice
+or never: a later one covers earlier ones. Those of another attempt are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, assert_never, final
+
+from headgate.ids import Attempt, CheckpointId
+from headgate.story import Story
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommit:
+    """Committables that were prepared for a checkpoint, opaque here; this is what a snapshot keeps."""
+
+    checkpoint_id: CheckpointId
+    committables: tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The sink has prepared these for the checkpoint, at its barrier."""
+
+    checkpoint_id: CheckpointId
+    committables: tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The subtask started from the completed checkpoint, in which these were pending."""
+
+    checkpoint_id: CheckpointId
+    pending: tuple[PendingCommit, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointCompleted:
+    """The manifest of the checkpoint, taken by `attempt`, is durable."""
+
+    checkpoint_id: CheckpointId
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSucceeded:
+    """Everything of the last `Commit` is final."""
+
+    checkpoint_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFailed:
+    """The last `Commit` failed; some of it may be final."""
+
+    checkpoint_id: CheckpointId
+    reason: str
+
+
+CommitEvent = Prepared | Restored | CheckpointCompleted | CommitSucceeded | CommitFailed
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitPermit:
+    """The right to commit what was prepared up to `completed_id`: only a durable manifest gives it."""
+
+    attempt: Attempt
+    completed_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Commit these beside the loop, then answer `CommitSucceeded` or `CommitFailed`."""
+
+    permit: CommitPermit
+    checkpoint_id: CheckpointId
+    committables: tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportCommitted:
+    """Tell the job master that everything up to the checkpoint is committed."""
+
+    checkpoint_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailTask:
+    """A commit failed: fail the subtask. What is pending is committed again after the restore."""
+
+    reason: str
+
+
+CommitEffect = Commit | ReportCommitted | FailTask
+
+
+@final
+class CommitTracker:
+    """Tracks the commits of one sink subtask in one attempt. Pure; owned by the slot's loop."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._pending: dict[CheckpointId, tuple[Any, ...]] = {}
+        self._permit: CommitPermit | None = None
+        self._committing: CheckpointId | None = None
+        self._failed = False
+        self._story = Story("commit tracker")
+
+    def pending(self) -> tuple[PendingCommit, ...]:
+        """All that is not known to be final, oldest first: what a snapshot must keep."""
+        return tuple(PendingCommit(checkpoint_id=id_, committables=some) for id_, some in self._pending.items())
+
+    def handle(self, event: CommitEvent) -> list[CommitEffect]:
+        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        self._story.add(event)
+        if self._failed:
+            return []
+        match event:
+            case Prepared(checkpoint_id=checkpoint_id, committables=committables):
+                self._add(checkpoint_id, committables)
+                return []
+            case Restored(checkpoint_id=checkpoint_id, pending=pending):
+                return self._on_restored(checkpoint_id, pending)
+            case CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=attempt):
+                return self._on_completed(checkpoint_id) if attempt == self._attempt else []
+            case CommitSucceeded(checkpoint_id=checkpoint_id):
+                self._settle(checkpoint_id)
+                del self._pending[checkpoint_id]
+                return self._next()
+            case CommitFailed(checkpoint_id=checkpoint_id, reason=reason):
+                self._settle(checkpoint_id)
+                self._failed = True
+                return [FailTask(reason=f"commit of checkpoint {checkpoint_id} failed: {reason}")]
+            case _:
+                assert_never(event)
+
+    def _add(self, checkpoint_id: CheckpointId, committables: tuple[Any, ...]) -> None:
+        newest = next(reversed(self._pending), None)
+        completed_id = None if self._permit is None else self._permit.completed_id
+        if checkpoint_id <= max(newest or 0, completed_id or 0):
+            raise self._story.broken(f"committables of checkpoint {checkpoint_id} were prepared too late")
+        if committables:
+            self._pending[checkpoint_id] = committables
+
+    def _on_restored(self, checkpoint_id: CheckpointId, pending: Iterable[PendingCommit]) -> list[CommitEffect]:
+        if self._pending or self._permit is not None:
+            raise self._story.broken("a tracker that is in use cannot be restored")
+        merged: dict[CheckpointId, list[Any]] = {}
+        for part in sorted(pending, key=lambda part: part.checkpoint_id):
+            merged.setdefault(part.checkpoint_id, []).extend(part.committables)
+        self._pending = {id_: tuple(some) for id_, some in merged.items()}
+        return self._on_completed(checkpoint_id)
+
+    def _on_completed(self, checkpoint_id: CheckpointId) -> list[CommitEffect]:
+        if self._permit is not None and checkpoint_id <= self._permit.completed_id:
+            return []
+        self._permit = CommitPermit(attempt=self._attempt, completed_id=checkpoint_id)
+        return [] if self._committing is not None else self._next()
+
+    def _next(self) -> list[CommitEffect]:
+        assert self._permit is not None
+        oldest = next(iter(self._pending), None)
+        if oldest is None or oldest > self._permit.completed_id:
+            return [ReportCommitted(checkpoint_id=self._permit.completed_id)]
+        self._committing = oldest
+        return [Commit(permit=self._permit, checkpoint_id=oldest, committables=self._pending[oldest])]
+
+    def _settle(self, checkpoint_id: CheckpointId) -> None:
+        if checkpoint_id != self._committing:
+            raise self._story.broken(f"checkpoint {checkpoint_id} is not being committed")
+        self._committing = None
+
+    def check_invariants(self) -> None:
+        """Raise InternalError if the state contradicts itself."""
+        if list(self._pending) != sorted(self._pending):
+            raise self._story.broken("pending commits are out of order")
+        if self._committing is not None and (
+            self._permit is None
+            or self._committing > self._permit.completed_id
+            or self._committing not in self._pending
+        ):
+            raise self._story.broken(f"checkpoint {self._committing} is being committed without a permit")

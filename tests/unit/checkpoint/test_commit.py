@@ -1,0 +1,140 @@
+"""Commits of a sink subtask, driven with no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from headgate.checkpoint.commit import (
+    CheckpointCompleted,
+    Commit,
+    CommitEffect,
+    CommitFailed,
+    CommitPermit,
+    CommitSucceeded,
+    CommitTracker,
+    FailTask,
+    PendingCommit,
+    Prepared,
+    ReportCommitted,
+    Restored,
+)
+from headgate.errors import InternalError
+from headgate.ids import Attempt, CheckpointId
+
+ATTEMPT = Attempt(3)
+
+
+@pytest.fixture
+def tracker() -> Iterator[CommitTracker]:
+    tracker = CommitTracker(ATTEMPT)
+    yield tracker
+    tracker.check_invariants()
+
+
+def prepare(tracker: CommitTracker, checkpoint_id: int, *committables: str) -> None:
+    assert tracker.handle(Prepared(checkpoint_id=CheckpointId(checkpoint_id), committables=committables)) == []
+
+
+def complete(tracker: CommitTracker, checkpoint_id: int, attempt: Attempt = ATTEMPT) -> list[CommitEffect]:
+    return tracker.handle(CheckpointCompleted(checkpoint_id=CheckpointId(checkpoint_id), attempt=attempt))
+
+
+def succeed(tracker: CommitTracker, checkpoint_id: int) -> list[CommitEffect]:
+    return tracker.handle(CommitSucceeded(checkpoint_id=CheckpointId(checkpoint_id)))
+
+
+def commit(checkpoint_id: int, *committables: str, permitted_by: int) -> Commit:
+    return Commit(
+        permit=CommitPermit(attempt=ATTEMPT, completed_id=CheckpointId(permitted_by)),
+        checkpoint_id=CheckpointId(checkpoint_id),
+        committables=committables,
+    )
+
+
+def report(checkpoint_id: int) -> ReportCommitted:
+    return ReportCommitted(checkpoint_id=CheckpointId(checkpoint_id))
+
+
+def pending(checkpoint_id: int, *committables: str) -> PendingCommit:
+    return PendingCommit(checkpoint_id=CheckpointId(checkpoint_id), committables=committables)
+
+
+def test_nothing_is_committed_before_its_checkpoint_is_complete(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    assert complete(tracker, 1) == [commit(1, "a", permitted_by=1)]
+    assert succeed(tracker, 1) == [report(1)]
+    assert tracker.pending() == ()
+
+
+def test_a_completion_covers_earlier_checkpoints_oldest_first_and_one_after_the_other(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    prepare(tracker, 2, "b")
+    prepare(tracker, 3, "c")
+    assert complete(tracker, 2) == [commit(1, "a", permitted_by=2)]
+    assert succeed(tracker, 1) == [commit(2, "b", permitted_by=2)]
+    assert succeed(tracker, 2) == [report(2)]
+    assert tracker.pending() == (pending(3, "c"),)
+
+
+def test_a_checkpoint_without_committables_is_reported_at_once(tracker: CommitTracker) -> None:
+    prepare(tracker, 1)
+    assert complete(tracker, 1) == [report(1)]
+
+
+def test_completions_may_be_repeated_or_overtaken(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    prepare(tracker, 2, "b")
+    complete(tracker, 2)
+    assert complete(tracker, 1) == []
+    assert complete(tracker, 2) == []
+
+
+def test_a_completion_during_a_commit_is_taken_up_when_the_commit_is_done(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    complete(tracker, 1)
+    prepare(tracker, 2, "b")
+    assert complete(tracker, 2) == []
+    assert succeed(tracker, 1) == [commit(2, "b", permitted_by=2)]
+
+
+def test_what_is_being_committed_is_still_part_of_a_snapshot(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    complete(tracker, 1)
+    prepare(tracker, 2, "b")
+    assert tracker.pending() == (pending(1, "a"), pending(2, "b"))
+
+
+def test_restored_commits_are_done_again_under_the_permit_of_the_restored_checkpoint(tracker: CommitTracker) -> None:
+    restored = (pending(4, "y"), pending(3, "x"), pending(4, "z"))
+    assert tracker.handle(Restored(checkpoint_id=CheckpointId(4), pending=restored)) == [commit(3, "x", permitted_by=4)]
+    assert succeed(tracker, 3) == [commit(4, "y", "z", permitted_by=4)]
+    assert succeed(tracker, 4) == [report(4)]
+
+
+def test_completions_of_another_attempt_permit_nothing(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    assert complete(tracker, 1, Attempt(2)) == []
+
+
+def test_a_failed_commit_fails_the_task_and_nothing_is_committed_after_it(tracker: CommitTracker) -> None:
+    prepare(tracker, 1, "a")
+    prepare(tracker, 2, "b")
+    complete(tracker, 2)
+    assert tracker.handle(CommitFailed(checkpoint_id=CheckpointId(1), reason="disk full")) == [
+        FailTask(reason="commit of checkpoint 1 failed: disk full")
+    ]
+    assert complete(tracker, 3) == []
+    assert tracker.pending() == (pending(1, "a"), pending(2, "b"))
+
+
+def test_preparing_for_a_checkpoint_that_is_already_complete_is_an_internal_error(tracker: CommitTracker) -> None:
+    complete(tracker, 2)
+    with pytest.raises(InternalError, match="checkpoint 2 were prepared too late"):
+        prepare(tracker, 2, "late")
+
+
+def test_an_answer_nobody_waits_for_is_an_internal_error(tracker: CommitTracker) -> None:
+    with pytest.raises(InternalError, match="not being committed"):
+        succeed(tracker, 1)
