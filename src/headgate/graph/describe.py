@@ -22,6 +22,7 @@ def _node(node_id: int, graph: ResolvedGraph) -> dict[str, Any]:
     return {
         "id": node.id,
         "type": node.name,
+        "contents": node.name if node.description is None else node.description,
         "uid": node.uid,
         "operator": type(node.operator).__name__,
         "parallelism": node.parallelism,

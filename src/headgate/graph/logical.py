@@ -49,6 +49,7 @@ class Node:
     id: int
     name: str
     operator: OperatorFactory
+    description: str | None = None
     uid: str | None = None
     parallelism: int | None = None
     max_parallelism: int | None = None

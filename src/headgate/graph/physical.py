@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, field
+from typing import final
 
+from headgate.config import Settings
 from headgate.graph.chain import ChainedGraph, Vertex, chain
 from headgate.graph.logical import AnyKeySelector, GraphDefaults, LogicalGraph, OperatorFactory, Partitioning
 from headgate.graph.resolve import ResolvedEdge, resolve
 from headgate.graph.validate import validate
 from headgate.ids import ChannelId, JobId, SlotIndex, SubtaskId
-
-if TYPE_CHECKING:
-    from headgate.config import Settings
+from headgate.options import JOB_PARAMETERS
 
 
 @final
@@ -74,6 +73,8 @@ class JobPlan:
     slots: int
     settings: Settings
     checkpointing: bool
+    parameters: dict[str, str] = field(default_factory=dict)
+    """Global job parameters, for `RuntimeContext.get_job_parameter`."""
 
     def subtasks(self) -> list[SubtaskId]:
         """Return all subtasks, by vertex, then by index."""
@@ -131,6 +132,7 @@ def plan(graph: LogicalGraph, options: JobOptions) -> JobPlan:
         slots=max(vertex.parallelism for vertex in vertices),
         settings=options.settings,
         checkpointing=options.checkpointing,
+        parameters=options.settings.get(JOB_PARAMETERS),
     )
 
 

@@ -26,6 +26,7 @@ class ResolvedNode:
 
     id: int
     name: str
+    description: str | None
     uid: str
     operator: OperatorFactory
     parallelism: int
@@ -84,7 +85,8 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
     timeout_ms = node.buffer_timeout_ms
     return ResolvedNode(
         id=node.id,
-        name=node.name,
+        name=_full_name(node),
+        description=node.description,
         uid=generated_uid if node.uid is None else node.uid,
         operator=node.operator,
         parallelism=parallelism_of(node, defaults),
@@ -92,6 +94,13 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
         chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
     )
+
+
+def _full_name(node: Node) -> str:
+    """Return the name with Flink's mark of a source or sink before it."""
+    if node.is_source:
+        return f"Source: {node.name}"
+    return f"Sink: {node.name}" if node.is_sink else node.name
 
 
 def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:

@@ -36,6 +36,11 @@ def line(*nodes: Node) -> LogicalGraph:
     """The nodes one after the other; the first becomes a source and the last a sink."""
     nodes[0].is_source = True
     nodes[-1].is_sink = True
+    return plain_line(*nodes)
+
+
+def plain_line(*nodes: Node) -> LogicalGraph:
+    """The nodes one after the other."""
     return LogicalGraph(list(nodes), [edge(a.id, b.id) for a, b in itertools.pairwise(nodes)])
 
 

@@ -7,7 +7,7 @@ import pytest
 from headgate.graph.chain import chain
 from headgate.graph.logical import ChainPolicy, GraphDefaults, LogicalGraph, Node, Partitioning
 from headgate.graph.resolve import resolve
-from tests.unit.graph.programs import TWO, edge, line, node
+from tests.unit.graph.programs import TWO, edge, node, plain_line
 
 
 def names(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> list[str]:
@@ -15,7 +15,7 @@ def names(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> list[str]:
 
 
 def test_a_line_of_operators_becomes_one_vertex_without_edges() -> None:
-    chained = chain(resolve(line(node(0, "a"), node(1, "b"), node(2, "c")), TWO))
+    chained = chain(resolve(plain_line(node(0, "a"), node(1, "b"), node(2, "c")), TWO))
     assert [vertex.name for vertex in chained.vertices] == ["a -> b -> c"]
     assert chained.edges == ()
 
@@ -31,12 +31,12 @@ def test_a_line_of_operators_becomes_one_vertex_without_edges() -> None:
     ids=["parallelism", "max parallelism", "start_new_chain", "disable_chaining"],
 )
 def test_chain_breaks_at(second: Node, expected: list[str]) -> None:
-    assert names(line(node(0, "a"), second, node(2, "c"))) == expected
+    assert names(plain_line(node(0, "a"), second, node(2, "c"))) == expected
 
 
 @pytest.mark.parametrize("partitioning", [p for p in Partitioning if p is not Partitioning.FORWARD])
 def test_an_edge_that_moves_records_is_not_chained(partitioning: Partitioning) -> None:
-    graph = line(node(0, "a"), node(1, "b"))
+    graph = plain_line(node(0, "a"), node(1, "b"))
     graph.edges = [replace(graph.edges[0], partitioning=partitioning)]
     assert names(graph) == ["a", "b"]
 
@@ -52,4 +52,4 @@ def test_a_union_is_not_chained() -> None:
 
 
 def test_without_chaining_every_operator_is_a_vertex() -> None:
-    assert names(line(node(0, "a"), node(1, "b")), GraphDefaults(parallelism=2, chaining=False)) == ["a", "b"]
+    assert names(plain_line(node(0, "a"), node(1, "b")), GraphDefaults(parallelism=2, chaining=False)) == ["a", "b"]

@@ -8,14 +8,15 @@ from tests.unit.graph.programs import TWO, edge, line, node
 
 
 def test_plan_lists_operators_with_what_they_read() -> None:
-    graph = line(node(0, "Source: numbers"), node(1, "count", uid="count", max_parallelism=64))
+    graph = line(node(0, "numbers"), node(1, "count", uid="count", max_parallelism=64))
     graph.edges = [edge(0, 1, Partitioning.KEY_GROUP, str)]
     source, count = json.loads(execution_plan(graph, TWO))["nodes"]
     assert source["type"] == "Source: numbers"
     assert source["predecessors"] == []
     assert count == {
         "id": 1,
-        "type": "count",
+        "type": "Sink: count",
+        "contents": "Sink: count",
         "uid": "count",
         "operator": "SomeFactory",
         "parallelism": 2,

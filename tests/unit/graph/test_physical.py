@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import cloudpickle
 import pytest
@@ -10,9 +9,10 @@ from headgate.errors import ProgramError
 from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.ids import SubtaskId, new_job_id
+from headgate.options import resolve
 from tests.unit.graph.programs import TWO, edge, line, node
 
-SETTINGS: Any = {"settings": "as resolved"}
+SETTINGS = resolve({"pipeline.global-job-parameters": "city:Oslo"})
 
 
 def plan_of(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> JobPlan:
@@ -31,8 +31,8 @@ def keyed_job() -> JobPlan:
 
 def test_vertices_edges_and_channels_of_a_keyed_job() -> None:
     job = keyed_job()
-    assert [(v.id, v.name, v.parallelism) for v in job.vertices] == [(0, "s", 1), (1, "count -> out", 3)]
-    assert [o.name for o in job.vertices[1].operators] == ["count", "out"]
+    assert [(v.id, v.name, v.parallelism) for v in job.vertices] == [(0, "Source: s", 1), (1, "count -> Sink: out", 3)]
+    assert [o.name for o in job.vertices[1].operators] == ["count", "Sink: out"]
     assert job.vertices[1].operators[0].uid == "c"
     assert [(e.source_vertex, e.target_vertex, e.key_selector) for e in job.edges] == [(0, 1, abs)]
     assert [(c.id, c.edge, str(c.source), str(c.target)) for c in job.channels] == [
@@ -45,6 +45,7 @@ def test_vertices_edges_and_channels_of_a_keyed_job() -> None:
 def test_a_subtask_knows_its_channels_and_its_slot() -> None:
     job = keyed_job()
     assert job.slots == 3
+    assert job.parameters == {"city": "Oslo"}
     assert [str(s) for s in job.subtasks()] == ["0.0", "1.0", "1.1", "1.2"]
     assert [str(s) for s in job.subtasks_of(job.slot_of(SubtaskId(0, 0)))] == ["0.0", "1.0"]
     assert [c.id for c in job.inputs_of(SubtaskId(1, 2))] == [2]
@@ -52,7 +53,7 @@ def test_a_subtask_knows_its_channels_and_its_slot() -> None:
         0: ["1.0", "1.1", "1.2"]
     }
     assert job.outputs_of(SubtaskId(1, 0)) == {}
-    assert job.vertex_of(SubtaskId(1, 2)).name == "count -> out"
+    assert job.vertex_of(SubtaskId(1, 2)).name == "count -> Sink: out"
 
 
 def test_forward_connects_equal_indexes_and_the_rest_everyone() -> None:
