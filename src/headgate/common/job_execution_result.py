@@ -1,0 +1,33 @@
+"""What a finished job tells about itself."""
+
+from __future__ import annotations
+
+from typing import final
+
+from headgate import unsupported
+from headgate.common.job_id import JobID
+from headgate.runtime.outcome import JobOutcome
+
+__all__ = ["JobExecutionResult"]
+
+
+@final
+class JobExecutionResult:
+    """The result of a job that finished."""
+
+    def __init__(self, outcome: JobOutcome) -> None:
+        self._outcome = outcome
+
+    def get_job_id(self) -> JobID:
+        """Return the job's id."""
+        return JobID(self._outcome.job_id)
+
+    def get_net_runtime(self) -> int:
+        """Return how long the job ran, in milliseconds."""
+        return round(self._outcome.runtime_ms)
+
+    def __repr__(self) -> str:
+        return f"JobExecutionResult(job {self._outcome.job_id}, {self.get_net_runtime()} ms)"
+
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,25 @@
+"""How the end of a job becomes a result or an exception of the user's program."""
+
+from __future__ import annotations
+
+from headgate.deploy.handle import JobHandle
+from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError
+from headgate.runtime.outcome import JobOutcome
+from headgate.runtime.supervision import JobStatus
+
+
+def wait_for(job: JobHandle) -> JobOutcome:
+    """Block until the job has ended; return how."""
+    outcome = job.wait()
+    if outcome is None:
+        raise InternalError(f"waiting for job {job.job_id} without limit ended before the job did")
+    return outcome
+
+
+def failure_of(outcome: JobOutcome) -> HeadgateError | None:
+    """Return the error to raise for how a job ended: None if it finished."""
+    if outcome.status is JobStatus.FINISHED:
+        return None
+    if outcome.status is JobStatus.CANCELLED:
+        return JobCancelledError(f"job {outcome.job_id} was cancelled")
+    return JobFailedError(f"job {outcome.job_id} failed: {outcome.cause}")

@@ -1,0 +1,72 @@
+"""The streaming API, with the names of `pyflink.datastream`."""
+
+from __future__ import annotations
+
+from headgate import unsupported
+from headgate.datastream.checkpoint_config import CheckpointConfig
+from headgate.datastream.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+from headgate.datastream.checkpointing_mode import CheckpointingMode
+from headgate.datastream.data_stream import CloseableIterator, DataStream, DataStreamSink, KeyedStream
+from headgate.datastream.execution_mode import RuntimeExecutionMode
+from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from headgate.datastream.functions import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+    RuntimeContext,
+    SinkFunction,
+    SourceFunction,
+)
+from headgate.datastream.legacy import (
+    ExternalizedCheckpointCleanup,
+    FsStateBackend,
+    MemoryStateBackend,
+    TimeCharacteristic,
+)
+from headgate.datastream.output_tag import OutputTag
+from headgate.datastream.state_backend import HashMapStateBackend, StateBackend
+from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+from headgate.datastream.time_domain import TimeDomain
+
+__all__ = [
+    "CheckpointConfig",
+    "CheckpointStorage",
+    "CheckpointingMode",
+    "CloseableIterator",
+    "DataStream",
+    "DataStreamSink",
+    "ExternalizedCheckpointCleanup",
+    "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
+    "FilterFunction",
+    "FlatMapFunction",
+    "FsStateBackend",
+    "HashMapStateBackend",
+    "JobManagerCheckpointStorage",
+    "KeySelector",
+    "KeyedProcessFunction",
+    "KeyedStream",
+    "MapFunction",
+    "MemoryStateBackend",
+    "OutputTag",
+    "ProcessFunction",
+    "ReduceFunction",
+    "RuntimeContext",
+    "RuntimeExecutionMode",
+    "SinkFunction",
+    "SourceFunction",
+    "StateBackend",
+    "StreamExecutionEnvironment",
+    "TimeCharacteristic",
+    "TimeDomain",
+]
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,108 @@
+"""Checks of what a program passes to the methods of a stream, with errors that say what to pass instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.errors import ProgramError
+from headgate.functions.api import (
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+    SinkFunction,
+)
+from headgate.functions.sink import Sink
+from headgate.functions.source import Source
+
+_METHODS = {
+    MapFunction: "map",
+    FlatMapFunction: "flat_map",
+    FilterFunction: "filter",
+    ReduceFunction: "reduce",
+    KeySelector: "key_by",
+    ProcessFunction: "process",
+    KeyedProcessFunction: "process",
+    SinkFunction: "add_sink",
+}
+"""The method of a stream that takes each kind of function."""
+
+
+def check_function(function: object, kind: type[Function]) -> None:
+    """Raise ProgramError unless `function` is of `kind`, or a plain callable (a lambda, a function, `str`)."""
+    _check_kind(function, kind)
+    if not isinstance(function, Function) and not callable(function):
+        raise ProgramError(
+            f"{_METHODS[kind]}() takes a {kind.__name__} or a callable such as a lambda, not {function!r}"
+        )
+
+
+def check_process_function(function: object, kind: type[Function]) -> None:
+    """Raise ProgramError unless `function` is of `kind`: a plain callable will not do."""
+    _check_kind(function, kind)
+    if not isinstance(function, Function):
+        raise ProgramError(f"{_METHODS[kind]}() takes a {kind.__name__}, not {function!r}: make a subclass of it")
+
+
+def _check_kind(function: object, kind: type[Function]) -> None:
+    method = _METHODS[kind]
+    if isinstance(function, type) and issubclass(function, Function):
+        name = function.__name__
+        raise ProgramError(f"{method}() was given the class {name} itself: pass an instance, {name}(...)")
+    if isinstance(function, Function) and not isinstance(function, kind):
+        raise ProgramError(f"{method}() takes a {kind.__name__}, but {_describe(function)}: {_advice(function, kind)}")
+
+
+def _describe(function: Function) -> str:
+    known = next((kind.__name__ for kind in _METHODS if isinstance(function, kind)), None)
+    return f"{type(function).__name__} is {'no such function' if known is None else 'a ' + known}"
+
+
+def _advice(function: Function, kind: type[Function]) -> str:
+    if isinstance(function, KeyedProcessFunction) and kind is ProcessFunction:
+        return "call key_by(...) before process(...)"
+    if isinstance(function, ProcessFunction) and kind is KeyedProcessFunction:
+        return "on a keyed stream, derive it from KeyedProcessFunction"
+    other = next((method for known, method in _METHODS.items() if isinstance(function, known)), None)
+    return f"derive it from {kind.__name__}" if other is None else f"call {other}(...) with it"
+
+
+def check_source(source: object) -> None:
+    """Raise ProgramError unless `source` is a source."""
+    if isinstance(source, type):
+        raise ProgramError(f"from_source() was given the class {source.__name__} itself: pass an instance of it")
+    if not isinstance(source, Source):
+        raise ProgramError(
+            f"from_source() takes a Source, such as NumberSequenceSource or FileSource, not {source!r}; for a list "
+            "use from_collection(...), for a Spark DataFrame from_spark(...)"
+        )
+
+
+def check_sink(sink: object) -> None:
+    """Raise ProgramError unless `sink` is a sink."""
+    if isinstance(sink, SinkFunction):
+        raise ProgramError(f"sink_to() takes a Sink, but {type(sink).__name__} is a SinkFunction: call add_sink(...)")
+    if not isinstance(sink, Sink):
+        raise ProgramError(f"sink_to() takes a Sink, such as FileSink, not {sink!r}")
+
+
+def check_positive(what: str, value: Any) -> None:
+    """Raise ProgramError unless `value` is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ProgramError(f"{what} must be a whole number of at least 1, not {value!r}")
+
+
+def check_timeout(value: Any) -> None:
+    """Raise ProgramError unless `value` is a length of time in milliseconds."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ProgramError(f"the buffer timeout must be 0 (send at once) or a number of milliseconds, not {value!r}")
+
+
+def check_text(what: str, value: Any) -> None:
+    """Raise ProgramError unless `value` is text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise ProgramError(f"{what} must be text that is not empty, not {value!r}")

@@ -1,0 +1,54 @@
+"""The iterator that `execute_and_collect` returns."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, final
+
+from headgate.common.outcome import failure_of, wait_for
+from headgate.deploy.handle import JobHandle
+
+
+@final
+class CloseableIterator:
+    """The records of a running job, as they come. A context manager: leaving it closes it.
+
+    >>> with stream.execute_and_collect() as records:  # doctest: +SKIP
+    ...     for record in records:
+    ...         print(record)
+    """
+
+    def __init__(self, job: JobHandle) -> None:
+        self._job = job
+        self._results = job.results()
+        self._closed = False
+
+    def __iter__(self) -> CloseableIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if self._closed:
+            raise StopIteration
+        for record in self._results:
+            return record
+        self._closed = True
+        raise failure_of(wait_for(self._job)) or StopIteration
+
+    def next(self) -> Any:
+        """Return the next record; blocks. Raises StopIteration after the last, JobFailedError if the job failed."""
+        return next(self)
+
+    def close(self) -> None:
+        """Cancel the job if it still runs, and wait until it has ended. May be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._job.cancel()
+        self._job.wait()
+
+    def __enter__(self) -> CloseableIterator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Sources and sinks, with the module paths of `pyflink.datastream.connectors`."""

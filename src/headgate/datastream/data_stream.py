@@ -1,0 +1,385 @@
+"""Streams: the fluent interface that builds a program, with PyFlink's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, final
+
+from headgate import unsupported
+from headgate.common.execution_config import ExecutionConfig
+from headgate.datastream.checks import (
+    check_function,
+    check_positive,
+    check_process_function,
+    check_sink,
+    check_text,
+    check_timeout,
+)
+from headgate.datastream.closeable_iterator import CloseableIterator
+from headgate.datastream.program import Program, Upstream
+from headgate.errors import ProgramError
+from headgate.functions import aggregation
+from headgate.functions.api import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+    SinkFunction,
+)
+from headgate.functions.sink import Sink
+from headgate.graph.logical import ChainPolicy, Node, OperatorFactory, Partitioning
+from headgate.operators.collect import CollectFactory
+from headgate.operators.filter import FilterFactory
+from headgate.operators.flat_map import FlatMapFactory
+from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
+from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.map import MapFactory
+from headgate.operators.print import PrintFactory
+from headgate.operators.process import ProcessFactory
+from headgate.operators.reduce import ReduceFactory
+from headgate.operators.sink import SinkFactory
+from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.types.typeinfo import TypeInformation, Types
+
+if TYPE_CHECKING:
+    from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+__all__ = ["CloseableIterator", "DataStream", "DataStreamSink", "KeyedStream"]
+
+
+class DataStream:
+    """A stream of records: the output of one operator, or of several (a union).
+
+    Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
+    something (`name`, `uid`, `set_parallelism` and so on) change the operator that the stream comes out of and return
+    the stream itself. They raise ProgramError for a value that cannot be right.
+    """
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        program: Program,
+        inputs: tuple[Upstream, ...],
+        output_type: TypeInformation | None = None,
+    ) -> None:
+        """Streams are made by an environment or by another stream, not by programs."""
+        self._environment = environment
+        self._program = program
+        self._inputs = inputs
+        self._output_type = output_type
+
+    # --- the operator that the stream comes out of ---
+
+    def get_name(self) -> str:
+        """Return the name of the operator."""
+        return self._operator("get_name").name
+
+    def name(self, name: str) -> DataStream:
+        """Set the name of the operator, for logs and messages."""
+        check_text("the name of an operator", name)
+        self._operator("name").name = name
+        return self
+
+    def uid(self, uid: str) -> DataStream:
+        """Set the id that the operator's state is stored under; it must be the only one of this id in the job."""
+        check_text("the uid of an operator", uid)
+        self._operator("uid").uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStream:
+        """Set the number of subtasks of the operator."""
+        check_positive("the parallelism", parallelism)
+        self._operator("set_parallelism").parallelism = parallelism
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
+        """Set the number of key groups of the operator, which bounds its parallelism for good."""
+        check_positive("the max parallelism", max_parallelism)
+        self._operator("set_max_parallelism").max_parallelism = max_parallelism
+        return self
+
+    def force_non_parallel(self) -> DataStream:
+        """Set the parallelism of the operator to 1, and refuse any other."""
+        node = self._operator("force_non_parallel")
+        node.parallelism = node.max_parallelism = node.parallelism_max = 1
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
+        """Set how long a record of the operator's output may wait for its batch to fill; 0 sends it at once."""
+        check_timeout(timeout_millis)
+        self._operator("set_buffer_timeout").buffer_timeout_ms = timeout_millis
+        return self
+
+    def start_new_chain(self) -> DataStream:
+        """Do not fuse the operator with the one before it."""
+        self._operator("start_new_chain").chain = ChainPolicy.HEAD
+        return self
+
+    def disable_chaining(self) -> DataStream:
+        """Do not fuse the operator with its neighbours."""
+        self._operator("disable_chaining").chain = ChainPolicy.NEVER
+        return self
+
+    def set_description(self, description: str) -> DataStream:
+        """Set a longer text about the operator, for the execution plan."""
+        self._operator("set_description").description = description
+        return self
+
+    def get_type(self) -> TypeInformation:
+        """Return the type of the records: what was declared, else that of any Python object."""
+        return Types.PICKLED_BYTE_ARRAY() if self._output_type is None else self._output_type
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """Return the environment that the stream belongs to."""
+        return self._environment
+
+    def get_execution_config(self) -> ExecutionConfig:
+        """Return the settings of execution, to be read and changed."""
+        return self._environment.get_config()
+
+    # --- operators ---
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record into one record."""
+        check_function(func, MapFunction)
+        return self._then("Map", MapFactory(func), output_type)
+
+    def flat_map(
+        self,
+        func: Callable[[Any], Iterable[Any] | None] | FlatMapFunction,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each record into any number of records: `func` yields them, or returns an iterable or None."""
+        check_function(func, FlatMapFunction)
+        return self._then("FlatMap", FlatMapFactory(func), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the records for which `func` is true."""
+        check_function(func, FilterFunction)
+        return self._then("Filter", FilterFactory(func), self._output_type)
+
+    def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a `ProcessFunction` for each record; what it yields or returns is the new stream."""
+        check_process_function(func, ProcessFunction)
+        return self._then("PROCESS", ProcessFactory(func), output_type)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
+
+        The selector must give the same key for the same record, whenever and wherever it is called.
+        """
+        check_function(key_selector, KeySelector)
+        return KeyedStream(self, key_selector, key_type)
+
+    def union(self, *streams: DataStream) -> DataStream:
+        """Merge streams of this environment into one; the records of each keep their order."""
+        if not streams:
+            raise ProgramError("union() needs at least one other stream")
+        for stream in streams:
+            self._check_union(stream)
+        merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
+        return DataStream(self._environment, self._program, merged, self._output_type)
+
+    # --- partitioning ---
+
+    def rebalance(self) -> DataStream:
+        """Deal the records round-robin to all subtasks of the next operator."""
+        return self._repartitioned(Partitioning.REBALANCE)
+
+    def broadcast(self) -> DataStream:
+        """Send every record to all subtasks of the next operator."""
+        return self._repartitioned(Partitioning.BROADCAST)
+
+    def forward(self) -> DataStream:
+        """Keep each record in its subtask; the next operator must have the same parallelism."""
+        return self._repartitioned(Partitioning.FORWARD)
+
+    # --- the end of a stream ---
+
+    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
+        """Write each record to the standard output: the console in local mode, executor logs on a cluster."""
+        return self._end("Print to Std. Out", PrintFactory(sink_identifier))
+
+    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
+        """Hand each record to a `SinkFunction`, at least once."""
+        check_process_function(sink_func, SinkFunction)
+        return self._end("Unnamed", SinkFunctionFactory(sink_func))
+
+    def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
+        """Hand each record to a `Sink`, exactly once."""
+        check_sink(sink)
+        return self._end("Writer", SinkFactory(sink))
+
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: int | None = None
+    ) -> CloseableIterator | list[Any]:
+        """Run the program and return the records of this stream: an iterator, or with `limit` a list.
+
+        The iterator blocks until a record is there, and raises JobFailedError if the job fails. Closing it cancels a
+        job that still runs. With `limit` this method blocks until it has that many records or the job has ended.
+        """
+        if limit is not None:
+            check_positive("the limit of execute_and_collect()", limit)
+        self._end("Data stream collect sink", CollectFactory())
+        records = CloseableIterator(self._environment.submit(job_execution_name))
+        if limit is None:
+            return records
+        with records:
+            return [record for record, _ in zip(records, range(limit), strict=False)]
+
+    # --- how it is done ---
+
+    def _operator(self, method: str) -> Node:
+        if len(self._inputs) != 1 or self._inputs[0].partitioning is not None:
+            raise ProgramError(
+                f"{method}() is about an operator, but this stream is a union or the result of key_by(), rebalance(), "
+                f"broadcast() or forward(): call {method}() on the stream before or after it"
+            )
+        return self._inputs[0].node
+
+    def _then(self, name: str, operator: OperatorFactory, output_type: TypeInformation | None) -> DataStream:
+        node = self._program.add(name, operator, self._inputs)
+        node.output_type = output_type
+        return DataStream(self._environment, self._program, (Upstream(node),), output_type)
+
+    def _end(self, name: str, operator: OperatorFactory) -> DataStreamSink:
+        node = self._program.add(name, operator, self._inputs)
+        node.is_sink = True
+        return DataStreamSink(node)
+
+    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
+        inputs = tuple(Upstream(upstream.node, partitioning) for upstream in self._inputs)
+        return DataStream(self._environment, self._program, inputs, self._output_type)
+
+    def _check_union(self, stream: object) -> None:
+        if not isinstance(stream, DataStream):
+            raise ProgramError(f"union() takes streams, not {stream!r}")
+        if stream._program is not self._program:
+            raise ProgramError("union() takes streams of the same environment; these come from two environments")
+
+
+@final
+class KeyedStream(DataStream):
+    """A stream partitioned by key. Functions on it may use state that is kept for each key."""
+
+    def __init__(
+        self,
+        origin: DataStream,
+        key_selector: Callable[[Any], Any] | KeySelector,
+        key_type: TypeInformation | None,
+    ) -> None:
+        """Keyed streams are made by `key_by`."""
+        inputs = tuple(Upstream(upstream.node, Partitioning.KEY_GROUP, key_selector) for upstream in origin._inputs)
+        super().__init__(origin._environment, origin._program, inputs, origin._output_type)
+        self._origin = origin
+        self._key_type = key_type
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record into one record; `func` may use keyed state."""
+        check_function(func, MapFunction)
+        return self._then("Map", KeyedMapFactory(func), output_type)
+
+    def flat_map(
+        self,
+        func: Callable[[Any], Iterable[Any] | None] | FlatMapFunction,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream:
+        """Turn each record into any number of records; `func` may use keyed state."""
+        check_function(func, FlatMapFunction)
+        return self._then("FlatMap", KeyedFlatMapFactory(func), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """Keep the records for which `func` is true; `func` may use keyed state."""
+        check_function(func, FilterFunction)
+        return self._then("Filter", KeyedFilterFactory(func), self._output_type)
+
+    def process(  # type: ignore[override]  # as in PyFlink, another kind of function
+        self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Call a `KeyedProcessFunction` for each record; what it yields or returns is the new stream."""
+        check_process_function(func, KeyedProcessFunction)
+        return self._then("KEYED PROCESS", KeyedProcessFactory(func), output_type)
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Combine the records of each key; each record gives the combination so far."""
+        check_function(func, ReduceFunction)
+        return self._then("Reduce", ReduceFactory(func), self._output_type)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers."""
+        return self._aggregate("Sum", aggregation.Sum(position_to_sum))
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """Keep the least value of a field; the other fields are those of the key's first record."""
+        return self._aggregate("Min", aggregation.Min(position_to_min))
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """Keep the greatest value of a field; the other fields are those of the key's first record."""
+        return self._aggregate("Max", aggregation.Max(position_to_max))
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """Keep the whole record with the least value of a field."""
+        return self._aggregate("MinBy", aggregation.min_by(position_to_min_by))
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """Keep the whole record with the greatest value of a field."""
+        return self._aggregate("MaxBy", aggregation.max_by(position_to_max_by))
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """Partition the stream by another key."""
+        return self._origin.key_by(key_selector, key_type)
+
+    def _aggregate(self, name: str, func: ReduceFunction) -> DataStream:
+        return self._then(name, ReduceFactory(func), self._output_type)
+
+    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
+        raise ProgramError(
+            f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of them out"
+        )
+
+
+@final
+class DataStreamSink:
+    """The end of a stream. Its methods set something of the sink and return it."""
+
+    def __init__(self, node: Node) -> None:
+        """Sinks are made by streams."""
+        self._node = node
+
+    def name(self, name: str) -> DataStreamSink:
+        """Set the name of the sink, for logs and messages."""
+        check_text("the name of a sink", name)
+        self._node.name = name
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink:
+        """Set the id that the sink's state is stored under; it must be the only one of this id in the job."""
+        check_text("the uid of a sink", uid)
+        self._node.uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink:
+        """Set the number of subtasks of the sink."""
+        check_positive("the parallelism", parallelism)
+        self._node.parallelism = parallelism
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        """Do not fuse the sink with the operator before it."""
+        self._node.chain = ChainPolicy.NEVER
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        """Set a longer text about the sink, for the execution plan."""
+        self._node.description = description
+        return self
+
+
+unsupported.guard(__name__, globals())

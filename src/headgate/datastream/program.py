@@ -1,0 +1,54 @@
+"""The program under construction: the operators that the streams of one environment have made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from headgate.graph.logical import AnyKeySelector, Edge, LogicalGraph, Node, OperatorFactory, Partitioning
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """An operator that records come from, and how they are to be dealt to the operator that comes next."""
+
+    node: Node
+    partitioning: Partitioning | None = None
+    key_selector: AnyKeySelector | None = None
+
+
+@final
+class Program:
+    """Collects operators. Not safe for use by several threads at a time."""
+
+    def __init__(self) -> None:
+        self._graph = LogicalGraph()
+        self._new: list[int] = []
+
+    def add(self, name: str, operator: OperatorFactory, inputs: Iterable[Upstream] = ()) -> Node:
+        """Add an operator that reads `inputs`, all as its one input, and return it."""
+        node = Node(id=len(self._graph.nodes) + 1, name=name, operator=operator)
+        self._graph.nodes.append(node)
+        self._graph.edges += [
+            Edge(
+                source=upstream.node.id,
+                target=node.id,
+                partitioning=upstream.partitioning,
+                key_selector=upstream.key_selector,
+            )
+            for upstream in inputs
+        ]
+        self._new.append(node.id)
+        return node
+
+    def graph(self) -> LogicalGraph:
+        """Return what the next job consists of: the operators added since the last one, and all they depend on."""
+        return self._graph.upstream_of(self._new)
+
+    def take(self) -> LogicalGraph:
+        """Return `graph()`; the next job then begins empty."""
+        graph = self.graph()
+        self._new = []
+        return graph

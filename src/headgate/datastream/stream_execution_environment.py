@@ -1,0 +1,282 @@
+"""The environment of a program: where streams begin, what jobs run with, and where they run."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable
+from typing import Any, final
+
+from headgate import unsupported
+from headgate.common.configuration import Configuration
+from headgate.common.execution_config import ExecutionConfig
+from headgate.common.job_client import JobClient
+from headgate.common.job_execution_result import JobExecutionResult
+from headgate.common.outcome import failure_of, wait_for
+from headgate.common.watermark_strategy import WatermarkStrategy
+from headgate.config import Option, Settings
+from headgate.connectors.collection import CollectionSource
+from headgate.datastream.checkpoint_config import CheckpointConfig
+from headgate.datastream.checkpointing_mode import CheckpointingMode
+from headgate.datastream.checks import check_positive, check_source, check_text, check_timeout
+from headgate.datastream.collection import typed_records
+from headgate.datastream.data_stream import DataStream
+from headgate.datastream.execution_mode import RuntimeExecutionMode
+from headgate.datastream.legacy import OlderEnvironment
+from headgate.datastream.program import Program, Upstream
+from headgate.deploy import choose
+from headgate.deploy.handle import Deployment, JobHandle
+from headgate.errors import ProgramError
+from headgate.functions.source import Source
+from headgate.graph.describe import execution_plan
+from headgate.graph.logical import GraphDefaults
+from headgate.graph.physical import JobOptions, plan
+from headgate.ids import new_job_id
+from headgate.operators.source import SourceFactory
+from headgate.options import (
+    BUFFER_TIMEOUT,
+    CHAINING,
+    CHECKPOINT_INTERVAL,
+    CHECKPOINT_MODE,
+    JOB_NAME,
+    MAX_PARALLELISM,
+    PARALLELISM,
+    RUNTIME_MODE,
+    resolve,
+)
+from headgate.types.typeinfo import TypeInformation
+
+_JOB_NAME = "headgate job"
+
+
+@final
+class StreamExecutionEnvironment(OlderEnvironment):
+    """Builds and runs one program at a time.
+
+    Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf.
+
+    >>> env = StreamExecutionEnvironment.get_execution_environment()  # doctest: +SKIP
+    >>> env.from_collection(["a", "b"]).map(str.upper).print()  # doctest: +SKIP
+    >>> env.execute()  # doctest: +SKIP
+    """
+
+    def __init__(self, configuration: Configuration | None = None, spark: Any = None) -> None:
+        """Use `get_execution_environment`, which takes the same arguments."""
+        self._configuration = Configuration(configuration)
+        self._spark = spark
+        self._program = Program()
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None, spark: Any = None
+    ) -> StreamExecutionEnvironment:
+        """Return a new environment.
+
+        Jobs run on `spark`, a SparkSession; without one on the active session, else on an embedded local one. The key
+        `headgate.deploy.target` chooses otherwise.
+        """
+        return StreamExecutionEnvironment(configuration, spark)
+
+    # --- settings ---
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take over all values of `configuration`."""
+        self._configuration.add_all(configuration)
+
+    def get_config(self) -> ExecutionConfig:
+        """Return the settings of execution, to be read and changed."""
+        return ExecutionConfig(self._configuration)
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """Return the settings of checkpoints, to be read and changed."""
+        return CheckpointConfig(self._configuration)
+
+    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
+        """Set the number of subtasks of operators that set none of their own."""
+        check_positive("the parallelism", parallelism)
+        return self._set(PARALLELISM, parallelism)
+
+    def get_parallelism(self) -> int:
+        """Return the number of subtasks of operators that set none of their own."""
+        return self._defaults(self._settings()).parallelism
+
+    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
+        """Set the number of key groups of operators that set none of their own."""
+        check_positive("the max parallelism", max_parallelism)
+        return self._set(MAX_PARALLELISM, max_parallelism)
+
+    def get_max_parallelism(self) -> int | None:
+        """Return the number of key groups set for operators; None when it follows from their parallelism."""
+        return self._settings().get(MAX_PARALLELISM)
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
+        """Set how the program runs; STREAMING is the one mode there is. Raises UnsupportedError for others."""
+        return self._set(RUNTIME_MODE, execution_mode.name)
+
+    def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
+        """Set how long a record may wait for its batch to fill; 0 sends it at once."""
+        check_timeout(timeout_millis)
+        return self._set(BUFFER_TIMEOUT, f"{timeout_millis} ms")
+
+    def get_buffer_timeout(self) -> int:
+        """Return how long a record may wait for its batch to fill, in milliseconds."""
+        return self._settings().get(BUFFER_TIMEOUT)
+
+    def disable_operator_chaining(self) -> StreamExecutionEnvironment:
+        """Fuse no operators."""
+        return self._set(CHAINING, "false")
+
+    def is_chaining_enabled(self) -> bool:
+        """Return whether operators are fused where possible."""
+        return self._settings().get(CHAINING)
+
+    def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
+        """Make a checkpoint every `interval` milliseconds."""
+        check_positive("the interval of checkpoints in milliseconds", interval)
+        if mode is not None:
+            self._set(CHECKPOINT_MODE, mode.name)
+        return self._set(CHECKPOINT_INTERVAL, f"{interval} ms")
+
+    def get_checkpoint_interval(self) -> int:
+        """Return the time between checkpoints in milliseconds; -1, as in Flink, when none are made."""
+        interval_ms = self._settings().get(CHECKPOINT_INTERVAL)
+        return -1 if interval_ms is None else interval_ms
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Return how often each record changes state."""
+        return CheckpointingMode[self._settings().get(CHECKPOINT_MODE)]
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """Return how often each record changes state."""
+        return self.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Return False: checkpoints are aligned."""
+        return False
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Return False: checkpoints are aligned."""
+        return False
+
+    def is_changelog_state_backend_enabled(self) -> bool:
+        """Return False: state is written as a whole."""
+        return False
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
+        """Return False: such operators are never fused."""
+        return False
+
+    # --- where streams begin ---
+
+    def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
+        """Return a stream of the records of a list, read by one subtask.
+
+        With a type, records are checked against it, and sequences become a `Row` or a tuple where it says so. Raises
+        ProgramError for what is not a collection, or has a record that does not fit.
+        """
+        if isinstance(collection, (str, bytes)) or not isinstance(collection, Iterable):
+            raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
+        records = collection if type_info is None else typed_records(collection, type_info)
+        return self._begin("Collection Source", CollectionSource(records), type_info)
+
+    def from_source(
+        self,
+        source: Source[Any],
+        watermark_strategy: WatermarkStrategy | None,
+        source_name: str,
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """Return a stream of the records of a source. The strategy is `WatermarkStrategy.no_watermarks()` or None."""
+        if watermark_strategy is not None and not isinstance(watermark_strategy, WatermarkStrategy):
+            raise ProgramError(
+                f"from_source() takes a WatermarkStrategy, such as WatermarkStrategy.no_watermarks(), as its second "
+                f"argument, not {watermark_strategy!r}"
+            )
+        check_source(source)
+        return self._begin(source_name, source, type_info)
+
+    def add_source(
+        self, source_func: Source[Any], source_name: str = "Custom Source", type_info: TypeInformation | None = None
+    ) -> DataStream:
+        """Return a stream of the records of a source."""
+        check_source(source_func)
+        return self._begin(source_name, source_func, type_info)
+
+    # --- running ---
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run the program and block until it has ended.
+
+        Raises ProgramError when it cannot run as written, EnvironmentFault when something around it is not as it must
+        be, JobFailedError with the user's own traceback when the job failed, JobCancelledError.
+        """
+        job = self.submit(job_name)
+        try:
+            result = wait_for(job)
+        except KeyboardInterrupt:
+            job.cancel()
+            job.wait()
+            raise
+        error = failure_of(result)
+        if error is not None:
+            raise error from None
+        return JobExecutionResult(result)
+
+    def execute_async(self, job_name: str | None = None) -> JobClient:
+        """Start the program and return without waiting for it. Raises what `execute` raises before a job runs."""
+        return JobClient(self.submit(job_name))
+
+    def submit(self, job_name: str | None = None) -> JobHandle:
+        """Start the program and return the handle of the job: what `execute_async` and streams build on."""
+        if job_name is not None:
+            check_text("the name of a job", job_name)
+        graph = self._program.take()
+        settings = self._settings()
+        deployment = self._deployment(settings)
+        options = JobOptions(
+            job_id=new_job_id(random.SystemRandom()),
+            job_name=job_name or settings.get(JOB_NAME) or _JOB_NAME,
+            defaults=self._defaults(settings),
+            settings=settings,
+            checkpointing=settings.is_given(CHECKPOINT_INTERVAL),
+        )
+        return deployment.submit(plan(graph, options))
+
+    def get_execution_plan(self) -> str:
+        """Return the program's operators as JSON. Raises ProgramError when it cannot run as written."""
+        return execution_plan(self._program.graph(), self._defaults(self._settings()))
+
+    def close(self) -> None:
+        """Do nothing: an environment holds nothing open. A job ends by itself or by its `JobClient`."""
+
+    # --- how it is done ---
+
+    def _begin(self, name: str, source: Source[Any], type_info: TypeInformation | None) -> DataStream:
+        check_text("the name of a source", name)
+        node = self._program.add(name, SourceFactory(source))
+        node.is_source = True
+        node.parallelism_max = source.parallelism_max
+        node.output_type = type_info
+        return DataStream(self, self._program, (Upstream(node),), type_info)
+
+    def _set(self, option: Option[Any], value: Any) -> StreamExecutionEnvironment:
+        self._configuration.write(option, value)
+        return self
+
+    def _settings(self) -> Settings:
+        return resolve(self._configuration.to_dict(), sys.argv[1:], choose.spark_conf(self._spark))
+
+    def _deployment(self, settings: Settings) -> Deployment:
+        return choose.deployment(settings, self._spark)
+
+    def _defaults(self, settings: Settings) -> GraphDefaults:
+        parallelism = settings.get(PARALLELISM)
+        return GraphDefaults(
+            parallelism=choose.default_parallelism(settings, self._spark) if parallelism is None else parallelism,
+            max_parallelism=settings.get(MAX_PARALLELISM),
+            buffer_timeout_ms=settings.get(BUFFER_TIMEOUT),
+            chaining=settings.get(CHAINING),
+        )
+
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headgate.common.configuration import Configuration
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
+from headgate.errors import ConfigError, ProgramError, UnsupportedError
+from tests.unit.datastream.environments import environment, numbers, plan_of
+
+
+def test_settings_come_back_as_they_were_set() -> None:
+    env = environment()
+    env.set_parallelism(3).set_max_parallelism(64).set_buffer_timeout(0).enable_checkpointing(500)
+    env.set_runtime_mode(RuntimeExecutionMode.STREAMING)
+    assert (env.get_parallelism(), env.get_max_parallelism(), env.get_buffer_timeout()) == (3, 64, 0)
+    assert env.get_checkpoint_interval() == 500
+    assert env.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
+    assert env.get_checkpoint_config().get_checkpoint_interval() == 500
+    assert env.get_config().get_parallelism() == 3
+
+
+def test_defaults_are_flinks() -> None:
+    env = environment()
+    assert (env.get_buffer_timeout(), env.get_max_parallelism(), env.is_chaining_enabled()) == (100, None, True)
+    assert env.get_checkpoint_interval() == -1
+
+
+def test_the_program_wins_over_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["job.py", "-Dparallelism.default=4", "-Dpipeline.max-parallelism=32", "--input", "x"]
+    monkeypatch.setattr("sys.argv", arguments)
+    env = environment().set_parallelism(2)
+    assert (env.get_parallelism(), env.get_max_parallelism()) == (2, 32)
+
+
+def test_configure_takes_all_values_over_but_leaves_its_argument_alone() -> None:
+    given = Configuration.from_dict({"headgate.deploy.target": "minicluster", "parallelism.default": "2"})
+    env = StreamExecutionEnvironment.get_execution_environment(given)
+    env.configure(Configuration.from_dict({"pipeline.max-parallelism": "8"}))
+    env.set_parallelism(4)
+    assert (env.get_parallelism(), env.get_max_parallelism()) == (4, 8)
+    assert given.get_integer("parallelism.default", 0) == 2
+
+
+def test_an_unknown_key_of_ours_is_an_error_with_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean headgate\.batch\.records"):
+        environment(headgate__batch__record="5").get_parallelism()
+
+
+def test_operators_get_the_parallelism_of_the_environment_but_for_collections() -> None:
+    env = environment().set_parallelism(2).set_max_parallelism(16)
+    numbers(env).map(str).print()
+    assert [(node["parallelism"], node["max_parallelism"]) for node in plan_of(env)] == [(1, 16), (2, 16), (2, 16)]
+
+
+def test_without_operators_there_is_nothing_to_execute() -> None:
+    with pytest.raises(ProgramError, match="no streams to run"):
+        environment().execute()
+
+
+def test_a_stream_without_a_sink_is_an_error_before_anything_runs() -> None:
+    env = environment()
+    numbers(env).map(str).name("forgotten")
+    numbers(env).print()
+    with pytest.raises(ProgramError, match="output of operator 'forgotten' goes nowhere"):
+        env.execute()
+
+
+def test_after_execution_the_next_program_begins_empty() -> None:
+    env = environment()
+    stream = numbers(env)
+    stream.map(str).name("forgotten")
+    with pytest.raises(ProgramError, match="goes nowhere"):
+        env.execute()
+    stream.print()
+    assert [node["type"] for node in plan_of(env)] == ["Source: Collection Source", "Sink: Print to Std. Out"]
+
+
+def test_two_operators_of_one_uid_are_named() -> None:
+    env = environment()
+    numbers(env).uid("u").print().uid("u")
+    with pytest.raises(ProgramError, match="uid 'u' is given to 2 operators, 'Collection Source' and 'Print to Std"):
+        env.execute()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda e: e.set_parallelism(0), "the parallelism must be a whole number of at least 1, not 0"),
+        (lambda e: e.set_max_parallelism(-1), "the max parallelism must be"),
+        (lambda e: e.set_buffer_timeout(-1), "the buffer timeout must be"),
+        (lambda e: e.enable_checkpointing(0), "the interval of checkpoints in milliseconds must be"),
+        (lambda e: e.from_collection("abc"), r"from_collection\(\) takes a list .*, not 'abc'"),
+        (lambda e: e.from_collection(5), r"from_collection\(\) takes a list .*, not 5"),
+        (lambda e: e.from_source([1], None, "s"), r"for a list use from_collection\(...\)"),
+        (lambda e: e.from_source(NumberSequenceSource, None, "s"), "given the class NumberSequenceSource itself"),
+        (
+            lambda e: e.from_source(NumberSequenceSource(1, 2), "s", "s"),
+            "takes a WatermarkStrategy, such as .* not 's'",
+        ),
+        (lambda e: e.from_source(NumberSequenceSource(1, 2), None, ""), "the name of a source must be text"),
+    ],
+)
+def test_a_wrong_argument_says_what_to_pass_instead(
+    wrong: Callable[[StreamExecutionEnvironment], Any], message: str
+) -> None:
+    with pytest.raises(ProgramError, match=message):
+        wrong(environment())
+
+
+def test_what_is_not_supported_is_refused_at_the_call() -> None:
+    with pytest.raises(UnsupportedError, match="BATCH is not supported yet"):
+        environment().set_runtime_mode(RuntimeExecutionMode.BATCH)
+    with pytest.raises(UnsupportedError, match="AT_LEAST_ONCE is not supported yet"):
+        environment().enable_checkpointing(100, CheckpointingMode.AT_LEAST_ONCE)
+    with pytest.raises(UnsupportedError, match="add_jars is not supported"):
+        environment().add_jars  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
