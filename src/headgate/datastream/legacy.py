@@ -129,6 +129,3 @@ class OlderEnvironment:
     def get_stream_time_characteristic(self) -> TimeCharacteristic:
         """Return processing time."""
         return TimeCharacteristic.ProcessingTime
-
-
-unsupported.guard(__name__, globals())

@@ -19,8 +19,8 @@ from headgate.unsupported.table import FEATURES, Feature
 _ROOT: Final = "headgate."
 
 
-def _listed(lines: str) -> list[str]:
-    """`owner: a b` as owner.a and owner.b, any other line as it is."""
+def listed(lines: str) -> list[str]:
+    """Return the names of a field of the table: `owner: a b` as owner.a and owner.b, any other line as it is."""
     names = []
     for line in filter(None, map(str.strip, lines.splitlines())):
         owner, colon, members = line.partition(": ")
@@ -29,7 +29,7 @@ def _listed(lines: str) -> list[str]:
 
 
 def _by_name(field: str) -> Mapping[str, Feature]:
-    found = {name: feature for feature in FEATURES for name in _listed(getattr(feature, field))}
+    found = {name: feature for feature in FEATURES for name in listed(getattr(feature, field))}
     return MappingProxyType(found)
 
 

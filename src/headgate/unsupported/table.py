@@ -104,7 +104,6 @@ FEATURES: Final = (
             datastream.state: AggregatingState AggregatingStateDescriptor AppendingState ListState ListStateDescriptor
             datastream.state: MapState MapStateDescriptor MergingState ReducingState ReducingStateDescriptor
             datastream.functions: AggregateFunction
-            datastream.functions.KeyedStateStore: get_aggregating_state get_list_state get_map_state get_reducing_state
             datastream.functions.RuntimeContext: get_aggregating_state get_list_state get_map_state get_reducing_state
         """,
     ),
@@ -235,6 +234,7 @@ FEATURES: Final = (
         title="Connectors that are not built yet",
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
+            datastream.connectors.base: DeliveryGuarantee
             datastream.connectors.cassandra
             datastream.connectors.dynamic_kafka
             datastream.connectors.elasticsearch
@@ -298,7 +298,7 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="The Java side of PyFlink",
+        title="The Java side and the inner classes of PyFlink",
         instead="there is no JVM on the way of a record; use the Python classes, and Spark for what only Java can do",
         planned=False,
         names="""
@@ -308,13 +308,17 @@ FEATURES: Final = (
             common.io
             datastream.utils
             common.typeinfo: ExternalTypeInfo
+            common.typeinfo.LocalTimeTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
             common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
             common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
             common.configuration.Configuration: parse_list_value
             datastream.output_tag.OutputTag: get_java_output_tag
-            datastream.functions: FunctionWrapper JavaFunctionWrapper ReduceFunctionWrapper
+            datastream.functions: FunctionWrapper JavaFunctionWrapper NullByteKeySelector ReduceFunctionWrapper
+            datastream.functions: KeyedStateStore
+            datastream.data_stream.KeyedStream: AccumulateType
+            datastream.state: State
             datastream.connectors.base: StreamTransformer SupportsPreprocessing
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
@@ -352,6 +356,15 @@ FEATURES: Final = (
             execution.checkpointing.snapshot-compression!=false
             execution.checkpointing.storage=custom
             execution.buffer-timeout.enabled!=true
+        """,
+    ),
+    Feature(
+        title="A parallelism of all local environments",
+        instead="use env.set_parallelism(n) or -Dparallelism.default=n",
+        planned=False,
+        names="""
+            datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_local_parallelism
+            datastream.stream_execution_environment.StreamExecutionEnvironment: set_default_local_parallelism
         """,
     ),
     Feature(

@@ -1,0 +1,136 @@
+"""Writes the pages of docs/ that follow from the code: `python -m docs.generate`, or `make docs`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from headgate import unsupported
+from headgate.errors import UnsupportedError
+from headgate.options import REGISTRY
+from headgate.unsupported.table import FEATURES, Feature
+
+DOCS = Path(__file__).parent
+NAMES = DOCS.parent / "tests" / "fixtures" / "pyflink_names.json"
+
+
+def pyflink_names() -> dict[str, dict[str, list[str]]]:
+    """Every public name of PyFlink's DataStream API: module -> class -> members."""
+    names: dict[str, dict[str, list[str]]] = json.loads(NAMES.read_text())
+    return names
+
+
+def works(module: str, path: str) -> bool:
+    """Whether headgate has the name; False if the table refuses it. Raises AttributeError if neither is so."""
+    try:
+        found = importlib.import_module(f"headgate.{module}")
+        for part in path.split("."):
+            found = getattr(found, part)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def compat_page() -> str:
+    return "\n".join(
+        [
+            "# PyFlink's names in headgate",
+            "",
+            "Replace the import root `pyflink` by `headgate`. This page is written by `make docs` from the names of",
+            "PyFlink 2.3 and from the table of missing things in `headgate.unsupported`; whatever is missing raises an",
+            "error that says the same. Names of older releases (`set_state_backend`, `set_checkpoint_storage`,",
+            "`set_restart_strategy`, `enable_externalized_checkpoints`, `FsStateBackend`, ...) work as well; they live",
+            "in `headgate.datastream.legacy`.",
+            "",
+            "## What is missing, and what to use instead",
+            "",
+            "| missing | use instead | planned |",
+            "|---|---|---|",
+            *(f"| {feature.title} | {feature.instead} | {_yes(feature.planned)} |" for feature in FEATURES),
+            "",
+            "## Module by module",
+            "",
+            "| module | works | missing |",
+            "|---|---|---|",
+            *_module_rows(),
+            "",
+            "## Values and configuration keys that are refused",
+            "",
+            *(f"- `{name}`: {feature.title}" for name, feature in _refused()),
+            "",
+        ]
+    )
+
+
+def _yes(planned: bool) -> str:
+    return "yes" if planned else "no"
+
+
+def _refused() -> Iterator[tuple[str, Feature]]:
+    yield from unsupported.VALUES.items()
+    yield from unsupported.OPTIONS.items()
+
+
+def _module_rows() -> Iterator[str]:
+    for module, classes in pyflink_names().items():
+        present = [name for name in classes if works(module, name)]
+        missing = [name for name in classes if name not in present]
+        partly = [
+            f"{name}.{member}"
+            for name in present
+            for member in classes[name]
+            if "." not in member and not works(module, f"{name}.{member}")
+        ]
+        yield f"| `{module}` | {_list(present)} | {_list(missing + partly) if present else 'everything'} |"
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def configuration_page() -> str:
+    return "\n".join(
+        [
+            "# Configuration",
+            "",
+            "A key is set, from the strongest to the weakest, in the program (`Configuration`, or a setter of the",
+            "environment), on the command line of the program (`-Dkey=value`), or in the Spark conf as",
+            "`spark.headgate.<key>`, where our own keys leave out their `headgate.`. An unknown key of ours is an",
+            "error that names the nearest one.",
+            "",
+            "| key | default | value | meaning |",
+            "|---|---|---|---|",
+            *(
+                f"| `{option.key}`{_aliases(option.aliases)} | {_default(option.default, option.kind.unit)} "
+                f"| {option.kind.expected} | {option.doc} |"
+                for option in REGISTRY.options
+            ),
+            "",
+        ]
+    )
+
+
+def _aliases(aliases: tuple[str, ...]) -> str:
+    return f" (older: {_list(list(aliases))})" if aliases else ""
+
+
+def _default(value: object, unit: str) -> str:
+    if value is None or value == {}:
+        return "not set"
+    if isinstance(value, tuple):
+        return "any"
+    return f"{str(value).lower() if isinstance(value, bool) else value}{unit}"
+
+
+PAGES = {"compat.md": compat_page, "configuration.md": configuration_page}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Every public name of PyFlink either works or is in the table, and the table holds nothing that works."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from docs.generate import pyflink_names, works
+from headgate import unsupported
+
+ALL = [
+    (module, path)
+    for module, classes in pyflink_names().items()
+    for name, members in classes.items()
+    for path in (name, *(f"{name}.{member}" for member in members))
+]
+
+
+@pytest.mark.parametrize("module", pyflink_names())
+def test_every_name_works_or_raises_the_error_of_the_table(module: str) -> None:
+    unknown = []
+    for _, path in (name for name in ALL if name[0] == module):
+        try:
+            works(module, path)
+        except (AttributeError, ImportError) as error:
+            unknown.append(f"{path}: {error}")
+    assert unknown == []
+
+
+def test_the_table_lists_nothing_that_works() -> None:
+    assert [name for name in unsupported.NAMES if _found(name)] == []
+
+
+def _found(name: str) -> bool:
+    """Whether the name leads to something, read as a module and then members of it."""
+    module, found = name, None
+    while found is None:
+        try:
+            found = importlib.import_module(f"headgate.{module}")
+        except ImportError:
+            module = module.rpartition(".")[0]
+    members = name.removeprefix(module).lstrip(".").split(".")
+    try:
+        for member in filter(None, members):
+            found = getattr(found, member)
+    except AttributeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from headgate.datastream import WindowedStream",
+        "from headgate.datastream.window import TumblingEventTimeWindows",
+        "from headgate.datastream.functions import AsyncFunction",
+        "import headgate.table",
+        "from headgate.table import StreamTableEnvironment",
+        "from headgate.datastream.connectors.kafka import KafkaSource",
+        "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
+        "from headgate.datastream import EmbeddedRocksDBStateBackend",
+        "from headgate.datastream.state import StateTtlConfig",
+    ],
+)
+def test_an_import_in_a_new_process_says_what_is_missing_and_what_to_use_instead(statement: str) -> None:
+    done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, timeout=60, check=False)
+    assert "UnsupportedImportError" in done.stderr
+    assert "not supported" in done.stderr
+    assert "docs/compat.md" in done.stderr

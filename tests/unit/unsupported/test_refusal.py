@@ -1,0 +1,102 @@
+"""How missing names are refused: in modules, on classes, as values, in a way that hasattr and guarded imports bear."""
+
+import importlib
+import types
+
+import pytest
+
+from headgate import unsupported
+from headgate.errors import UnsupportedAttributeError, UnsupportedError
+from headgate.unsupported.table import FEATURES
+
+
+def _guarded(name: str, **namespace: object) -> types.ModuleType:
+    module = types.ModuleType(name)
+    module.__dict__.update(namespace)
+    unsupported.guard(name, module.__dict__)
+    return module
+
+
+def test_a_member_that_is_missing_says_so_on_the_class_and_on_its_objects() -> None:
+    class DataStream:
+        def map(self) -> str:
+            return "works"
+
+    class KeyedStream(DataStream):
+        pass
+
+    module = _guarded("headgate.datastream.data_stream", DataStream=DataStream, KeyedStream=KeyedStream)
+    for holder in (DataStream, DataStream(), KeyedStream(), module.KeyedStream):
+        with pytest.raises(UnsupportedAttributeError, match=r"DataStream.window_all is not supported yet \(Windows"):
+            _ = getattr(holder, "window_all")  # noqa: B009
+        assert not hasattr(holder, "connect")
+    assert not hasattr(KeyedStream, "count_window")
+    assert DataStream().map() == "works"
+
+
+def test_a_member_that_a_class_has_is_left_alone() -> None:
+    class DataStream:
+        def connect(self) -> str:
+            return "built meanwhile"
+
+    _guarded("headgate.datastream.data_stream", DataStream=DataStream)
+    assert DataStream().connect() == "built meanwhile"
+
+
+def test_a_user_class_may_define_what_the_base_class_refuses() -> None:
+    class KeyedProcessFunction:
+        pass
+
+    _guarded("headgate.datastream.functions", KeyedProcessFunction=KeyedProcessFunction)
+
+    class Mine(KeyedProcessFunction):
+        def on_timer(self) -> str:
+            return "mine"
+
+    assert Mine().on_timer() == "mine"
+
+
+def test_a_name_of_a_module_is_refused_and_any_other_missing_name_is_an_ordinary_attribute_error() -> None:
+    module = _guarded("headgate.datastream.functions")
+    with pytest.raises(UnsupportedAttributeError, match=r"AsyncFunction is not supported yet.*: call the other system"):
+        _ = module.AsyncFunction
+    assert not hasattr(module, "WindowFunction")
+    with pytest.raises(AttributeError, match="has no attribute 'Typo'") as caught:
+        _ = module.Typo
+    assert not isinstance(caught.value, UnsupportedError)
+
+
+def test_what_is_not_planned_is_called_so() -> None:
+    module = _guarded("headgate.datastream.functions")
+    with pytest.raises(UnsupportedError, match="not supported, and not planned"):
+        _ = module.JavaFunctionWrapper
+
+
+def test_a_guarded_import_of_something_missing_goes_on() -> None:
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module("headgate.table")
+    assert caught.value.name == "headgate.table"
+
+
+def test_a_module_that_is_just_a_typo_is_an_ordinary_import_error() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"headgate\.tabel"):
+        __import__("headgate.tabel")
+
+
+@pytest.mark.parametrize("name", [*unsupported.VALUES, *unsupported.OPTIONS])
+def test_refused_values_name_themselves_and_say_what_to_use_instead(name: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        unsupported.refuse(name)
+    feature = unsupported.VALUES.get(name) or unsupported.OPTIONS[name]
+    assert str(caught.value).startswith(f"{name} is not supported")
+    assert feature.instead in str(caught.value)
+
+
+def test_a_name_under_a_missing_module_or_class_is_missing_too() -> None:
+    assert unsupported.find("datastream.window.TumblingEventTimeWindows.of") is unsupported.find("datastream.window")
+    assert unsupported.find("datastream.data_stream.DataStream.map") is None
+
+
+def test_every_name_is_in_the_table_once() -> None:
+    lines = [name for feature in FEATURES for name in unsupported.listed(feature.names)]
+    assert sorted(lines) == sorted(set(lines))
