@@ -1,0 +1,132 @@
+"""CheckpointConfig: writes through to the Configuration, validates, and keeps the names of older releases."""
+
+import pytest
+
+from headgate.common.configuration import Configuration
+from headgate.common.restart_strategy import RestartStrategies
+from headgate.common.time import Duration
+from headgate.datastream.checkpoint_config import (
+    CheckpointConfig,
+    ExternalizedCheckpointCleanup,
+    ExternalizedCheckpointRetention,
+)
+from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
+from headgate.datastream.checkpointing_mode import CheckpointingMode
+from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, OlderEnvironment, TimeCharacteristic
+from headgate.datastream.output_tag import OutputTag
+from headgate.datastream.state_backend import HashMapStateBackend
+from headgate.errors import ConfigError, UnsupportedError
+from headgate.options import resolve
+from headgate.types.typeinfo import Types
+
+
+@pytest.fixture
+def configuration() -> Configuration:
+    return Configuration()
+
+
+@pytest.fixture
+def config(configuration: Configuration) -> CheckpointConfig:
+    return CheckpointConfig(configuration)
+
+
+def test_defaults_are_those_of_flink(config: CheckpointConfig) -> None:
+    assert not config.is_checkpointing_enabled()
+    assert config.get_checkpoint_interval() == -1
+    assert config.get_checkpointing_mode() is CheckpointingMode.EXACTLY_ONCE
+    assert config.get_checkpoint_timeout() == 600_000
+    assert config.get_min_pause_between_checkpoints() == 0
+    assert config.get_max_concurrent_checkpoints() == 1
+    assert config.get_tolerable_checkpoint_failure_number() == 0
+    assert config.is_fail_on_checkpointing_errors()
+    assert not config.is_externalized_checkpoints_enabled()
+    assert not config.is_unaligned_checkpoints_enabled()
+
+
+def test_settings_are_read_back_and_reach_the_configuration(
+    config: CheckpointConfig, configuration: Configuration
+) -> None:
+    config.set_checkpoint_interval(1000).set_checkpoint_timeout(60_000).set_min_pause_between_checkpoints(500)
+    config.set_max_concurrent_checkpoints(2).set_tolerable_checkpoint_failure_number(2)
+    config.set_checkpointing_mode(CheckpointingMode.EXACTLY_ONCE)
+    config.set_externalized_checkpoint_retention(ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION)
+    assert config.is_checkpointing_enabled()
+    assert config.is_externalized_checkpoints_enabled()
+    assert resolve(configuration.to_dict()).others == {}
+    again = CheckpointConfig(Configuration.from_dict(configuration.to_dict()))
+    assert again.get_checkpoint_interval() == 1000
+    assert again.get_checkpoint_timeout() == 60_000
+    assert again.get_min_pause_between_checkpoints() == 500
+    assert again.get_max_concurrent_checkpoints() == 2
+    assert again.get_tolerable_checkpoint_failure_number() == 2
+    assert again.get_externalized_checkpoint_retention() is ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+
+
+def test_times_below_10_ms_and_other_impossible_values_are_refused(config: CheckpointConfig) -> None:
+    with pytest.raises(ConfigError, match=r"interval is 9 .*at least 10 ms"):
+        config.set_checkpoint_interval(9)
+    with pytest.raises(ConfigError, match=r"timeout is 1 .*at least 10 ms"):
+        config.set_checkpoint_timeout(1)
+    with pytest.raises(ConfigError, match="at least 1"):
+        config.set_max_concurrent_checkpoints(0)
+    with pytest.raises(ConfigError, match="min-pause is -1"):
+        config.set_min_pause_between_checkpoints(-1)
+
+
+def test_tolerating_errors_has_an_older_boolean(config: CheckpointConfig) -> None:
+    assert not config.set_fail_on_checkpointing_errors(False).is_fail_on_checkpointing_errors()
+    assert config.set_fail_on_checkpointing_errors(True).get_tolerable_checkpoint_failure_number() == 0
+
+
+def test_what_is_missing_is_refused_by_name(config: CheckpointConfig) -> None:
+    with pytest.raises(UnsupportedError, match="AT_LEAST_ONCE is not supported yet"):
+        config.set_checkpointing_mode(CheckpointingMode.AT_LEAST_ONCE)
+    with pytest.raises(UnsupportedError, match="enable_unaligned_checkpoints is not supported yet"):
+        config.enable_unaligned_checkpoints()  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedError, match="set_alignment_timeout is not supported yet"):
+        config.set_alignment_timeout(Duration.of_seconds(5))  # type: ignore[attr-defined]
+    assert config.disable_unaligned_checkpoints() is config
+
+
+def test_older_names_do_what_their_successors_do(config: CheckpointConfig, configuration: Configuration) -> None:
+    config.enable_externalized_checkpoints(ExternalizedCheckpointCleanup.RETAIN_ON_CANCELLATION)
+    assert config.get_externalized_checkpoint_cleanup() is ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+    config.set_checkpoint_storage(FileSystemCheckpointStorage("hdfs://host:9000/chk", 1024))
+    assert configuration.get_string("execution.checkpointing.dir", "") == "hdfs://host:9000/chk"
+    assert configuration.get_integer("execution.checkpointing.data-inline-threshold", 0) == 1024
+    config.set_checkpoint_storage(JobManagerCheckpointStorage())
+    assert not configuration.contains_key("execution.checkpointing.dir")
+    config.set_checkpoint_storage_dir("file:///x")
+    assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
+
+
+class _Environment(OlderEnvironment):
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+
+def test_older_methods_of_the_environment_set_options(configuration: Configuration) -> None:
+    environment = _Environment(configuration)
+    environment.set_state_backend(HashMapStateBackend()).set_restart_strategy(RestartStrategies.no_restart())
+    assert configuration.to_dict() == {"state.backend.type": "hashmap", "restart-strategy.type": "none"}
+    environment.set_state_backend(FsStateBackend("file:///x"))
+    assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
+    environment.set_state_backend(MemoryStateBackend())
+    assert not configuration.contains_key("execution.checkpointing.dir")
+    environment.set_stream_time_characteristic(TimeCharacteristic.ProcessingTime)
+    with pytest.raises(UnsupportedError, match="EventTime is not supported yet"):
+        environment.set_stream_time_characteristic(TimeCharacteristic.EventTime)
+
+
+def test_file_storage_needs_a_path_and_a_threshold_of_at_most_a_megabyte() -> None:
+    assert FileSystemCheckpointStorage("file:///x").get_min_file_size_threshold() == 20 * 1024
+    with pytest.raises(ValueError, match="needs a folder or URI"):
+        FileSystemCheckpointStorage("")
+    with pytest.raises(ValueError, match="at most 1048576"):
+        FileSystemCheckpointStorage("file:///x", 2**20 + 1)
+
+
+def test_an_output_tag_has_a_name_and_a_type() -> None:
+    assert OutputTag("late", [Types.INT()]) == OutputTag("late", Types.ROW([Types.INT()]))
+    with pytest.raises(ValueError, match="needs a name"):
+        OutputTag("")
