@@ -1,0 +1,108 @@
+"""Function interfaces, with PyFlink's names: what a user program implements.
+
+A function object is pickled once, sent to each subtask, opened there, called for each record, and closed. `open` and
+`close` may be left out. Output is what a method returns or, where the text says so, what it yields.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from headgate.functions import context
+from headgate.functions.context import RuntimeContext
+
+
+class Function(ABC):
+    """Root of all user functions."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Prepare, once for each subtask, before the first record: get state, open files."""
+
+    def close(self) -> None:
+        """Release what `open` took. Called also after a failure."""
+
+
+class MapFunction(Function):
+    """One record in, one record out."""
+
+    @abstractmethod
+    def map(self, value: Any) -> Any:
+        """Return the record that takes the place of `value`."""
+
+
+class FlatMapFunction(Function):
+    """One record in, any number out."""
+
+    @abstractmethod
+    def flat_map(self, value: Any) -> Iterable[Any] | None:
+        """Yield, or return an iterable of, the records that take the place of `value`; None is none."""
+
+
+class FilterFunction(Function):
+    """Keeps or drops records."""
+
+    @abstractmethod
+    def filter(self, value: Any) -> bool:
+        """Return whether to keep `value`."""
+
+
+class ReduceFunction(Function):
+    """Combines two records of a key into one."""
+
+    @abstractmethod
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """Return the combination of the result so far and the next record."""
+
+
+class KeySelector(Function):
+    """Takes the key out of a record."""
+
+    @abstractmethod
+    def get_key(self, value: Any) -> Any:
+        """Return the key of `value`: the same for the same record, whenever and wherever it is called."""
+
+
+class SinkFunction(Function):
+    """Takes records out of the job, one at a time, with no promise of exactly once. See `Sink` for that."""
+
+    @abstractmethod
+    def invoke(self, value: Any, context: context.Context) -> None:
+        """Take `value`. It is called again for the same record when the job restarts."""
+
+
+class ProcessFunction(Function):
+    """One record in, any number out, with a context."""
+
+    Context: TypeAlias = context.Context
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: context.Context) -> Iterable[Any] | None:
+        """Yield, or return an iterable of, the results for `value`; None is none."""
+
+
+class KeyedProcessFunction(Function):
+    """One record of a keyed stream in, any number out, with a context and state for each key.
+
+    >>> class Count(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+    ...     def process_element(self, value, ctx):
+    ...         count = (self.count.value() or 0) + 1
+    ...         self.count.update(count)
+    ...         yield ctx.get_current_key(), count
+    """
+
+    class Context(context.Context):
+        """What `process_element` may ask about the current record and its key."""
+
+        __slots__ = ()
+
+        def get_current_key(self) -> Any:
+            """Return the key of the current record."""
+            raise NotImplementedError
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
+        """Yield, or return an iterable of, the results for `value`; None is none."""

@@ -1,0 +1,79 @@
+"""The sink protocol: how results leave a job, each exactly once.
+
+A sink is in two phases, as Flink's Sink V2. The writer takes records; at a barrier it flushes and returns committables,
+which become part of the checkpoint. Once that checkpoint's manifest is durable, the committer commits them; after a
+failure it is asked to commit them again. Commits run beside the mailbox loop.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, final
+
+from headgate.ids import Attempt, CheckpointId, JobId
+
+Committable = TypeVar("Committable")
+"""A picklable value that says what to commit."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkContext:
+    """Where a sink runs: names made from these never clash with those of another job, attempt or subtask."""
+
+    job_id: JobId
+    uid: str
+    subtask: int
+    parallelism: int
+    attempt: Attempt
+
+
+class Sink(ABC, Generic[Committable]):
+    """A place results go to. Pickled once and sent to each subtask, so it holds a description, not a connection."""
+
+    def prepare(self, job_id: JobId) -> None:
+        """Check the target, once for each job, in the driver, before anything runs; may block.
+
+        Raises `SinkError` when the target cannot be used, for instance when another live job owns it.
+        """
+
+    def release(self, job_id: JobId) -> None:
+        """Give the target back when the job has ended. Called in the driver; may block; may be called twice."""
+
+    @abstractmethod
+    def writer(self, context: SinkContext) -> SinkWriter[Committable]:
+        """Return the writer of one subtask, for one attempt."""
+
+    @abstractmethod
+    def committer(self, context: SinkContext) -> Committer[Committable]:
+        """Return what commits and aborts; its calls are made beside the loop and may block."""
+
+
+class SinkWriter(ABC, Generic[Committable]):
+    """Takes the records of one subtask. Called by the mailbox loop only."""
+
+    @abstractmethod
+    def write(self, records: list[Any]) -> None:
+        """Take records, in order."""
+
+    @abstractmethod
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Committable]:
+        """Flush everything taken since the last call, and return what the checkpoint is to commit."""
+
+    def close(self) -> None:
+        """Release files and connections, and drop what is not prepared. Called also after a failure."""
+
+
+class Committer(ABC, Generic[Committable]):
+    """Makes prepared results visible, or removes what will never be."""
+
+    @abstractmethod
+    def commit(self, committables: list[Committable]) -> None:
+        """Commit all. Idempotent: what is final already is done; what is neither pending nor final is an error.
+
+        Raises `SinkError`; the job then restarts and tries again.
+        """
+
+    def recover(self, restored: list[Committable]) -> None:
+        """Remove leftovers of dead attempts of this job and subtask, except `restored`, which are committed next."""

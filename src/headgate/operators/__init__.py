@@ -1,0 +1,1 @@
+"""Operators: one file each; the only place where user functions are called."""

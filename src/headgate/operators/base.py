@@ -1,0 +1,225 @@
+"""What every operator is made of: its interface towards a subtask, its context, and the capture of user errors.
+
+Operators work batch by batch. A chain of operators is a loop over them, each taking the batch of the one before. Per
+record there is only the call of the user's function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import length_hint
+from typing import Any, Protocol, cast, final
+
+from headgate.checkpoint.handles import OperatorState
+from headgate.clock import Clock
+from headgate.elements import Batch
+from headgate.errors import StateAccessError
+from headgate.functions.api import Function
+from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.handles import ValueState
+from headgate.state.hashmap import HashMapBackend, KeyedSnapshot
+
+
+class Services(Protocol):
+    """What an operator may ask of the slot that runs it."""
+
+    clock: Clock
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop and call `done` on the loop with its result or exception."""
+        ...
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        """Report that this subtask's sinks have committed everything up to the checkpoint."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the subtask because of something that happened beside the loop."""
+        ...
+
+    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+        """Send pickled records to the program that waits for them."""
+        ...
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a named counter of the job."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The state an operator starts from: files of key groups, and the elements of its list states."""
+
+    checkpoint_id: CheckpointId | None = None
+    keyed: tuple[tuple[OperatorState, bytes], ...] = ()
+    lists: dict[str, list[bytes]] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorContext:
+    """Where an operator runs and what it starts from."""
+
+    job_id: JobId
+    name: str
+    uid: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: Attempt
+    checkpointing: bool
+    parameters: dict[str, str]
+    services: Services
+    restored: Restored
+    splits: list[Any] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSnapshot:
+    """An operator's part of a checkpoint: keyed state still to be walked, and elements of list states."""
+
+    uid: str
+    keyed: KeyedSnapshot | None = None
+    key_groups: tuple[int, int] | None = None
+    lists: dict[str, list[bytes]] = field(default_factory=dict)
+
+
+class OperatorFactory(Protocol):
+    """Makes an operator in the slot; travels there pickled."""
+
+    def create(self) -> Operator:
+        """Return a new operator, not yet opened."""
+        ...
+
+
+class Operator:
+    """An operator of one subtask; the defaults are those of one without state. Called by the mailbox loop only."""
+
+    context: OperatorContext
+
+    def open(self, context: OperatorContext) -> None:
+        """Restore state and open the user's function."""
+        self.context = context
+
+    def process(self, batch: Batch) -> Batch:
+        """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
+        raise NotImplementedError
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+        """Return the operator's part of the checkpoint, as of now."""
+        return OperatorSnapshot(uid=self.context.uid)
+
+    def forget(self, snapshot: OperatorSnapshot) -> None:
+        """Let go of a snapshot that is written or given up."""
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        """Act on the completion of a checkpoint, which covers all earlier ones."""
+
+    def close(self) -> None:
+        """Release everything; called once, also after a failure."""
+
+
+class UserCodeError(Exception):
+    """User code raised `__cause__` while it worked on `record` (of `key`, on a keyed stream)."""
+
+    def __init__(self, record: object = None, key: object = None, during: str = "") -> None:
+        super().__init__(during)
+        self.record = record
+        self.key = key
+        self.during = during
+
+
+def failed_at(records: list[Any], position: Iterator[Any]) -> UserCodeError:
+    """Return the error for the record that the list iterator `position` gave last.
+
+    An iterator of a list knows how much is left; so the failing record is found without any cost per record.
+    """
+    return UserCodeError(record=records[last_index(records, position)])
+
+
+def last_index(records: list[Any], position: Iterator[Any]) -> int:
+    """Return the index of the element that the list iterator `position` gave last."""
+    return len(records) - length_hint(position) - 1
+
+
+@final
+class Runtime:
+    """The `RuntimeContext` of a user function."""
+
+    def __init__(self, context: OperatorContext, backend: HashMapBackend | None = None) -> None:
+        self._context = context
+        self._backend = backend
+
+    def get_task_name(self) -> str:
+        return self._context.name
+
+    def get_task_name_with_subtasks(self) -> str:
+        return f"{self._context.name} ({self._context.subtask + 1}/{self._context.parallelism})"
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return self._context.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        return self._context.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        return self._context.subtask
+
+    def get_attempt_number(self) -> int:
+        return self._context.attempt - 1
+
+    def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
+        return self._context.parameters.get(key, default_value)
+
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        if self._backend is None:
+            raise StateAccessError(
+                f"operator {self._context.name!r} asks for keyed state {state_descriptor.name!r} but does not run on a "
+                "keyed stream; call key_by(...) before it"
+            )
+        return self._backend.value_state(state_descriptor)
+
+
+def method_of(function: Any, name: str) -> Callable[..., Any]:
+    """Return the method `name` of a `Function`, or the plain callable itself."""
+    return cast("Callable[..., Any]", getattr(function, name) if isinstance(function, Function) else function)
+
+
+def open_function(function: Any, runtime: Runtime) -> None:
+    """Open a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    if isinstance(function, Function):
+        try:
+            function.open(runtime)
+        except Exception as error:
+            raise UserCodeError(during="open()") from error
+
+
+def close_function(function: Any) -> None:
+    """Close a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
+    if isinstance(function, Function):
+        try:
+            function.close()
+        except Exception as error:
+            raise UserCodeError(during="close()") from error
+
+
+class FunctionOperator(Operator):
+    """An operator around one user function without keyed state."""
+
+    method = ""
+    """The method of the `Function` interface that is called for each record."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._call = method_of(function, self.method)
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        open_function(self._function, Runtime(context))
+
+    def close(self) -> None:
+        close_function(self._function)

@@ -1,0 +1,68 @@
+"""Collect: brings records to the program that called `execute_and_collect`.
+
+With checkpoints, the records before a barrier are kept, as part of the snapshot, until its checkpoint is complete; then
+they are sent, and again after a restore: the receiver keeps the first of each checkpoint and subtask. Without
+checkpoints, records are sent at once.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.elements import Batch
+from headgate.ids import CheckpointId
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.operators.sink import CommittingFactory
+
+UNSENT_STATE: Final = "unsent"
+
+
+@final
+class CollectOperator(Operator):
+    """Sends records to the waiting program, at once or on completion of a checkpoint."""
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._records: list[Any] = []
+        self._unsent: list[tuple[CheckpointId, bytes]] = [
+            pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
+            for data in context.restored.lists.get(UNSENT_STATE, [])
+        ]
+        if context.restored.checkpoint_id is not None:
+            self._send_up_to(context.restored.checkpoint_id)
+
+    def process(self, batch: Batch) -> Batch:
+        if self.context.checkpointing:
+            self._records += batch.records
+        else:
+            self.context.services.collect(None, pickle.dumps(batch.records, 5))
+        return Batch([])
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+        if self._records:
+            self._unsent.append((checkpoint_id, pickle.dumps(self._records, 5)))
+            self._records = []
+        return OperatorSnapshot(
+            uid=self.context.uid, lists={UNSENT_STATE: [pickle.dumps(entry, 5) for entry in self._unsent]}
+        )
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        self._send_up_to(checkpoint_id)
+        self.context.services.committed(checkpoint_id)
+
+    def _send_up_to(self, checkpoint_id: CheckpointId) -> None:
+        for of_id, records in self._unsent:
+            if of_id <= checkpoint_id:
+                self.context.services.collect(of_id, records)
+        self._unsent = [entry for entry in self._unsent if entry[0] > checkpoint_id]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CollectFactory(CommittingFactory):
+    """Makes a `CollectOperator`."""
+
+    def create(self) -> CollectOperator:
+        return CollectOperator()

@@ -1,0 +1,42 @@
+"""Filter: keeps or drops records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, final
+
+from headgate.elements import Batch
+from headgate.operators.base import FunctionOperator, failed_at
+
+
+@final
+class FilterOperator(FunctionOperator):
+    """Keeps the records for which the function returns something true."""
+
+    method = "filter"
+
+    def process(self, batch: Batch) -> Batch:
+        call, records = self._call, batch.records
+        position = iter(records)
+        try:
+            if batch.timestamps is None:
+                batch.records = [value for value in position if call(value)]
+            else:
+                kept = [bool(call(value)) for value in position]
+                batch.records = list(compress(records, kept))
+                batch.timestamps = list(compress(batch.timestamps, kept))
+        except Exception as error:
+            raise failed_at(records, position) from error
+        return batch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilterFactory:
+    """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument."""
+
+    function: Any
+
+    def create(self) -> FilterOperator:
+        return FilterOperator(self.function)

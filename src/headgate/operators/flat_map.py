@@ -1,0 +1,44 @@
+"""Flat map: one record in, any number out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.elements import Batch
+from headgate.operators.base import FunctionOperator, failed_at, last_index
+
+
+@final
+class FlatMapOperator(FunctionOperator):
+    """Calls the function once for each record and takes what it yields or returns."""
+
+    method = "flat_map"
+
+    def process(self, batch: Batch) -> Batch:
+        call, records = self._call, batch.records
+        position = iter(records)
+        out: list[Any] = []
+        times: list[int] | None = None if batch.timestamps is None else []
+        try:
+            for value in position:
+                results = call(value)
+                if results is not None:
+                    out += results
+                if times is not None and batch.timestamps is not None:
+                    time = batch.timestamps[last_index(records, position)]
+                    times += [time] * (len(out) - len(times))
+        except Exception as error:
+            raise failed_at(records, position) from error
+        return Batch(out, times)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FlatMapFactory:
+    """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument."""
+
+    function: Any
+
+    def create(self) -> FlatMapOperator:
+        return FlatMapOperator(self.function)

@@ -1,0 +1,41 @@
+"""Print: writes records to the standard output of the slot."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import final
+
+from headgate.elements import Batch
+from headgate.operators.base import Operator, OperatorContext
+
+
+@final
+class PrintOperator(Operator):
+    """Writes one line for each record, with Flink's prefix: `identifier:subtask> `."""
+
+    def __init__(self, identifier: str | None) -> None:
+        self._identifier = identifier
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        subtask = str(context.subtask + 1) if context.parallelism > 1 else None
+        parts = [part for part in (self._identifier, subtask) if part]
+        self._prefix = ":".join(parts) + "> " if parts else ""
+
+    def process(self, batch: Batch) -> Batch:
+        prefix = self._prefix
+        sys.stdout.write("".join(f"{prefix}{record}\n" for record in batch.records))
+        sys.stdout.flush()
+        return Batch([])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrintFactory:
+    """Makes a `PrintOperator`."""
+
+    identifier: str | None = None
+
+    def create(self) -> PrintOperator:
+        return PrintOperator(self.identifier)

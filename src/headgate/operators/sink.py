@@ -1,0 +1,116 @@
+"""Sink: the end of a chain that writes to a `Sink` in two phases.
+
+At a barrier the writer's committables join those not yet committed, and all of them are part of the snapshot. When the
+checkpoint is complete they are committed, beside the loop and in order; a restored operator first commits what its
+checkpoint holds. What may be committed when is decided by `checkpoint.commit`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.checkpoint.commit import (
+    CheckpointCompleted,
+    Commit,
+    CommitEffect,
+    CommitEvent,
+    CommitFailed,
+    CommitSucceeded,
+    CommitTracker,
+    FailTask,
+    PendingCommit,
+    Prepared,
+    ReportCommitted,
+    Restored,
+)
+from headgate.elements import Batch
+from headgate.errors import SinkError
+from headgate.functions.sink import Sink, SinkContext
+from headgate.ids import CheckpointId
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+
+COMMITTABLES_STATE: Final = "committables"
+
+
+@final
+class SinkOperator(Operator):
+    """Writes the records of one subtask."""
+
+    def __init__(self, sink: Sink[Any]) -> None:
+        self._sink = sink
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        where = SinkContext(
+            job_id=context.job_id,
+            uid=context.uid,
+            subtask=context.subtask,
+            parallelism=context.parallelism,
+            attempt=context.attempt,
+        )
+        self._committer = self._sink.committer(where)
+        restored: list[PendingCommit] = [
+            pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
+            for data in context.restored.lists.get(COMMITTABLES_STATE, [])
+        ]
+        self._committer.recover([each for pending in restored for each in pending.committables])
+        self._writer = self._sink.writer(where)
+        self._tracker = CommitTracker(context.attempt)
+        if context.restored.checkpoint_id is not None:
+            self._handle(Restored(checkpoint_id=context.restored.checkpoint_id, pending=tuple(restored)))
+
+    def process(self, batch: Batch) -> Batch:
+        self._writer.write(batch.records)
+        return Batch([])
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+        committables = tuple(self._writer.prepare_commit(checkpoint_id))
+        self._handle(Prepared(checkpoint_id=checkpoint_id, committables=committables))
+        pending = [pickle.dumps(entry, 5) for entry in self._tracker.pending()]
+        return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: pending})
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))
+
+    def _handle(self, event: CommitEvent) -> None:
+        for effect in self._tracker.handle(event):
+            self._perform(effect)
+
+    def _perform(self, effect: CommitEffect) -> None:
+        match effect:
+            case Commit():
+                self._commit(effect)
+            case ReportCommitted():
+                self.context.services.committed(effect.checkpoint_id)
+            case FailTask():
+                self.context.services.fail(SinkError(effect.reason))
+
+    def _commit(self, effect: Commit) -> None:
+        def done(result: BaseException | None) -> None:
+            if result is None:
+                self._handle(CommitSucceeded(checkpoint_id=effect.checkpoint_id))
+            else:
+                self._handle(CommitFailed(checkpoint_id=effect.checkpoint_id, reason=str(result)))
+
+        committables = list(effect.committables)
+        self.context.services.submit(lambda: self._committer.commit(committables), done)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class CommittingFactory:
+    """Marks the factory of an operator that reports its commits; a job ends only after the last of them."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SinkFactory(CommittingFactory):
+    """Makes the operator of a `Sink`."""
+
+    sink: Sink[Any]
+
+    def create(self) -> SinkOperator:
+        return SinkOperator(self.sink)

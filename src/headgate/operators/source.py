@@ -1,0 +1,83 @@
+"""Source: the head of a chain that reads a `Source`."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import pyarrow as pa
+
+from headgate.elements import Batch
+from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
+from headgate.ids import CheckpointId
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.types.arrow import rows_from_batch
+
+SPLITS_STATE: Final = "splits"
+
+
+@final
+class SourceOperator(Operator):
+    """Polls the reader of one subtask, and keeps its splits as operator state."""
+
+    def __init__(self, source: Source[Any]) -> None:
+        self._source = source
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._reader: SourceReader[Any] = self._source.reader(_Context(context))
+        if context.restored.checkpoint_id is None:
+            splits = context.splits or []
+        else:
+            saved = context.restored.lists.get(SPLITS_STATE, [])
+            splits = [pickle.loads(data) for data in saved]  # noqa: S301  # from the job's own checkpoint
+        self._reader.add_splits(splits)
+
+    def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
+        """Return the next records, when to try again, or that there are no more. Raises `SourceError`."""
+        polled: Poll = self._reader.poll(records_max)
+        if not isinstance(polled, Records):
+            return polled
+        records = polled.records
+        return Batch(rows_from_batch(records) if isinstance(records, pa.RecordBatch) else records, polled.timestamps)
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+        splits = [pickle.dumps(split, 5) for split in self._reader.snapshot()]
+        return OperatorSnapshot(uid=self.context.uid, lists={SPLITS_STATE: splits})
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+@final
+class _Context:
+    """The `SourceContext` of a reader."""
+
+    def __init__(self, context: OperatorContext) -> None:
+        self._context = context
+
+    @property
+    def subtask(self) -> int:
+        return self._context.subtask
+
+    @property
+    def parallelism(self) -> int:
+        return self._context.parallelism
+
+    def monotonic_ms(self) -> float:
+        return self._context.services.clock.monotonic_ms()
+
+    def count(self, name: str, by: int = 1) -> None:
+        self._context.services.count(name, by)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SourceFactory:
+    """Makes the operator of a `Source`."""
+
+    source: Source[Any]
+
+    def create(self) -> SourceOperator:
+        return SourceOperator(self.source)

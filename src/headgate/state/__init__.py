@@ -1,0 +1,1 @@
+"""State: descriptors, key groups, handles, and the backends that hold it."""

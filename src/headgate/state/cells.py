@@ -1,0 +1,105 @@
+"""Cells: how keyed state lies in memory.
+
+A cell holds everything one operator knows of one key: `[epoch, key, key group, value of state 0, of state 1, ...]`. None
+stands for "no value". The epoch counts barriers; it is the last one after which the cell was touched or written to
+a snapshot, so one comparison tells whether a running snapshot still needs the cell as it is.
+
+The roster lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys come
+and go.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final, NoReturn, final
+
+from headgate.errors import StateAccessError
+
+Cell = list[Any]
+Chunk = list[Cell]
+
+EPOCH: Final = 0
+KEY: Final = 1
+GROUP: Final = 2
+FIRST: Final = 3
+"""Index of the first state's value."""
+
+DEAD: Final = sys.maxsize
+"""Epoch of a cell whose key has no state any more."""
+
+CHUNK_CELLS: Final = 1024
+
+
+class NoCell(list[Any]):
+    """Stands for the current cell where there is no current key: every access is an error."""
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise _no_key()
+
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise _no_key()
+
+
+NO_CELL: Final = NoCell()
+
+
+def _no_key() -> StateAccessError:
+    return StateAccessError(
+        "keyed state was used without a current key; read and write it only while a record is processed, "
+        "not in open() or close()"
+    )
+
+
+@final
+class Roster:
+    """The cells of a backend, by key group, in chunks of at most `CHUNK_CELLS`."""
+
+    __slots__ = ("_chunks", "_dead", "_open", "_sweep", "live")
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, list[Chunk]] = {}
+        self._open: dict[int, list[Chunk]] = {}
+        self._dead = 0
+        self._sweep: list[tuple[int, Chunk]] = []
+        self.live = 0
+
+    def add(self, cell: Cell) -> None:
+        """List a new cell."""
+        group = cell[GROUP]
+        room = self._open.get(group)
+        if not room:
+            chunk: Chunk = []
+            self._chunks.setdefault(group, []).append(chunk)
+            room = self._open[group] = [chunk]
+        chunk = room[-1]
+        chunk.append(cell)
+        if len(chunk) >= CHUNK_CELLS:
+            room.pop()
+        self.live += 1
+
+    def bury(self, cell: Cell) -> None:
+        """Mark a listed cell as dead; it leaves its chunk in a later `tidy`."""
+        cell[EPOCH] = DEAD
+        self.live -= 1
+        self._dead += 1
+
+    def tidy(self) -> None:
+        """Clear the dead out of one chunk, if there are many of them. A bounded piece of work."""
+        if not self._sweep:
+            if self._dead <= self.live + CHUNK_CELLS:
+                return
+            self._sweep = [(group, chunk) for group, chunks in self._chunks.items() for chunk in chunks]
+        group, chunk = self._sweep.pop()
+        before = len(chunk)
+        chunk[:] = [cell for cell in chunk if cell[EPOCH] != DEAD]
+        self._dead -= before - len(chunk)
+        if before >= CHUNK_CELLS and len(chunk) < CHUNK_CELLS:
+            self._open.setdefault(group, []).append(chunk)
+
+    def chunks(self) -> list[tuple[int, Chunk]]:
+        """Return all chunks with their key groups, in the order of the groups."""
+        return [(group, chunk) for group in sorted(self._chunks) for chunk in self._chunks[group]]
+
+    def cells(self) -> list[Cell]:
+        """Return all live cells."""
+        return [cell for _, chunk in self.chunks() for cell in chunk if cell[EPOCH] != DEAD]
