@@ -17,6 +17,7 @@ from headgate.datastream.checks import (
 )
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.program import Program, Upstream
+from headgate.datastream.row_text import row_text
 from headgate.errors import ProgramError
 from headgate.functions import aggregation
 from headgate.functions.api import (
@@ -42,7 +43,7 @@ from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
-from headgate.types.typeinfo import TypeInformation, Types
+from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
@@ -202,8 +203,14 @@ class DataStream:
     # --- the end of a stream ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Write each record to the standard output: the console in local mode, executor logs on a cluster."""
-        return self._end("Print to Std. Out", PrintFactory(sink_identifier))
+        """Write each record to the standard output: the console in local mode, executor logs on a cluster.
+
+        Rows of a declared row type are written as in PyFlink, for instance `+I[1,a]`; all else as `str` has it.
+        """
+        printable = self
+        if isinstance(self._output_type, RowTypeInfo):
+            printable = self._then("Map", MapFactory(row_text), Types.STRING())
+        return printable._end("Print to Std. Out", PrintFactory(sink_identifier))
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
         """Hand each record to a `SinkFunction`, at least once."""

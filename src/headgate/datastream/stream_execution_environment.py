@@ -25,7 +25,7 @@ from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.legacy import OlderEnvironment
 from headgate.datastream.program import Program, Upstream
 from headgate.deploy import choose
-from headgate.deploy.handle import Deployment, JobHandle
+from headgate.deploy.handle import JobHandle
 from headgate.errors import ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
@@ -232,7 +232,6 @@ class StreamExecutionEnvironment(OlderEnvironment):
             check_text("the name of a job", job_name)
         graph = self._program.take()
         settings = self._settings()
-        deployment = self._deployment(settings)
         options = JobOptions(
             job_id=new_job_id(random.SystemRandom()),
             job_name=job_name or settings.get(JOB_NAME) or _JOB_NAME,
@@ -240,7 +239,8 @@ class StreamExecutionEnvironment(OlderEnvironment):
             settings=settings,
             checkpointing=settings.is_given(CHECKPOINT_INTERVAL),
         )
-        return deployment.submit(plan(graph, options))
+        job = plan(graph, options)  # first, so that a wrong program fails before a session is started
+        return choose.deployment(settings, self._spark).submit(job)
 
     def get_execution_plan(self) -> str:
         """Return the program's operators as JSON. Raises ProgramError when it cannot run as written."""
@@ -265,9 +265,6 @@ class StreamExecutionEnvironment(OlderEnvironment):
 
     def _settings(self) -> Settings:
         return resolve(self._configuration.to_dict(), sys.argv[1:], choose.spark_conf(self._spark))
-
-    def _deployment(self, settings: Settings) -> Deployment:
-        return choose.deployment(settings, self._spark)
 
     def _defaults(self, settings: Settings) -> GraphDefaults:
         parallelism = settings.get(PARALLELISM)
