@@ -1,11 +1,11 @@
-"""What subtasks tell the checkpoint coordinator."""
+"""What subtasks tell the checkpoint coordinator, and what they are told when they start from a checkpoint."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
-from headgate.checkpoint.handles import SubtaskState
+from headgate.checkpoint.handles import OperatorState, SubtaskState
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 
 
@@ -48,6 +48,19 @@ class SubtaskCommitted:
     attempt: Attempt
     checkpoint_id: CheckpointId
     subtask: SubtaskId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredOperator:
+    """The state that one operator of one subtask starts from.
+
+    `keyed` are parts that may hold more key groups than the subtask owns; it takes its own. `lists` are the elements
+    assigned to this subtask, pickled.
+    """
+
+    keyed: tuple[OperatorState, ...] = ()
+    lists: dict[str, list[bytes]] = field(default_factory=dict)
 
 
 CheckpointMessage = SubtaskAcked | SubtaskDeclined | SubtaskEnded | SubtaskCommitted

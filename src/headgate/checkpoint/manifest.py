@@ -1,0 +1,190 @@
+"""The manifest of a checkpoint, kept in its `_metadata` file: what there is, of which operators, and where.
+
+Format, version 1: a sealed JSON document (see `seal`) with
+
+    format "headgate-checkpoint", version 1, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
+    before it, or null), trigger_ms (wall clock), final (whether it ended a bounded job), operators: a list of
+      uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
+        keyed (handle or null), key_groups ([first, last] or null), lists: {name: handle}, and a handle is
+          {path, size_bytes, crc32}, the path relative to the job's folder, or {inline: base64}
+
+`epoch` counts the masters that have owned the job. A reader refuses versions it does not know.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.checkpoint.handles import FileHandle, InlineHandle, OperatorState, StateHandle, SubtaskState
+from headgate.checkpoint.seal import seal, unseal
+from headgate.errors import DamagedFileError, RestoreError
+from headgate.ids import Attempt, CheckpointId, JobId, SubtaskId
+
+FORMAT: Final = "headgate-checkpoint"
+VERSION: Final = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorShape:
+    """An operator of the job as it runs now. `vertex` is the one that it is chained into."""
+
+    uid: str
+    name: str
+    vertex: int
+    parallelism: int
+    max_parallelism: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorManifest:
+    """What one operator has in the checkpoint, by subtask index."""
+
+    uid: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    subtasks: dict[int, OperatorState]
+
+    def handles(self) -> list[StateHandle]:
+        """Return the handles on all of the operator's state."""
+        states = self.subtasks.values()
+        keyed = [state.keyed for state in states if state.keyed is not None]
+        return [*keyed, *(handle for state in states for handle in state.lists.values())]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A completed checkpoint."""
+
+    job_id: JobId
+    checkpoint_id: CheckpointId
+    attempt: Attempt
+    epoch: int
+    parent: CheckpointId | None
+    trigger_ms: int
+    final: bool
+    operators: tuple[OperatorManifest, ...]
+
+    def files(self) -> frozenset[str]:
+        """Return the paths of all state files that the checkpoint needs."""
+        handles = [handle for operator in self.operators for handle in operator.handles()]
+        return frozenset(handle.path for handle in handles if isinstance(handle, FileHandle))
+
+
+def gather_operators(
+    shapes: Iterable[OperatorShape], states: Mapping[SubtaskId, SubtaskState]
+) -> tuple[OperatorManifest, ...]:
+    """Return what the acknowledged subtasks hold, operator by operator."""
+    found = {(state.uid, id_.index): state for id_, subtask in states.items() for state in subtask.operators}
+    return tuple(
+        OperatorManifest(
+            uid=shape.uid,
+            name=shape.name,
+            parallelism=shape.parallelism,
+            max_parallelism=shape.max_parallelism,
+            subtasks={
+                index: found[shape.uid, index] for index in range(shape.parallelism) if (shape.uid, index) in found
+            },
+        )
+        for shape in shapes
+    )
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Return the contents of the `_metadata` file."""
+    return seal(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "job_id": manifest.job_id,
+            "checkpoint_id": manifest.checkpoint_id,
+            "attempt": manifest.attempt,
+            "epoch": manifest.epoch,
+            "parent": manifest.parent,
+            "trigger_ms": manifest.trigger_ms,
+            "final": manifest.final,
+            "operators": [_encode_operator(operator) for operator in manifest.operators],
+        }
+    )
+
+
+def decode(data: bytes, where: str) -> Manifest:
+    """Return the manifest. `where` is the full path, for messages.
+
+    Raises DamagedFileError when a single byte is missing or changed, RestoreError when it is of an unknown version.
+    """
+    document = unseal(data, where)
+    if document.get("format") != FORMAT:
+        raise DamagedFileError(f"{where} is no checkpoint manifest: its format is {document.get('format')!r}")
+    if document.get("version") != VERSION:
+        raise RestoreError(
+            f"{where} has format version {document.get('version')}, and this headgate reads version {VERSION}: "
+            "restore it with the release that wrote it, or a later one"
+        )
+    return Manifest(
+        job_id=JobId(document["job_id"]),
+        checkpoint_id=CheckpointId(document["checkpoint_id"]),
+        attempt=Attempt(document["attempt"]),
+        epoch=document["epoch"],
+        parent=None if document["parent"] is None else CheckpointId(document["parent"]),
+        trigger_ms=document["trigger_ms"],
+        final=document["final"],
+        operators=tuple(_decode_operator(operator) for operator in document["operators"]),
+    )
+
+
+def _encode_operator(operator: OperatorManifest) -> dict[str, Any]:
+    return {
+        "uid": operator.uid,
+        "name": operator.name,
+        "parallelism": operator.parallelism,
+        "max_parallelism": operator.max_parallelism,
+        "subtasks": {str(index): _encode_state(state) for index, state in operator.subtasks.items()},
+    }
+
+
+def _decode_operator(document: dict[str, Any]) -> OperatorManifest:
+    uid = document["uid"]
+    return OperatorManifest(
+        uid=uid,
+        name=document["name"],
+        parallelism=document["parallelism"],
+        max_parallelism=document["max_parallelism"],
+        subtasks={int(index): _decode_state(uid, state) for index, state in document["subtasks"].items()},
+    )
+
+
+def _encode_state(state: OperatorState) -> dict[str, Any]:
+    return {
+        "keyed": None if state.keyed is None else _encode_handle(state.keyed),
+        "key_groups": state.key_groups,
+        "lists": {name: _encode_handle(handle) for name, handle in state.lists.items()},
+    }
+
+
+def _decode_state(uid: str, document: dict[str, Any]) -> OperatorState:
+    keyed, groups = document["keyed"], document["key_groups"]
+    return OperatorState(
+        uid=uid,
+        keyed=None if keyed is None else _decode_handle(keyed),
+        key_groups=None if groups is None else (groups[0], groups[1]),
+        lists={name: _decode_handle(handle) for name, handle in document["lists"].items()},
+    )
+
+
+def _encode_handle(handle: StateHandle) -> dict[str, Any]:
+    if isinstance(handle, InlineHandle):
+        return {"inline": base64.b64encode(handle.data).decode()}
+    return {"path": handle.path, "size_bytes": handle.size_bytes, "crc32": handle.crc32}
+
+
+def _decode_handle(document: dict[str, Any]) -> StateHandle:
+    if "inline" in document:
+        return InlineHandle(base64.b64decode(document["inline"], validate=True))
+    return FileHandle(document["path"], document["size_bytes"], document["crc32"])

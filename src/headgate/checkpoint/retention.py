@@ -1,0 +1,47 @@
+"""Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.manifest import Manifest
+from headgate.ids import Attempt, CheckpointId
+
+
+def superseded_files(listing: Iterable[str], keep: Sequence[Manifest]) -> list[str]:
+    """Return the files to delete, in this order: those of checkpoints older than the newest kept one.
+
+    No file that a kept manifest names is among them, wherever it lies, nor anything of a newer checkpoint, which may be
+    under way. Manifests come first, so that a deletion that is cut short leaves no checkpoint that looks complete.
+    """
+    if not keep:
+        return []
+    newest = max(manifest.checkpoint_id for manifest in keep)
+    named = frozenset[str]().union(*(manifest.files() for manifest in keep))
+    kept_ids = {manifest.checkpoint_id for manifest in keep}
+
+    def goes(path: str) -> bool:
+        checkpoint_id = paths.checkpoint_of(path)
+        return checkpoint_id is not None and checkpoint_id < newest and checkpoint_id not in kept_ids
+
+    return _manifests_first(path for path in listing if goes(path) and path not in named)
+
+
+def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
+    """Return what `attempt` wrote for a checkpoint that it gave up, a torn manifest included."""
+    return _manifests_first(
+        path
+        for path in listing
+        if paths.checkpoint_of(path) == checkpoint_id
+        and (paths.is_of_attempt(path, attempt) or path == paths.metadata(checkpoint_id))
+    )
+
+
+def checkpoint_files(listing: Iterable[str]) -> list[str]:
+    """Return the files of all checkpoints and probes of the job: all but its result."""
+    return _manifests_first(path for path in listing if path != paths.RESULT)
+
+
+def _manifests_first(files: Iterable[str]) -> list[str]:
+    return sorted(files, key=lambda path: (not path.endswith(f"/{paths.METADATA}"), path))

@@ -1,0 +1,236 @@
+"""Checkpoint workflows: the only place where checkpoint decisions meet storage.
+
+Each function reads what it needs, has a pure function decide, and does what was decided. All block, so the job master
+has them run beside its loop; all raise StorageError when storage fails, unless they say otherwise.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.assign import Assignment, ListElements, assign
+from headgate.checkpoint.manifest import Manifest, OperatorShape, decode, encode
+from headgate.checkpoint.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
+from headgate.checkpoint.retention import abandoned_files, checkpoint_files, superseded_files
+from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.errors import DamagedFileError, StorageError
+from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex
+
+MASTER: Final = "master"
+
+
+# --- storing -----------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The manifest is durable."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The manifest is not in storage."""
+
+    reason: str
+
+
+class InDoubt(StorageError):
+    """Nobody can tell yet whether the manifest is stored: call `settle_manifest` until it says."""
+
+
+def store_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refused:
+    """Write the manifest, which completes the checkpoint. All state must be in storage before.
+
+    A write that fails may have succeeded all the same, so it is read back. Raises InDoubt when that fails too, and
+    whatever a defect raises before the write is issued; never anything else.
+    """
+    data = encode(manifest)
+    try:
+        store.write(paths.metadata(manifest.checkpoint_id), [data])
+    except StorageError as error:
+        return _read_back(store, manifest.checkpoint_id, data, str(error))
+    return Stored()
+
+
+def settle_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refused:
+    """Look again whether a manifest in doubt is stored. Raises InDoubt when storage still does not answer."""
+    return _read_back(store, manifest.checkpoint_id, encode(manifest), "its write failed")
+
+
+def _read_back(store: CheckpointStore, checkpoint_id: CheckpointId, data: bytes, reason: str) -> Stored | Refused:
+    path = paths.metadata(checkpoint_id)
+    try:
+        found = store.read(path)
+    except StorageError as error:
+        raise InDoubt(f"whether {store.locate(path)} is stored is not known: {reason}; then {error}") from error
+    if found == data:
+        return Stored()
+    if found is not None and not is_torn(found):
+        return Refused(f"{store.locate(path)} holds something else: is another driver running this job?")
+    return Refused(reason)
+
+
+# --- restoring ---------------------------------------------------------------------------------------------------
+
+
+def resolve_latest(
+    store: CheckpointStore, job_id: JobId, *, known_complete: CheckpointId | None, may_fall_back: bool
+) -> Resolution:
+    """Find the checkpoint to start from. Raises RestoreError when there is one, but it cannot be used."""
+    listing = store.list_files("")
+    ids = [checkpoint_id for path in listing if (checkpoint_id := _manifest_of(path)) is not None]
+    observed = {checkpoint_id: _observe(store, job_id, checkpoint_id) for checkpoint_id in ids}
+    return resolve_restore(
+        RestoreFacts(
+            listing=tuple(listing), manifests=observed, known_complete=known_complete, may_fall_back=may_fall_back
+        )
+    )
+
+
+def read_assignment(
+    store: CheckpointStore, manifest: Manifest, shapes: Sequence[OperatorShape], *, allow_non_restored: bool
+) -> Assignment:
+    """Return what each subtask starts from. Keyed state stays in its files; list states are read.
+
+    Raises RestoreError when the checkpoint does not fit the job, DamagedFileError when a file is not what was written.
+    """
+    return assign(manifest, shapes, _read_lists(store, manifest), allow_non_restored=allow_non_restored)
+
+
+def _manifest_of(path: str) -> CheckpointId | None:
+    checkpoint_id = paths.checkpoint_of(path)
+    return checkpoint_id if checkpoint_id is not None and path == paths.metadata(checkpoint_id) else None
+
+
+def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId) -> Observed:
+    path = paths.metadata(checkpoint_id)
+    data = store.read(path)
+    if data is None or is_torn(data):
+        return Torn()
+    try:
+        manifest = decode(data, store.locate(path))
+    except DamagedFileError as error:
+        return Damaged(str(error))
+    if manifest.job_id != job_id:
+        return Damaged(f"{store.locate(path)} belongs to job {manifest.job_id}")
+    return manifest
+
+
+def _read_lists(store: CheckpointStore, manifest: Manifest) -> ListElements:
+    return {
+        # From the job's own storage, with the checksum that its manifest names: the one thing that may be unpickled.
+        (operator.uid, index, name): pickle.loads(read_state(store, handle))  # noqa: S301
+        for operator in manifest.operators
+        for index, state in operator.subtasks.items()
+        for name, handle in state.lists.items()
+    }
+
+
+# --- cleaning up -------------------------------------------------------------------------------------------------
+
+
+def retain(store: CheckpointStore, keep: Iterable[CheckpointId]) -> None:
+    """Delete the checkpoints older than the newest kept one, but no file that a kept manifest names.
+
+    Deletes nothing when a kept manifest cannot be read: what it names is then not known.
+    """
+    manifests: list[Manifest] = []
+    for checkpoint_id in keep:
+        path = paths.metadata(checkpoint_id)
+        data = store.read(path)
+        if data is None:
+            raise DamagedFileError(f"{store.locate(path)} is gone, so nothing older is deleted")
+        manifests.append(decode(data, store.locate(path)))
+    store.delete(superseded_files(store.list_files(""), manifests))
+
+
+def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
+    """Delete what the attempt wrote for a checkpoint that was given up. Nothing, if there is a whole manifest after all."""
+    manifest = store.read(paths.metadata(checkpoint_id))
+    if manifest is not None and not is_torn(manifest):
+        return
+    store.delete(abandoned_files(store.list_files(paths.checkpoint_folder(checkpoint_id)), checkpoint_id, attempt))
+
+
+def delete_checkpoints(store: CheckpointStore) -> None:
+    """Delete all checkpoints of the job. Its result must be written before."""
+    listing = store.list_files("")
+    store.delete(checkpoint_files(listing))
+    for checkpoint_id in sorted({found for path in listing if (found := paths.checkpoint_of(path)) is not None}):
+        store.delete_folder(paths.checkpoint_folder(checkpoint_id))
+
+
+# --- the job's result --------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobResult:
+    """How a job ended: `status` as a word, why if it failed, and when by the wall clock."""
+
+    status: str
+    cause: str | None
+    ended_ms: int
+
+
+def write_result(store: CheckpointStore, result: JobResult) -> None:
+    """Write the durable result of the job, before its checkpoints are deleted. Writing it again is harmless."""
+    existing = store.read(paths.RESULT)
+    if existing is not None and not is_torn(existing):
+        return
+    store.delete([paths.RESULT])
+    store.write(paths.RESULT, [seal({"status": result.status, "cause": result.cause, "ended_ms": result.ended_ms})])
+
+
+def read_result(store: CheckpointStore) -> JobResult | None:
+    """Return how the job ended, or None when it has not. Raises DamagedFileError when the result has changed."""
+    data = store.read(paths.RESULT)
+    if data is None or is_torn(data):
+        return None
+    document = unseal(data, store.locate(paths.RESULT))
+    return JobResult(status=document["status"], cause=document["cause"], ended_ms=document["ended_ms"])
+
+
+# --- proof that all see the same storage -------------------------------------------------------------------------
+
+
+def write_probe(store: CheckpointStore, nonce: str) -> None:
+    """The master's first part: write a file for all slots to find."""
+    store.write(paths.probe(nonce, MASTER), [nonce.encode()])
+
+
+def answer_probe(store: CheckpointStore, nonce: str, slot: SlotIndex, host: str) -> None:
+    """A slot's part: find the master's file and write one of its own.
+
+    Raises StorageError, naming host and path, when the slot does not see what the master wrote.
+    """
+    path = paths.probe(nonce, MASTER)
+    if store.read(path) != nonce.encode():
+        raise StorageError(_not_shared(store, path, f"slot {slot} on host {host} does not see the driver's file"))
+    store.write(paths.probe(nonce, f"slot-{slot}"), [nonce.encode()])
+
+
+def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, str]) -> None:
+    """The master's second part, when every slot has answered: find their files, then delete all of them.
+
+    Raises StorageError, naming host and path, for a slot whose file is not there.
+    """
+    for slot, host in sorted(hosts.items()):
+        path = paths.probe(nonce, f"slot-{slot}")
+        if store.read(path) != nonce.encode():
+            raise StorageError(_not_shared(store, path, f"the driver does not see the file of slot {slot} on {host}"))
+    store.delete([paths.probe(nonce, who) for who in (MASTER, *(f"slot-{slot}" for slot in hosts))])
+
+
+def _not_shared(store: CheckpointStore, path: str, who: str) -> str:
+    return (
+        f"checkpoint storage is not shared: {who} {store.locate(path)}. Set the checkpoint directory to storage that "
+        "the driver and all workers reach under the same path"
+    )
