@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import time
+from typing import Any
 
 from bench.spikes.network.transports import TRANSPORTS
 
@@ -57,7 +58,7 @@ def run_sender(transport: str, port: int, mode: str, seconds: float) -> None:
 
 
 def receive(transport: str, mode: str, seconds: float) -> str:
-    receiver = TRANSPORTS[transport][0]()
+    receiver: Any = TRANSPORTS[transport][0]()
     rounds = rounds_per_unit()
     command = [sys.executable, "-m", MODULE, "--sender", transport, str(receiver.port), mode, "--seconds", str(seconds)]
     sender = subprocess.Popen(command)

@@ -146,7 +146,7 @@ def socket_sender(port: int) -> Callable[[bytes], None]:
     return send
 
 
-TRANSPORTS = {
+TRANSPORTS: dict[str, tuple[Any, Callable[[int], Callable[[bytes], None]]]] = {
     "flight": (FlightReceiver, flight_sender),
     "asyncio": (AsyncioReceiver, socket_sender),
     "selectors": (SelectorsReceiver, socket_sender),

@@ -78,6 +78,18 @@ def test_a_half_open_handshake_is_given_up_at_its_deadline(caplog: pytest.LogCap
         assert "no handshake within 10 s" in refusals(caplog)[0]
 
 
+def test_an_authenticated_connection_outlives_the_deadline_of_its_handshake() -> None:
+    clock = VirtualClock()
+    with loopback(server_clock=clock) as pair:
+        client, server = pair.connected()
+        clock.advance(60_000)
+        pair.server.poller.poll(0.0)
+        client.send(b"still here")
+        pair.drive(lambda: pair.server.frames or pair.server.closed)
+        assert pair.server.frames == [b"still here"]
+        assert server.is_open
+
+
 def test_strangers_beyond_the_limit_wait_until_others_are_gone(caplog: pytest.LogCaptureFixture) -> None:
     clock = VirtualClock()
     with loopback(NetworkConfig(unproven_connections_max=2), server_clock=clock) as pair:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import hashlib
 import shutil
+import ssl
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +85,27 @@ def test_a_busy_tls_peer_is_read_in_bounded_portions(ours: NetworkConfig, monkey
         pair.server.poller.poll(1.0)
         assert 0 < len(pair.server.frames) <= 100
         pair.drive(lambda: len(pair.server.frames) == 1_000)
+
+
+def test_frames_left_in_a_record_that_was_read_in_part_need_no_further_bytes_to_arrive(
+    ours: NetworkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.runtime.wire.connection.READ_BYTES_PER_POLL", 1)
+    with loopback(ours) as pair:
+        client = pair.connect()
+        # Queued until the handshake has ended, the end of the large frame shares a record with the small one.
+        client.send(*[bytes(10_000)] * 10)
+        client.send(b"in the same record")
+        pair.drive(lambda: len(pair.server.frames) == 2)
+
+
+def test_both_ends_tie_the_handshake_to_the_servers_certificate(ours: NetworkConfig) -> None:
+    assert ours.tls is not None
+    certificate = ssl.PEM_cert_to_DER_cert(Path(ours.tls.cert).read_text())
+    with loopback(ours) as pair:
+        for connection in pair.connected():
+            assert connection._stream is not None
+            assert connection._stream.binding() == hashlib.sha256(certificate).digest()
 
 
 def test_a_tls_client_at_a_plain_server_is_told_so(ours: NetworkConfig, caplog: pytest.LogCaptureFixture) -> None:
