@@ -97,9 +97,7 @@ def guard(module_name: str, namespace: dict[str, Any]) -> None:
     Its classes get a member that refuses for each one that the table lists; the module itself gets a `__getattr__`.
     """
     module = module_name.removeprefix(_ROOT)
-    for name, feature in NAMES.items():
-        if name.startswith(f"{module}."):
-            _refuse_member(name, name.removeprefix(f"{module}."), feature, namespace)
+    guard_members(module, namespace)
 
     def __getattr__(attribute: str) -> NoReturn:
         feature = NAMES.get(f"{module}.{attribute}") or _reexported(module, attribute)
@@ -111,6 +109,17 @@ def guard(module_name: str, namespace: dict[str, Any]) -> None:
     # `from module import name` hides what __getattr__ raises behind its own ImportError, unless the module looks like
     # a package: then Python asks the finders for `module.name`, and ours raises the error that says more.
     namespace.setdefault("__path__", [])
+
+
+def guard_members(module: str, namespace: Mapping[str, Any]) -> None:
+    """Make classes refuse the members that the table lists for them under PyFlink's `module`.
+
+    For modules that define such classes under another name, so that they refuse also where nobody imports the module
+    with PyFlink's name, as in a slot.
+    """
+    for name, feature in NAMES.items():
+        if name.startswith(f"{module}."):
+            _refuse_member(name, name.removeprefix(f"{module}."), feature, namespace)
 
 
 def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[str, Any]) -> None:

@@ -262,6 +262,9 @@ FEATURES: Final = (
         instead="start the job anew for new files; the file sink rolls its files at every checkpoint",
         names="""
             datastream.connectors.file_system: FileCompactStrategy FileCompactor FileEnumeratorProvider
+            datastream.connectors.file_system: BucketAssigner DefaultRollingPolicy OnCheckpointRollingPolicy
+            datastream.connectors.file_system.FileSink: BaseBuilder RowFormatBuilder
+            datastream.connectors.file_system.OutputFileConfig: OutputFileConfigBuilder
             datastream.connectors.file_system: FileSplitAssignerProvider StreamingFileSink
             datastream.connectors.file_system.FileSourceBuilder: monitor_continuously set_file_enumerator
             datastream.connectors.file_system.FileSourceBuilder: set_split_assigner

@@ -36,15 +36,19 @@ def test_the_table_lists_nothing_that_works() -> None:
 
 def _found(name: str) -> bool:
     """Whether the name leads to something, read as a module and then members of it."""
-    module, found = name, None
-    while found is None:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(f"headgate.{module}")
+            found = importlib.import_module(".".join(["headgate", *parts[:length]]))
         except ImportError:
-            module = module.rpartition(".")[0]
-    members = name.removeprefix(module).lstrip(".").split(".")
+            continue
+        return _has_members(found, parts[length:])
+    return False
+
+
+def _has_members(found: object, members: list[str]) -> bool:
     try:
-        for member in filter(None, members):
+        for member in members:
             found = getattr(found, member)
     except AttributeError:
         return False
