@@ -6,6 +6,8 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from headgate.connectors.collection import CollectionSource
@@ -14,6 +16,7 @@ from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.file_source import FileSource
 from headgate.connectors.lines import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.connectors.parquet import ParquetSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
 from headgate.types.row import Row
@@ -71,7 +74,25 @@ def csv_rows(folder: Path) -> SourceCase:
     )
 
 
-CASES = [lines, compressed_lines, csv_rows, collection, numbers, generated, generated_at_a_rate, rate_limited]
+def parquet_rows(folder: Path) -> SourceCase:
+    rows = [{"number": i, "word": word} for i, word in enumerate(WORDS)]
+    (folder / "in").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows[:30]), folder / "in" / "1.parquet", row_group_size=8)
+    pq.write_table(pa.Table.from_pylist(rows[30:]), folder / "in" / "2.parquet")
+    return SourceCase(source=ParquetSource(str(folder / "in")), expected=rows)
+
+
+CASES = [
+    parquet_rows,
+    lines,
+    compressed_lines,
+    csv_rows,
+    collection,
+    numbers,
+    generated,
+    generated_at_a_rate,
+    rate_limited,
+]
 
 
 @pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)

@@ -34,7 +34,7 @@ class CsvOptions:
 
     `types` names the columns to keep, in this order, and their types; without it a row has all columns of the header,
     as text. With `header` the first line of each file names the columns; without it `types` must name all of them.
-    A field equal to `null_value` is None in the record; a field of over 128 KiB makes its line a broken one. `multiline`
+    A field equal to `null_value` is None in the record; one of over 128 KiB makes its line a broken one. `multiline`
     allows newlines within quotes; each file is then read by one subtask, since it cannot be told from the middle of a
     file which newline ends a record.
     """
@@ -134,7 +134,7 @@ class CsvDecoder(LineDecoder):
         """Return a record for each line, or None if a line is blank, broken or goes on in the next."""
         try:
             rows = list(csv.reader(lines, strict=True, delimiter=self._delimiter))
-            if len(rows) != len(lines) or any(len(row) != self._columns.width for row in rows):
+            if len(rows) != len(lines) or set(map(len, rows)) - {self._columns.width}:
                 return None
             return self._rows(rows)
         except (csv.Error, ValueError, ArithmeticError):

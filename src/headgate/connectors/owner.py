@@ -1,0 +1,155 @@
+"""Who writes to a folder: a file in it names the job, so that two live jobs never write to the same folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Final, final
+
+import pyarrow as pa
+
+from headgate.clock import SystemClock
+from headgate.connectors.places import Place
+from headgate.errors import SinkError
+from headgate.ids import JobId
+
+OWNER_FILE: Final = ".headgate-owner"
+
+_FAILURES: Final = (OSError, pa.ArrowException)
+_TRIES: Final = 3
+_PROCESS: Final = uuid.uuid4().hex
+"""Tells this process from an earlier one that had its id, as the first process of a restarted container does."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The job that writes to a folder, and the process that drives it."""
+
+    job_id: str
+    host: str
+    pid: int
+    process: str
+    since_ms: int
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it is known that the process is gone; of another host's processes nothing is known."""
+        if self.host != socket.gethostname():
+            return False
+        return self.process != _PROCESS if self.pid == os.getpid() else not _is_running(self.pid)
+
+
+def claim(folder: Place, job_id: JobId) -> None:
+    """Make the job the owner of the folder, which is created if need be; blocks. May be repeated by the same job.
+
+    Raises `SinkError` when another job owns the folder, unless its process is known to be dead.
+    """
+    file = folder.child(OWNER_FILE)
+    own = Owner(
+        job_id=job_id,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        process=_PROCESS,
+        since_ms=SystemClock().wall_ms(),
+    )
+    try:
+        folder.system.create_dir(folder.path, recursive=True)
+        _claim(folder, file, own)
+    except _FAILURES as error:
+        raise SinkError(f"cannot write to the folder {str(folder)!r}: {error}") from error
+
+
+def give_up(folder: Place, job_id: JobId) -> None:
+    """End the job's ownership, if it has it; blocks."""
+    file = folder.child(OWNER_FILE)
+    try:
+        found = _read(file)
+        if found is not None and found.job_id == job_id:
+            file.system.delete_file(file.path)
+    except _FAILURES as error:
+        raise SinkError(f"cannot remove {str(file)!r}: {error}; remove it before the next job") from error
+
+
+def _claim(folder: Place, file: Place, own: Owner) -> None:
+    for _ in range(_TRIES):
+        if _try_create(file, own):
+            return
+        found = _read(file)
+        if found is None:
+            continue
+        if found.job_id == own.job_id:
+            _write(file, own)
+            return
+        if not found.is_dead:
+            raise SinkError(
+                f"the folder {str(folder)!r} belongs to job {found.job_id}, process {found.pid} on {found.host}; "
+                f"choose another folder, or, if that job is dead, remove {str(file)!r}"
+            )
+        _remove_stale(file, found)
+    raise SinkError(f"other jobs are taking the folder {str(folder)!r} right now; give each job a folder of its own")
+
+
+def _try_create(file: Place, own: Owner) -> bool:
+    """Create the file unless it exists. Only the local file system does that in one step."""
+    if file.root:
+        if file.system.get_file_info(file.path).is_file:
+            return False
+        _write(file, own)
+        return _read(file) == own
+    try:
+        descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(_encode(own))
+    return True
+
+
+def _remove_stale(file: Place, stale: Owner) -> None:
+    """Remove the file of a dead owner, but not that of somebody who was quicker to do so and to take its place."""
+    aside = Place(file.root, f"{file.path}-{uuid.uuid4().hex}")
+    try:
+        file.system.move(file.path, aside.path)
+    except FileNotFoundError:
+        return
+    found = _read(aside)
+    if found is None or found == stale:
+        aside.system.delete_file(aside.path)
+    else:
+        aside.system.move(aside.path, file.path)
+
+
+def _read(file: Place) -> Owner | None:
+    """Return the owner that the file names, None if there is no file. Raises `SinkError` when it names none."""
+    try:
+        with file.system.open_input_stream(file.path) as stream:
+            data = stream.read()
+    except FileNotFoundError:
+        return None
+    try:
+        return Owner(**json.loads(data))
+    except (ValueError, TypeError) as error:
+        raise SinkError(f"{str(file)!r} does not name a job: {error}; remove it if no job writes there") from error
+
+
+def _write(file: Place, own: Owner) -> None:
+    with file.system.open_output_stream(file.path) as stream:
+        stream.write(_encode(own))
+
+
+def _encode(own: Owner) -> bytes:
+    return json.dumps(asdict(own)).encode()
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

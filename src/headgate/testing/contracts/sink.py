@@ -1,0 +1,295 @@
+"""What every sink must do, as checks to run on your own: each record once, wherever a job is stopped."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import cloudpickle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import Attempt, CheckpointId, JobId
+
+JOB: Final = JobId("11111111111111111111111111111111")
+OTHER_JOB: Final = JobId("22222222222222222222222222222222")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTarget:
+    """An empty target with a sink to it, and a function that returns what a reader of the target sees now."""
+
+    sink: Sink[Any]
+    read: Callable[[], list[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkCase:
+    """How to make empty targets, and a dozen or more different records to write. A record's `repr` tells it apart."""
+
+    fresh: Callable[[], SinkTarget]
+    records: list[Any]
+
+
+def sink_context(job_id: JobId = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
+    """Return where one subtask of a sink runs, for one attempt."""
+    return SinkContext(job_id=job_id, uid="sink", subtask=subtask, parallelism=2, attempt=Attempt(attempt))
+
+
+@final
+@dataclass(slots=True)
+class SinkRun:
+    """One subtask of a job that writes `records`, is stopped at times, and starts again at its last checkpoint."""
+
+    target: SinkTarget
+    records: list[Any]
+    attempt: int = 1
+    position: int = 0
+    checkpoints: int = 0
+    prepared: list[Any] = field(default_factory=list)
+    durable: tuple[int, list[Any]] = (0, [])
+    dead: list[SinkWriter[Any]] = field(default_factory=list)
+    writer: SinkWriter[Any] = field(init=False)
+    committer: Committer[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer, self.committer = open_sink(self.target.sink, sink_context())
+        self.committer.recover([])
+
+    def write(self, count: int) -> None:
+        """Write the next records."""
+        self.writer.write(self.records[self.position : self.position + count])
+        self.position = min(self.position + count, len(self.records))
+
+    def prepare(self) -> None:
+        """Take a checkpoint, which may come to nothing: then the next one commits what it prepared."""
+        self.checkpoints += 1
+        self.prepared += self.writer.prepare_commit(CheckpointId(self.checkpoints))
+
+    def complete(self) -> None:
+        """Let the checkpoint be complete."""
+        self.durable = (self.position, pickle.loads(pickle.dumps(self.prepared)))  # noqa: S301
+
+    def commit(self, count: int | None = None) -> None:
+        """Commit what the complete checkpoint names, or only the first of it."""
+        self.committer.commit(self.durable[1][:count])
+        self.prepared = []
+
+    def restart(self) -> None:
+        """Start the next attempt at the complete checkpoint. Nobody closes the writer of the last one."""
+        self.attempt += 1
+        self.dead.append(self.writer)
+        self.writer, self.committer = open_sink(self.target.sink, sink_context(attempt=self.attempt))
+        self.position, restored = self.durable
+        self.committer.recover(restored)
+        self.committer.commit(restored)
+        self.prepared = []
+
+    def close(self) -> None:
+        """Close all writers, those of dead attempts as well."""
+        for writer in [*self.dead, self.writer]:
+            writer.close()
+
+    def finish(self) -> None:
+        """Write the rest and commit it with a final checkpoint."""
+        self.write(len(self.records))
+        self.prepare()
+        self.complete()
+        self.commit()
+        self.close()
+
+
+def open_sink(sink: Sink[Any], context: SinkContext) -> tuple[SinkWriter[Any], Committer[Any]]:
+    """Return writer and committer of a sink that went through pickle."""
+    sent: Sink[Any] = pickle.loads(cloudpickle.dumps(sink))  # noqa: S301
+    return sent.writer(context), sent.committer(context)
+
+
+def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
+    """Written and prepared records are invisible; committed ones are there."""
+    run = SinkRun(case.fresh(), case.records)
+    run.write(3)
+    assert run.target.read() == []
+    run.prepare()
+    run.complete()
+    assert run.target.read() == []
+    run.commit()
+    assert _counted(run.target.read()) == _counted(case.records[:3])
+    run.finish()
+    assert _counted(run.target.read()) == _counted(case.records)
+
+
+def check_stops_at_any_point_give_each_record_once(case: SinkCase) -> None:
+    """Whatever is stopped whenever, and however often: after the restart, the end is the same."""
+
+    @settings(max_examples=60, deadline=None, database=None)
+    @given(st.lists(st.sampled_from(sorted(_STEPS)), max_size=12))
+    def run_and_stop(steps: list[str]) -> None:
+        run = SinkRun(case.fresh(), case.records)
+        for step in steps:
+            _STEPS[step](run)
+        run.finish()
+        assert _counted(run.target.read()) == _counted(case.records)
+
+    run_and_stop()
+
+
+def check_commits_may_be_repeated(case: SinkCase) -> None:
+    """What is committed already is done, whoever asks for it again."""
+    run = SinkRun(case.fresh(), case.records)
+    run.write(3)
+    run.prepare()
+    run.complete()
+    run.commit()
+    run.commit()
+    run.restart()
+    run.close()
+    assert _counted(run.target.read()) == _counted(case.records[:3])
+
+
+def check_a_dead_attempt_cannot_add_records(case: SinkCase) -> None:
+    """An attempt that has not noticed its end goes on writing, prepares, and commits an old checkpoint: no harm."""
+    run = SinkRun(case.fresh(), case.records)
+    run.write(2)
+    run.prepare()
+    run.complete()
+    old, committed = run.writer, run.durable[1]
+    old.write(case.records[2:4])
+    committer = run.committer
+    run.restart()
+    old.write(case.records[4:6])
+    old.prepare_commit(CheckpointId(99))
+    committer.commit(committed)
+    old.close()
+    run.finish()
+    assert _counted(run.target.read()) == _counted(case.records)
+
+
+def check_what_others_wrote_stays(case: SinkCase) -> None:
+    """Recovering one subtask touches neither other subtasks nor the output of other jobs, committed or prepared."""
+    target = case.fresh()
+    others = [sink_context(OTHER_JOB), sink_context(subtask=1)]
+    prepared = [_prepared(target.sink, context, case.records[:1]) for context in others]
+    committed = _prepared(target.sink, sink_context(OTHER_JOB, attempt=2), case.records[1:2])
+    target.sink.committer(sink_context(OTHER_JOB, attempt=2)).commit(committed)
+    run = SinkRun(target, case.records[2:])
+    run.restart()
+    run.finish()
+    for context, committables in zip(others, prepared, strict=True):
+        target.sink.committer(context).commit(committables)
+    assert _counted(target.read()) == _counted([case.records[0], *case.records])
+
+
+def check_closing_drops_what_is_not_prepared(case: SinkCase) -> None:
+    """A closed writer leaves nothing to see, and may be closed twice, also before it wrote."""
+    target = case.fresh()
+    unused, _ = open_sink(target.sink, sink_context())
+    unused.close()
+    unused.close()
+    writer, _ = open_sink(target.sink, sink_context())
+    writer.write(case.records)
+    writer.close()
+    writer.close()
+    assert target.read() == []
+
+
+def check_an_idle_subtask_commits_nothing(case: SinkCase) -> None:
+    """Without records there is nothing to commit."""
+    target = case.fresh()
+    writer, committer = open_sink(target.sink, sink_context())
+    writer.write([])
+    committer.commit(writer.prepare_commit(CheckpointId(1)))
+    writer.close()
+    assert target.read() == []
+
+
+def check_target_can_be_taken_and_given_back_again(case: SinkCase) -> None:
+    """The same job may prepare and release twice, as it does when its driver starts again; output stays."""
+    run = SinkRun(case.fresh(), case.records)
+    run.target.sink.prepare(JOB)
+    run.target.sink.prepare(JOB)
+    run.finish()
+    run.target.sink.release(JOB)
+    run.target.sink.release(JOB)
+    run.target.sink.prepare(OTHER_JOB)
+    run.target.sink.release(OTHER_JOB)
+    assert _counted(run.target.read()) == _counted(case.records)
+
+
+SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
+    check_nothing_is_seen_before_it_is_committed,
+    check_stops_at_any_point_give_each_record_once,
+    check_commits_may_be_repeated,
+    check_a_dead_attempt_cannot_add_records,
+    check_what_others_wrote_stays,
+    check_closing_drops_what_is_not_prepared,
+    check_an_idle_subtask_commits_nothing,
+    check_target_can_be_taken_and_given_back_again,
+]
+
+
+def _write(run: SinkRun) -> None:
+    run.write(2)
+
+
+def _checkpoint(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.commit()
+
+
+def _stop_after_closing(run: SinkRun) -> None:
+    run.writer.close()
+    run.restart()
+
+
+def _stop_between_checkpoint_and_commit(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.restart()
+
+
+def _stop_amid_the_commit(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.commit(1)
+    run.restart()
+
+
+def _stop_before_the_commit_is_reported(run: SinkRun) -> None:
+    _checkpoint(run)
+    run.restart()
+
+
+def _stop_before_the_checkpoint_is_complete(run: SinkRun) -> None:
+    run.prepare()
+    run.restart()
+
+
+_STEPS: Final[dict[str, Callable[[SinkRun], None]]] = {
+    "write": _write,
+    "checkpoint": _checkpoint,
+    "abort a checkpoint": SinkRun.prepare,
+    "kill": SinkRun.restart,
+    "stop after closing": _stop_after_closing,
+    "stop before the checkpoint is complete": _stop_before_the_checkpoint_is_complete,
+    "stop between checkpoint and commit": _stop_between_checkpoint_and_commit,
+    "stop amid the commit": _stop_amid_the_commit,
+    "stop before the commit is reported": _stop_before_the_commit_is_reported,
+}
+
+
+def _prepared(sink: Sink[Any], context: SinkContext, records: list[Any]) -> list[Any]:
+    writer = sink.writer(context)
+    writer.write(records)
+    return writer.prepare_commit(CheckpointId(1))
+
+
+def _counted(records: list[Any]) -> Counter[Any]:
+    return Counter(map(repr, records))

@@ -1,0 +1,174 @@
+"""Part files: their names, when they appear, and what happens to those that are missing or left over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+
+from headgate.connectors.encoders import Encoder
+from headgate.connectors.file_sink import FileSink, RollingPolicy
+from headgate.connectors.part_files import OutputFileConfig
+from headgate.connectors.places import Place
+from headgate.errors import ProgramError, SinkError, UnsupportedError
+from headgate.functions.sink import SinkWriter
+from headgate.ids import CheckpointId
+from headgate.testing.contracts.sink import JOB, OTHER_JOB, sink_context
+
+TEXT = Encoder.simple_string_encoder()
+JSON = Encoder.json_lines_encoder()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def prepared(writer: SinkWriter, *records: str) -> list:  # type: ignore[type-arg]
+    writer.write(list(records))
+    return writer.prepare_commit(CheckpointId(1))
+
+
+def test_names_of_files_tell_job_operator_subtask_attempt_and_count(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), JSON).build()
+    context = sink_context(subtask=1, attempt=3)
+    writer = sink.writer(context)
+    committables = prepared(writer, "a") + prepared(writer, "b")
+    assert names(tmp_path) == [
+        ".part-11111111-46803cec-1-3-0.jsonl.inprogress",
+        ".part-11111111-46803cec-1-3-1.jsonl.inprogress",
+    ]
+    sink.committer(context).commit(committables)
+    assert names(tmp_path) == ["part-11111111-46803cec-1-3-0.jsonl", "part-11111111-46803cec-1-3-1.jsonl"]
+
+
+def test_prefix_and_suffix_can_be_chosen(tmp_path: Path) -> None:
+    config = OutputFileConfig.builder().with_part_prefix("alerts").with_part_suffix(".txt").build()
+    sink = FileSink.for_row_format(str(tmp_path), JSON).with_output_file_config(config).build()
+    sink.committer(sink_context()).commit(prepared(sink.writer(sink_context()), "a"))
+    [name] = names(tmp_path)
+    assert name.startswith("alerts-11111111-")
+    assert name.endswith("-0.txt")
+
+
+@pytest.mark.parametrize("prefix", ["", ".part", "_part", "a/b"])
+def test_prefix_that_hides_files_is_refused(prefix: str) -> None:
+    with pytest.raises(SinkError, match="would hide"):
+        OutputFileConfig.builder().with_part_prefix(prefix)
+
+
+def test_a_file_of_the_size_asked_for_is_followed_by_the_next(tmp_path: Path) -> None:
+    policy = RollingPolicy.default_rolling_policy(part_size=10)
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(policy).build()
+    writer = sink.writer(sink_context())
+    for _ in range(5):
+        writer.write(["12345"])
+    sizes = [part.size_bytes for part in writer.prepare_commit(CheckpointId(1))]
+    assert sizes == [12, 12, 6]
+
+
+def test_without_a_size_files_roll_at_checkpoints_only(tmp_path: Path) -> None:
+    policy = RollingPolicy.on_checkpoint_rolling_policy()
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(policy).build()
+    assert len(prepared(sink.writer(sink_context()), *["12345"] * 100)) == 1
+
+
+def test_intervals_of_pyflink_are_refused_rather_than_ignored() -> None:
+    with pytest.raises(UnsupportedError, match="rolled at each checkpoint"):
+        RollingPolicy.default_rolling_policy(rollover_interval=1000)
+    with pytest.raises(ProgramError, match="0 bytes"):
+        RollingPolicy.default_rolling_policy(part_size=0)
+
+
+def test_file_that_is_gone_is_an_error_naming_both_places(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    committables = prepared(sink.writer(sink_context()), "a")
+    [path] = tmp_path.iterdir()
+    path.unlink()
+    with pytest.raises(SinkError, match=r"neither '.*inprogress' nor '.*-0' exists"):
+        sink.committer(sink_context()).commit(committables)
+
+
+def test_file_that_was_cut_short_is_not_committed(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    committables = prepared(sink.writer(sink_context()), "abc")
+    [path] = tmp_path.iterdir()
+    path.write_text("a")
+    with pytest.raises(SinkError, match="has 1 bytes instead of 4"):
+        sink.committer(sink_context()).commit(committables)
+
+
+def test_commit_that_copied_but_did_not_delete_is_completed(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    committables = prepared(sink.writer(sink_context()), "abc")
+    [path] = tmp_path.iterdir()
+    Path(committables[0].final.path).write_bytes(path.read_bytes())
+    sink.committer(sink_context()).commit(committables)
+    assert names(tmp_path) == [Path(committables[0].final.path).name]
+
+
+def test_recovery_removes_the_leftovers_of_dead_attempts(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    writer = sink.writer(sink_context())
+    kept = prepared(writer, "kept")
+    prepared(writer, "of an incomplete checkpoint")
+    writer.write(["in progress"])
+    sink.committer(sink_context(attempt=2)).recover(kept)
+    assert names(tmp_path) == [Path(kept[0].pending.path).name]
+    writer.close()
+
+
+def test_subtask_with_a_longer_number_is_another_subtask(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    prepared(sink.writer(sink_context(subtask=11)), "a")
+    sink.committer(sink_context(subtask=1)).recover([])
+    assert len(names(tmp_path)) == 1
+
+
+def test_closing_removes_what_is_in_progress(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    writer = sink.writer(sink_context())
+    writer.write(["a"])
+    writer.close()
+    assert names(tmp_path) == []
+
+
+def test_release_leaves_committed_files_only(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink.prepare(JOB)
+    sink.committer(sink_context()).commit(prepared(sink.writer(sink_context()), "a"))
+    prepared(sink.writer(sink_context(attempt=2)), "never complete")
+    of_another_job = prepared(sink.writer(sink_context(OTHER_JOB)), "b")
+    sink.release(JOB)
+    hidden = [name for name in names(tmp_path) if name.startswith(".")]
+    assert hidden == [Path(of_another_job[0].pending.path).name]
+
+
+def test_folder_that_a_host_does_not_see_is_named_with_the_host(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path / "absent"), TEXT).build()
+    with pytest.raises(SinkError, match=r"cannot write '.*absent/.*' on host .*the same for all hosts"):
+        sink.writer(sink_context()).write(["a"])
+
+
+def test_relative_folder_is_meant_where_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sink = FileSink.for_row_format("out", TEXT).build()
+    monkeypatch.chdir("/")
+    sink.prepare(JOB)
+    assert (tmp_path / "out").is_dir()
+
+
+def test_files_elsewhere_are_committed_and_leftovers_removed() -> None:
+    place = Place.of("mock:///sink", SinkError)
+    sink = FileSink.for_row_format("mock:///sink", TEXT).build()
+    sink.prepare(JOB)
+    writer = sink.writer(sink_context())
+    committables = prepared(writer, "a") + prepared(writer, "b")
+    prepared(writer, "never complete")
+    committer = sink.committer(sink_context(attempt=2))
+    committer.recover(committables)
+    committer.commit(committables)
+    committer.commit(committables)
+    sink.release(JOB)
+    found = place.system.get_file_info(fs.FileSelector(place.path))
+    assert [(info.base_name, info.size) for info in found] == [(part.final.name, 2) for part in committables]

@@ -1,0 +1,95 @@
+"""One live job for each folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.connectors.owner import OWNER_FILE, claim, give_up
+from headgate.connectors.places import Place
+from headgate.errors import SinkError
+from headgate.testing.contracts.sink import JOB, OTHER_JOB
+
+
+def folder(path: Path) -> Place:
+    return Place("", str(path))
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """Turn the owner's file into what another process would have written."""
+    file = path / OWNER_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def dead_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_folder_is_created(tmp_path: Path) -> None:
+    claim(folder(tmp_path / "a" / "b"), JOB)
+    assert json.loads((tmp_path / "a" / "b" / OWNER_FILE).read_text())["job_id"] == JOB
+
+
+def test_folder_of_a_live_job_is_refused_naming_the_job(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    with pytest.raises(SinkError, match=rf"belongs to job {JOB}, process {os.getpid()} on .*choose another folder"):
+        claim(folder(tmp_path), OTHER_JOB)
+
+
+def test_folder_of_a_job_on_another_host_is_refused(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    rewrite(tmp_path, host="elsewhere", pid=dead_pid())
+    with pytest.raises(SinkError, match="on elsewhere"):
+        claim(folder(tmp_path), OTHER_JOB)
+
+
+def test_folder_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    rewrite(tmp_path, pid=dead_pid())
+    claim(folder(tmp_path), OTHER_JOB)
+    assert json.loads((tmp_path / OWNER_FILE).read_text())["job_id"] == OTHER_JOB
+    assert [path.name for path in tmp_path.iterdir()] == [OWNER_FILE]
+
+
+def test_folder_of_an_earlier_process_with_our_id_is_taken_over(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    rewrite(tmp_path, process="of the container before")
+    claim(folder(tmp_path), OTHER_JOB)
+
+
+def test_same_job_in_a_new_process_is_the_owner_now(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    rewrite(tmp_path, host="the driver before", pid=1)
+    claim(folder(tmp_path), JOB)
+    found = json.loads((tmp_path / OWNER_FILE).read_text())
+    assert (found["host"], found["pid"]) == (socket.gethostname(), os.getpid())
+
+
+def test_folder_given_up_is_free(tmp_path: Path) -> None:
+    claim(folder(tmp_path), JOB)
+    give_up(folder(tmp_path), OTHER_JOB)
+    assert (tmp_path / OWNER_FILE).exists()
+    give_up(folder(tmp_path), JOB)
+    give_up(folder(tmp_path), JOB)
+    claim(folder(tmp_path), OTHER_JOB)
+
+
+def test_file_that_names_no_job_is_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / OWNER_FILE).write_text("{")
+    with pytest.raises(SinkError, match="does not name a job"):
+        claim(folder(tmp_path), JOB)
+
+
+def test_path_that_is_a_file_cannot_be_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(SinkError, match=r"cannot write to the folder '.*out'"):
+        claim(folder(tmp_path / "out"), JOB)

@@ -1,0 +1,51 @@
+"""Paths and URIs."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from headgate.connectors.owner import claim, give_up
+from headgate.connectors.places import Place, list_files
+from headgate.errors import SinkError, SourceError
+from headgate.testing.contracts.sink import JOB, OTHER_JOB
+
+
+def test_file_uri_and_path_are_the_same_place(tmp_path: Path) -> None:
+    assert (
+        Place.of(tmp_path.as_uri(), SourceError)
+        == Place.of(str(tmp_path), SourceError)
+        == Place.of(tmp_path, SourceError)
+    )
+
+
+def test_place_elsewhere_is_shown_without_what_its_uri_holds_besides() -> None:
+    place = Place.of("mock:///bucket/folder?secret=1", SourceError)
+    assert str(place.child("part-0")) == "mock://bucket/folder/part-0"
+    assert place.child("part-0").name == "part-0"
+
+
+def test_place_elsewhere_can_be_pickled_and_listed() -> None:
+    place = pickle.loads(pickle.dumps(Place.of("mock:///listed", SourceError)))  # noqa: S301
+    place.system.create_dir("listed/_hidden")
+    for name in ["listed/b", "listed/a", "listed/_hidden/c"]:
+        with place.system.open_output_stream(name) as stream:
+            stream.write(b"12")
+    assert [(file.place.name, file.size_bytes) for file in list_files(place, SourceError)] == [("a", 2), ("b", 2)]
+
+
+def test_folder_elsewhere_has_one_owner() -> None:
+    place = Place.of("mock:///owned", SinkError)
+    claim(place, JOB)
+    claim(place, JOB)
+    with pytest.raises(SinkError, match=f"belongs to job {JOB}"):
+        claim(place, OTHER_JOB)
+    give_up(place, JOB)
+    claim(place, OTHER_JOB)
+
+
+def test_error_names_the_kind_that_was_asked_for() -> None:
+    with pytest.raises(SinkError, match="cannot open the file system of 'gopher://x/y'"):
+        Place.of("gopher://x/y", SinkError)
