@@ -6,7 +6,7 @@ class Tag(MapFunction):
         self.subtask = runtime_context.get_index_of_this_subtask()
 
     def map(self, value):
-        return "%s at %d" % (value, self.subtask)
+        return f"{value} at {self.subtask}"
 
 
 class NotEmpty(FilterFunction):

@@ -5,7 +5,7 @@ env.set_parallelism(1)
 squares = env.from_collection(list(range(10))).map(lambda n: n * n)
 
 results = squares.execute_and_collect("squares")
-print(results.next(), next(results), [n for n in results][-1])
+print(results.next(), next(results), list(results)[-1])
 results.close()
 
 print(squares.execute_and_collect(limit=3))

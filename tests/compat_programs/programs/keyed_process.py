@@ -26,7 +26,7 @@ class Streak(KeyedProcessFunction):
 class Report(ProcessFunction):
     def process_element(self, value, ctx: "ProcessFunction.Context"):
         if value[2] == 3:
-            return ["three %s of %s" % (value[1], value[0])]
+            return [f"three {value[1]} of {value[0]}"]
         return None
 
 

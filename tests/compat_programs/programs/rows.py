@@ -15,7 +15,7 @@ ds = env.from_collection([(1, "Ann", 30), Row(2, "Bob", 41), (3, None, 5)], type
 
 assert ds.get_type() == people
 ds.map(Birthday()).filter(lambda p: p.name is not None).map(
-    lambda p: "%d:%s:%d" % (p.id, p.name, p.as_dict()["age"]), output_type=Types.STRING()
+    lambda p: "{}:{}:{}".format(p.id, p.name, p.as_dict()["age"]), output_type=Types.STRING()
 ).print("people")
 
 env.execute()
