@@ -13,7 +13,7 @@ from headgate import unsupported
 from headgate.common.configuration import Choice, Configuration
 from headgate.config import Option
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD, STATE_BACKEND
+from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD, CHECKPOINT_RETENTION, STATE_BACKEND
 
 __all__ = [
     "ExternalizedCheckpointCleanup",
@@ -79,14 +79,14 @@ class OlderCheckpointConfig:
 
     def enable_externalized_checkpoints(self, cleanup_mode: ExternalizedCheckpointRetention) -> Self:
         """Older name of `set_externalized_checkpoint_retention`."""
-        self.set_externalized_checkpoint_retention(cleanup_mode)
+        self._configuration.write(CHECKPOINT_RETENTION, cleanup_mode.name)
         return self
 
     set_externalized_checkpoint_cleanup = enable_externalized_checkpoints
 
-    def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention | None:
+    def get_externalized_checkpoint_cleanup(self) -> ExternalizedCheckpointRetention:
         """Older name of `get_externalized_checkpoint_retention`."""
-        return self.get_externalized_checkpoint_retention()
+        return ExternalizedCheckpointRetention[self._configuration.read(CHECKPOINT_RETENTION)]
 
     def set_checkpoint_storage(self, storage: Choice) -> Self:
         """Choose where checkpoints are written; today the option `execution.checkpointing.dir`."""
@@ -97,12 +97,6 @@ class OlderCheckpointConfig:
         """Set the folder or URI for checkpoints; today the option `execution.checkpointing.dir`."""
         self._configuration.write(CHECKPOINT_DIR, checkpoint_path)
         return self
-
-    def set_externalized_checkpoint_retention(self, retention_mode: ExternalizedCheckpointRetention) -> Any:
-        raise NotImplementedError
-
-    def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention | None:
-        raise NotImplementedError
 
 
 class OlderEnvironment:
