@@ -1,4 +1,4 @@
-"""Records as bytes: text schemas, and the encoder that file sinks write lines with."""
+"""Records as bytes: schemas of messages, and the encoders that file sinks write with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 from headgate import unsupported
+from headgate.connectors.encoders import Encoder
 
 __all__ = ["DeserializationSchema", "Encoder", "SerializationSchema", "SimpleStringSchema"]
 
@@ -43,32 +44,6 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
     def deserialize(self, message: bytes) -> str:
         return message.decode(self._charset)
-
-
-class Encoder(ABC):
-    """Turns a record into the bytes that a row-wise file sink appends to its file."""
-
-    @abstractmethod
-    def encode(self, record: Any) -> bytes:
-        """Return the bytes to append, with whatever separates records."""
-
-    @staticmethod
-    def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """Return the encoder that writes `str(record)` as one line. Raises LookupError for an unknown charset.
-
-        >>> Encoder.simple_string_encoder().encode((1, "a"))
-        b"(1, 'a')\\n"
-        """
-        return _LineEncoder(codecs.lookup(charset_name).name)
-
-
-@final
-class _LineEncoder(Encoder):
-    def __init__(self, charset: str) -> None:
-        self._charset = charset
-
-    def encode(self, record: Any) -> bytes:
-        return f"{record}\n".encode(self._charset)
 
 
 unsupported.guard(__name__, globals())

@@ -1,8 +1,8 @@
-"""Text schemas and the line encoder."""
+"""Text schemas."""
 
 import pytest
 
-from headgate.common.serialization import Encoder, SimpleStringSchema
+from headgate.common.serialization import SimpleStringSchema
 
 
 def test_text_survives_the_way_to_bytes_and_back_in_the_charset() -> None:
@@ -11,7 +11,6 @@ def test_text_survives_the_way_to_bytes_and_back_in_the_charset() -> None:
     assert schema.deserialize(b"\xe9") == "é"
 
 
-def test_the_simple_encoder_writes_each_record_as_a_line() -> None:
-    assert Encoder.simple_string_encoder().encode({"a": 1}) == b"{'a': 1}\n"
+def test_an_unknown_charset_is_an_error_at_once() -> None:
     with pytest.raises(LookupError, match="no-such-charset"):
-        Encoder.simple_string_encoder("no-such-charset")
+        SimpleStringSchema("no-such-charset")
