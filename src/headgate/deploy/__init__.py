@@ -1,1 +1,1 @@
-"""Deployments: where the slots of a job run."""
+"""Deployments: the places that jobs run in."""

@@ -1,0 +1,159 @@
+"""MiniCluster: a whole job in this process, without Spark or a JVM. For tests, and for a first look.
+
+The job master and all slots are stepped in turn by one thread. Between slots, records are handed over as they are;
+everything else is what runs on a cluster: the same loop, barriers, snapshots and commits.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import deque
+from typing import Final, final
+
+from headgate import options
+from headgate.checkpoint.store import FileSystemStore
+from headgate.clock import Clock, SystemClock
+from headgate.deploy.handle import JobHandle
+from headgate.deploy.package import pack, unpack
+from headgate.deploy.running_job import Results, RunningJob
+from headgate.graph.physical import JobPlan
+from headgate.ids import Launch, SlotIndex
+from headgate.runtime.io import ThreadIo
+from headgate.runtime.job_master import JobMaster, MasterServices
+from headgate.runtime.job_storage import JobStorage
+from headgate.runtime.memory import MemoryExchange, Switchboard
+from headgate.runtime.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.slot import Slot, SlotServices
+
+IDLE_MS_MAX: Final = 1000.0
+
+
+@final
+class LocalLink:
+    """The master's way to a slot of this process."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+
+    def send(self, message: ToSlot) -> None:
+        self._slot.receive(message)
+
+    def close(self) -> None:
+        """Nothing to close: the slot goes with its launch."""
+
+
+@final
+class LocalHost:
+    """Job master and slots of one job, on one thread. A `Host` of `RunningJob`, and a `Launcher` of its master."""
+
+    def __init__(self, plan: JobPlan, clock: Clock) -> None:
+        self._plan = plan
+        self._clock = clock
+        self._package = pack(plan)
+        self._woken = threading.Event()
+        self._io = ThreadIo(2, "headgate-io", self.wake)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._slots: list[Slot] = []
+        self._launch = Launch(0)
+        self._ended: deque[Launch] = deque()
+        self._messages: deque[tuple[Launch, FromSlot]] = deque()
+        self._master: JobMaster | None = None
+
+    def start(self, results: Results) -> JobMaster:
+        location = storage_location(self._plan)
+        if location is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._folder.name
+        self._store = FileSystemStore.open(location, self._plan.job_id)
+        services = MasterServices(
+            clock=self._clock,
+            io=self._io,
+            storage=JobStorage(self._store, self._clock),
+            launcher=self,
+            collected=results.collected,
+        )
+        self._master = JobMaster(self._plan, services)
+        return self._master
+
+    def turn(self) -> None:
+        assert self._master is not None
+        self._woken.clear()
+        now_ms = self._clock.monotonic_ms()
+        delivered = self._io.deliver()
+        wakes = [self._master.step(now_ms), *[slot.step(now_ms) for slot in self._slots]]
+        while self._messages:
+            self._master.receive(*self._messages.popleft())
+            delivered = True
+        if self._slots and all(slot.closed for slot in self._slots):
+            self._ended.append(self._launch)
+        while self._ended:
+            self._slots = []
+            self._master.launch_ended(self._ended.popleft(), None)
+            delivered = True
+        wait_ms = min([wake for wake in wakes if wake is not None], default=now_ms + IDLE_MS_MAX) - now_ms
+        if wait_ms > 0 and not delivered:
+            self._woken.wait(min(wait_ms, IDLE_MS_MAX) / 1000.0)
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def close(self) -> None:
+        self.kill(self._launch)
+        self._io.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # --- launcher
+
+    def launch(self, launch: Launch) -> None:
+        assert self._master is not None
+        self._launch = launch
+        switchboard: Switchboard = {}
+        credit_batches = self._plan.settings.get(options.CREDIT_BATCHES)
+        for index in range(self._plan.slots):
+            number = SlotIndex(index)
+            services = SlotServices(
+                clock=self._clock,
+                io=self._io,
+                store=self._store,
+                exchange=MemoryExchange(number, switchboard, credit_batches),
+                send=lambda message: self._messages.append((launch, message)),
+            )
+            slot = Slot(lambda: unpack(self._package), number, services)
+            self._slots.append(slot)
+            self._master.register(RegisterSlot(launch=launch, slot=number, host="", port=0), LocalLink(slot))
+
+    def kill(self, launch: Launch) -> None:
+        for slot in self._slots:
+            slot.abandon()
+        if self._slots:
+            self._slots = []
+            self._ended.append(launch)
+
+
+def storage_location(plan: JobPlan) -> str | None:
+    """Return where the job keeps its checkpoints, None when nothing is configured."""
+    return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
+
+
+@final
+class MiniCluster:
+    """Runs jobs in this process.
+
+    Select it with the key `headgate.deploy.target`:
+
+    >>> from headgate.common import Configuration
+    >>> from headgate.datastream import StreamExecutionEnvironment
+    >>> conf = Configuration().set_string("headgate.deploy.target", "minicluster")
+    >>> env = StreamExecutionEnvironment.get_execution_environment(conf)
+    >>> with env.from_collection([1, 2, 3]).map(lambda n: n * n).execute_and_collect() as squares:
+    ...     sorted(squares)
+    [1, 4, 9]
+    """
+
+    default_parallelism = 1
+
+    def submit(self, job: JobPlan) -> JobHandle:
+        """Start the job on a thread of this process."""
+        return RunningJob(job, LocalHost(job, SystemClock())).start()

@@ -1,0 +1,58 @@
+"""The package that a job travels in: its plan, and the classes that the user's main script defines.
+
+Functions of the main script are pickled by value. Its classes go along as a whole and are made attributes of the slot's
+own `__main__`, so that records and state which hold their instances can be pickled by reference there, which is short,
+fast, and readable again after a restart.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import cloudpickle
+
+from headgate.errors import EnvironmentFault
+from headgate.graph.physical import JobPlan
+
+
+def pack(plan: JobPlan) -> bytes:
+    """Return the job as bytes. Its functions were checked when the graph was built."""
+    return cloudpickle.dumps((_main_classes(), plan), 5)  # type: ignore[no-any-return]  # cloudpickle has no types
+
+
+def _main_classes() -> dict[str, type]:
+    found = {
+        name: value
+        for name, value in vars(sys.modules["__main__"]).items()
+        if isinstance(value, type) and value.__module__ == "__main__"
+    }
+    return {name: value for name, value in found.items() if _can_travel(value)}
+
+
+def _can_travel(value: type) -> bool:
+    """Whether a class can be pickled; one that cannot is left out, and missed only if a record holds it."""
+    try:
+        cloudpickle.dumps(value, 5)
+    except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+        return False
+    return True
+
+
+def unpack(data: bytes) -> JobPlan:
+    """Return the job, each time as fresh objects; in a slot, define the main script's classes.
+
+    Raises `EnvironmentFault` when a module that the job needs is not there.
+    """
+    try:
+        classes, plan = pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
+    except ModuleNotFoundError as error:
+        raise EnvironmentFault(
+            f"the job needs module {error.name!r}, which this worker does not have. Ship it with the job "
+            "(spark.submit.pyFiles, or --py-files of spark-submit) or install it on the workers"
+        ) from error
+    main = sys.modules["__main__"]
+    for name, value in classes.items():
+        setattr(main, name, value)
+    assert isinstance(plan, JobPlan)
+    return plan

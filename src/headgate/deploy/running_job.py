@@ -1,0 +1,165 @@
+"""A running job's driver: a thread that steps the job master, and the handle that programs hold."""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol, final
+
+from headgate.deploy.handle import JobStatus
+from headgate.graph.physical import JobPlan
+from headgate.ids import CheckpointId, JobId, SubtaskId
+from headgate.runtime import supervision
+from headgate.runtime.job_master import JobMaster
+from headgate.runtime.messages import Collected
+from headgate.runtime.outcome import JobOutcome, JobProgress
+
+_STATES: Final = {
+    "created": JobStatus.CREATED,
+    "launching": JobStatus.CREATED,
+    "running": JobStatus.RUNNING,
+    "finishing": JobStatus.RUNNING,
+}
+_ENDS: Final = {
+    supervision.JobStatus.FINISHED: JobStatus.FINISHED,
+    supervision.JobStatus.FAILED: JobStatus.FAILED,
+    supervision.JobStatus.CANCELLED: JobStatus.CANCELED,
+}
+_END: Final = object()
+
+
+class Host(Protocol):
+    """What a deployment does around the job master, on the job's thread."""
+
+    def start(self, results: Results) -> JobMaster:
+        """Make the job master and everything it needs. May block, and may raise."""
+        ...
+
+    def turn(self) -> None:
+        """Do what there is to do, then wait for more, but no longer than until `wake` is called."""
+        ...
+
+    def wake(self) -> None:
+        """End the waiting of `turn`. Called from other threads."""
+        ...
+
+    def close(self) -> None:
+        """Leave no process, port or temporary file behind. May block."""
+        ...
+
+
+@final
+class Results:
+    """Records on their way to the program: put by the job's thread, taken by the program's."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._seen: set[tuple[CheckpointId, SubtaskId]] = set()
+
+    def collected(self, message: Collected) -> None:
+        """Take records, but those of a checkpoint only once from each subtask."""
+        if message.checkpoint_id is not None:
+            if (message.checkpoint_id, message.subtask) in self._seen:
+                return
+            self._seen.add((message.checkpoint_id, message.subtask))
+        self._queue.put(message.records)
+
+    def end(self) -> None:
+        """No more records follow."""
+        self._queue.put(_END)
+
+    def __iter__(self) -> Iterator[Any]:
+        while (records := self._queue.get()) is not _END:
+            yield from pickle.loads(records)  # noqa: S301  # sent by the job's own slots
+        self._queue.put(_END)
+
+
+@final
+class RunningJob:
+    """One submitted job: a `JobHandle`. All methods may be called from any thread."""
+
+    def __init__(self, plan: JobPlan, host: Host) -> None:
+        self._plan = plan
+        self._host = host
+        self._results = Results()
+        self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
+        self._master: JobMaster | None = None
+        self._outcome: JobOutcome | None = None
+        self._error: BaseException | None = None
+        self._started = threading.Event()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
+
+    def start(self) -> RunningJob:
+        """Start the job's thread; block until the job is under way. Raises what its start raised."""
+        self._thread.start()
+        self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise self._error
+        return self
+
+    @property
+    def job_id(self) -> JobId:
+        return self._plan.job_id
+
+    @property
+    def progress(self) -> JobProgress:
+        """What is known of the job at the moment."""
+        return JobProgress() if self._master is None else self._master.progress
+
+    def status(self) -> JobStatus:
+        if self._outcome is not None:
+            return _ENDS[self._outcome.status]
+        if self._master is None:
+            return JobStatus.CREATED
+        known = _STATES.get(self._master.status)
+        if known is None:
+            known = JobStatus.RESTARTING if self._master.progress.restarts else JobStatus.CREATED
+        return known
+
+    def cancel(self) -> None:
+        self.order(JobMaster.cancel)
+
+    def order(self, order: Callable[[JobMaster], None]) -> None:
+        """Have the job's thread call `order` with the job master. Does not block."""
+        self._orders.put(order)
+        self._host.wake()
+
+    def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
+        self._over.wait(timeout_s)
+        if self._error is not None:
+            raise self._error
+        return self._outcome
+
+    def results(self) -> Iterator[Any]:
+        return iter(self._results)
+
+    # --- the job's thread
+
+    def _run(self) -> None:
+        outcome: JobOutcome | None = None
+        try:
+            self._master = master = self._host.start(self._results)
+            self._started.set()
+            master.submit()
+            while (outcome := master.outcome) is None:
+                while not self._orders.empty():
+                    self._orders.get()(master)
+                self._host.turn()
+        except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
+            self._error = error
+        finally:
+            self._close()
+            self._outcome = outcome
+            self._started.set()
+            self._over.set()
+            self._results.end()
+
+    def _close(self) -> None:
+        try:
+            self._host.close()
+        except Exception as error:  # noqa: BLE001  # raised again by whoever waits
+            self._error = self._error or error

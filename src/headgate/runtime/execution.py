@@ -1,0 +1,212 @@
+"""Execution: one attempt's subtasks in one slot, built from the plan, and the order in which they work."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+from headgate import options
+from headgate.clock import Clock
+from headgate.graph.physical import ChannelPlan, JobPlan
+from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
+from headgate.operators.base import Operator, OperatorContext, Restored
+from headgate.runtime.channel import InputChannel, LocalOutput, OutputChannel
+from headgate.runtime.exchange import Exchange
+from headgate.runtime.failure import failure_of
+from headgate.runtime.messages import Deploy, UserFailure
+from headgate.runtime.output import Output
+from headgate.runtime.partition import partitioner
+from headgate.runtime.subtask import Subtask, SubtaskHost, Wiring
+
+
+class ExecutionHost(SubtaskHost, Protocol):
+    """What the subtasks of an execution ask of their slot."""
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop, for as long as the attempt lasts."""
+        ...
+
+    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
+        """The subtask's sinks have committed everything up to the checkpoint."""
+        ...
+
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+        """Send records to the program that waits for them."""
+        ...
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a named counter."""
+        ...
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str) -> None:
+        """The subtask failed."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SubtaskServices:
+    """The `Services` of one subtask's operators."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    clock: Clock
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit(work, done)
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        self.host.committed(self.subtask, checkpoint_id)
+
+    def fail(self, error: BaseException) -> None:
+        self.host.failed(self.subtask, f"{type(error).__name__}: {error}")
+
+    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+        self.host.collect(self.subtask, checkpoint_id, records)
+
+    def count(self, name: str, by: int) -> None:
+        self.host.count(name, by)
+
+
+@final
+class FailedToOpenError(Exception):
+    """An operator could not be opened; `failure` is the report."""
+
+    def __init__(self, subtask: SubtaskId, failure: UserFailure) -> None:
+        super().__init__(failure.describe())
+        self.subtask = subtask
+        self.failure = failure
+
+
+@final
+class Execution:
+    """The subtasks of one attempt in one slot. Owned by the slot's loop."""
+
+    def __init__(self, plan: JobPlan, slot: SlotIndex, exchange: Exchange, host: ExecutionHost) -> None:
+        self._plan = plan
+        self._slot = slot
+        self._exchange = exchange
+        self._host = host
+        self._batch_records = plan.settings.get(options.BATCH_RECORDS)
+        self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
+        self._own = plan.subtasks_of(slot)
+        self._inputs: dict[ChannelId, InputChannel] = {}
+        self.subtasks: dict[SubtaskId, Subtask] = {}
+        self._downstream_first: list[Subtask] = []
+        self.sources: list[Subtask] = []
+        self._opened: list[Operator] = []
+
+    def build(self, deploy: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+        """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
+        channels = {subtask: self._plan.inputs_of(subtask) for subtask in self._own}
+        self._inputs = {channel.id: InputChannel(channel.id) for own in channels.values() for channel in own}
+        self._exchange.listen(deploy.attempt, self._inputs)
+        for subtask in self._own:
+            operators = self._operators(subtask, deploy, restored.get(subtask, {}))
+            inputs = [self._inputs[channel.id] for channel in channels[subtask]]
+            wiring = Wiring(inputs, self._outputs(subtask))
+            self.subtasks[subtask] = Subtask(subtask, operators, wiring, self._host, self._batch_records)
+        ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
+        self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
+        self.sources = [subtask for subtask in ordered if subtask.is_source]
+
+    def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, Restored]) -> list[Operator]:
+        vertex = self._plan.vertex_of(subtask)
+        operators: list[Operator] = []
+        for operator_plan in vertex.operators:
+            operator: Operator = operator_plan.factory.create()
+            context = OperatorContext(
+                job_id=self._plan.job_id,
+                name=operator_plan.name,
+                uid=operator_plan.uid,
+                subtask=subtask.index,
+                parallelism=vertex.parallelism,
+                max_parallelism=vertex.max_parallelism,
+                attempt=deploy.attempt,
+                checkpointing=self._plan.checkpointing,
+                parameters=self._plan.parameters,
+                services=SubtaskServices(self._host, subtask, self._host.clock),
+                restored=restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                splits=deploy.splits.get(subtask),
+            )
+            self._opened.append(operator)
+            try:
+                operator.open(context)
+            except Exception as error:
+                raise FailedToOpenError(subtask, failure_of(error, operator_plan.name, subtask.index)) from error
+            operators.append(operator)
+        return operators
+
+    def _outputs(self, subtask: SubtaskId) -> list[Output]:
+        timeout_ms = self._plan.vertex_of(subtask).buffer_timeout_ms
+        outputs: list[Output] = []
+        for edge_index, channels in self._plan.outputs_of(subtask).items():
+            edge = self._plan.edges[edge_index]
+            target = self._plan.vertices[edge.target_vertex]
+            part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
+            ends = [self._output(channel) for channel in channels]
+            outputs.append(Output(ends, part, self._batch_records, timeout_ms))
+        return outputs
+
+    def _output(self, channel: ChannelPlan) -> OutputChannel:
+        target = self._plan.slot_of(channel.target)
+        if target == self._slot:
+            return LocalOutput(self._inputs[channel.id], self._credit_batches)
+        return self._exchange.output(channel, target)
+
+    # --- work
+
+    def work(self) -> bool:
+        """Do one round: downstream subtasks first, and sources only when nothing else had work."""
+        worked = False
+        for subtask in self._downstream_first:
+            if self._run(subtask):
+                worked = True
+        if worked:
+            return True
+        for subtask in self.sources:
+            if self._run(subtask):
+                worked = True
+        return worked
+
+    def _run(self, subtask: Subtask) -> bool:
+        try:
+            return subtask.run()
+        except Exception as error:
+            self._report(subtask, error)
+            return False
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        """Tell all operators that the checkpoint is complete."""
+        for subtask in self.subtasks.values():
+            try:
+                subtask.notify_completed(checkpoint_id)
+            except Exception as error:
+                self._report(subtask, error)
+
+    def _report(self, subtask: Subtask, error: Exception) -> None:
+        index = subtask.operators.index(subtask.current)
+        name = self._plan.vertex_of(subtask.id).operators[index].name
+        self._host.failed(subtask.id, failure_of(error, name, subtask.id.index))
+
+    def flush(self) -> bool:
+        """Send everything gathered; return whether there was anything."""
+        return max([subtask.flush() for subtask in self.subtasks.values()], default=False)
+
+    def flush_due(self, now_ms: float) -> None:
+        """Send what has waited for its buffer timeout."""
+        for subtask in self.subtasks.values():
+            subtask.flush_due(now_ms)
+
+    def wake_ms(self) -> float | None:
+        """Return when a source wants to be polled again, None when none does."""
+        return min((subtask.wake_ms for subtask in self.sources if subtask.wake_ms is not None), default=None)
+
+    def close(self) -> None:
+        """Close every operator, opened or half opened; what user code raises then is of no use to anybody."""
+        for operator in self._opened:
+            with contextlib.suppress(Exception):
+                operator.close()
+        self._exchange.end()

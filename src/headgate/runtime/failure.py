@@ -1,0 +1,51 @@
+"""Turns an exception of user code into a report that is only text: whose operator, which key, which record."""
+
+from __future__ import annotations
+
+import reprlib
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import headgate
+from headgate.operators.base import UserCodeError
+from headgate.runtime.messages import UserFailure
+
+_OWN_FOLDER: Final = str(Path(headgate.__file__).parent)
+_REPR: Final = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 200
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 10
+
+
+def short_repr(value: object) -> str:
+    """Return a repr of bounded length, also of objects whose own repr fails."""
+    try:
+        return _REPR.repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr fails: {type(error).__name__}>"
+
+
+def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure:
+    """Return the report of `error`, raised while `operator` ran in `subtask`."""
+    cause = error.__cause__ if isinstance(error, UserCodeError) and error.__cause__ is not None else error
+    during = f" (in {error.during})" if isinstance(error, UserCodeError) and error.during else ""
+    has_record = isinstance(error, UserCodeError) and not error.during
+    return UserFailure(
+        operator=operator,
+        subtask=subtask,
+        error="".join(traceback.format_exception_only(cause)).strip() + during,
+        traceback=_user_frames(cause),
+        key=short_repr(error.key) if isinstance(error, UserCodeError) and error.key is not None else None,
+        record=short_repr(error.record) if isinstance(error, UserCodeError) and has_record else None,
+    )
+
+
+def _user_frames(error: BaseException) -> str:
+    """Return the traceback from the first frame outside headgate on, with the errors that led to it."""
+    frames: TracebackType | None = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
+        frames = frames.tb_next
+    if frames is None:
+        return ""
+    return "".join(traceback.format_exception(type(error), error, frames))

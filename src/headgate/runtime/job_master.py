@@ -1,0 +1,449 @@
+"""Job master: runs one job from submission to outcome, by performing what two pure machines order.
+
+The supervisor says when to launch slots, deploy, start, tear down and end; the checkpoint coordinator when to trigger,
+store a manifest and commit. This shell turns messages, results of storage work and the passing of time into their
+events, and their effects into messages and storage work. It is stepped by its host and owned by the thread that steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, assert_never, final
+
+from headgate.checkpoint import coordination
+from headgate.checkpoint.coordinator import CheckpointCoordinator
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.clock import Clock
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+from headgate.runtime import messages, supervision
+from headgate.runtime.deployment import coordinator_of, deploy_messages, supervisor_of
+from headgate.runtime.io import Io
+from headgate.runtime.job_storage import InDoubt, JobStorage, Refused, RestorePoint, Stored, manifest_of
+from headgate.runtime.messages import FromSlot, ToSlot, UserFailure
+from headgate.runtime.outcome import CheckpointFigures, JobOutcome, JobProgress
+from headgate.runtime.supervision import JobStatus
+
+_log = logging.getLogger(__name__)
+
+SETTLE_RETRY_MS = 200.0
+"""Pause before a manifest write in doubt is looked at again."""
+
+
+class SlotLink(Protocol):
+    """The way to one registered slot."""
+
+    def send(self, message: ToSlot) -> None:
+        """Send a message; lost if the slot is. Does not block."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection: the slot then ends itself."""
+        ...
+
+
+class Launcher(Protocol):
+    """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
+
+    def launch(self, launch: Launch) -> None:
+        """Start hosting all slots of the job. Does not block."""
+        ...
+
+    def kill(self, launch: Launch) -> None:
+        """End a launch, slots and all. Does not block."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterServices:
+    """What the host of a job master provides. `collected` takes records for the waiting program."""
+
+    clock: Clock
+    io: Io
+    storage: JobStorage
+    launcher: Launcher
+    collected: Callable[[messages.Collected], None]
+
+
+@final
+@dataclass(slots=True)
+class _Starting:
+    """What attempts start from: the splits of a fresh start, and the restore point of the next attempt."""
+
+    splits: dict[int, list[Any]] = field(default_factory=dict)
+    point: RestorePoint | None = None
+
+
+@final
+class JobMaster:
+    """The master of one job."""
+
+    def __init__(self, plan: JobPlan, services: MasterServices) -> None:
+        self.outcome: JobOutcome | None = None
+        self.progress = JobProgress()
+        self._plan = plan
+        self._clock = services.clock
+        self._services = services
+        self._storage = services.storage
+        self._supervisor = supervisor_of(plan)
+        self._coordinator: CheckpointCoordinator = coordinator_of(plan)
+        self._links: dict[SlotIndex, SlotLink] = {}
+        self._addresses: dict[SlotIndex, tuple[str, int]] = {}
+        self._starting = _Starting()
+        self._attempt: Attempt | None = None
+        self._events: deque[Callable[[], None]] = deque()
+        self._triggered_ms: dict[CheckpointId, float] = {}
+        self._acks: dict[CheckpointId, list[SubtaskAcked]] = {}
+        self._settled: list[Callable[[], None]] = []
+        self._counters: dict[SlotIndex, dict[str, int]] = {}
+        self._submitted_ms = 0.0
+        self._fatal: str | None = None
+        self._retry: tuple[float, Callable[[], None]] | None = None
+
+    @property
+    def status(self) -> str:
+        """Return what the job is doing, as a word: the supervisor's state."""
+        return self._supervisor.state.value
+
+    # --- what the host calls
+
+    def submit(self) -> None:
+        """Begin: check sinks, list splits, then launch slots. Does not block."""
+        self._submitted_ms = self._now()
+
+        def done(result: dict[int, list[Any]] | BaseException) -> None:
+            if self.outcome is not None:
+                return  # cancelled meanwhile
+            if isinstance(result, BaseException):
+                self._end(JobStatus.FAILED, _describe(result))
+                return
+            self._starting.splits = result
+            self._supervise(supervision.Submitted(now_ms=self._now()))
+
+        self._services.io.submit(lambda: self._storage.prepare(self._plan), done)
+
+    def cancel(self) -> None:
+        """End the job without its result. Does nothing when it has ended."""
+        if self.outcome is None:
+            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+
+    def request_checkpoint(self) -> None:
+        """Take a checkpoint soon, besides the periodic ones."""
+        self._coordinate(coordination.CheckpointRequested(now_ms=self._now()))
+
+    def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
+        """A slot has connected and is fit to run."""
+        if message.launch != self._supervisor.launch or message.slot in self._links:
+            link.close()
+            return
+        self._links[message.slot] = link
+        self._addresses[message.slot] = (message.host, message.port)
+        self._supervise(supervision.SlotRegistered(launch=message.launch, slot=message.slot, now_ms=self._now()))
+
+    def slot_lost(self, launch: Launch, slot: SlotIndex, reason: str) -> None:
+        """A slot's connection or heartbeat has ended."""
+        if launch == self._supervisor.launch and slot in self._links:
+            self._drop_link(slot)
+            self._supervise(supervision.SlotLost(launch=launch, slot=slot, reason=reason, now_ms=self._now()))
+
+    def slot_unfit(self, launch: Launch, reason: str) -> None:
+        """A slot cannot run the job, for a reason that trying again does not mend: the job fails."""
+        if launch == self._supervisor.launch and self.outcome is None:
+            self._fatal = reason
+            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+
+    def launch_ended(self, launch: Launch, error: str | None) -> None:
+        """The processes of a launch are gone, or will be without anybody's doing."""
+        if launch == self._supervisor.launch:
+            for slot in list(self._links):
+                self._drop_link(slot)
+        self._supervise(supervision.LaunchEnded(launch=launch, error=error, now_ms=self._now()))
+
+    def receive(self, launch: Launch, message: FromSlot) -> None:
+        """Take a message of a registered slot; those of other launches and attempts are dropped."""
+        if launch == self._supervisor.launch and self.outcome is None:
+            self._dispatch(message)
+
+    def step(self, now_ms: float) -> float | None:
+        """Let time pass; return when to call again if nothing happens before, None for no need."""
+        if self.outcome is not None:
+            return None
+        if self._retry is not None and now_ms >= self._retry[0]:
+            (_, again), self._retry = self._retry, None
+            again()
+        if self._is_due(self._supervisor.next_wake_ms(), now_ms):
+            self._supervise(supervision.Tick(now_ms=now_ms))
+        if self._is_due(self._coordinator.next_wake_ms(), now_ms):
+            self._coordinate(coordination.Tick(now_ms=now_ms))
+        wakes = [self._supervisor.next_wake_ms(), self._coordinator.next_wake_ms()]
+        wakes.append(self._retry[0] if self._retry else None)
+        return min((wake for wake in wakes if wake is not None), default=None)
+
+    @staticmethod
+    def _is_due(wake_ms: float | None, now_ms: float) -> bool:
+        return wake_ms is not None and now_ms >= wake_ms
+
+    def _now(self) -> float:
+        return self._clock.monotonic_ms()
+
+    def _drop_link(self, slot: SlotIndex) -> None:
+        self._addresses.pop(slot, None)
+        self._links.pop(slot).close()
+
+    # --- messages of slots
+
+    def _dispatch(self, message: FromSlot) -> None:
+        now_ms = self._now()
+        match message:
+            case messages.SlotReady():
+                self._supervise(supervision.SlotReady(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+            case messages.SlotTornDown():
+                self._supervise(supervision.SlotTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+            case messages.TaskFailed():
+                self._task_failed(message)
+            case SubtaskAcked():
+                self._acks.setdefault(message.checkpoint_id, []).append(message)
+                self._coordinate(coordination.Received(message=message, now_ms=now_ms))
+            case SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
+                self._coordinate(coordination.Received(message=message, now_ms=now_ms))
+            case messages.Collected():
+                if message.attempt == self._attempt:
+                    self._services.collected(message)
+            case messages.Progress():
+                self._on_progress(message)
+            case messages.RegisterSlot():
+                _log.warning("slot %d registered twice on one connection", message.slot)
+            case _:
+                assert_never(message)
+
+    def _task_failed(self, message: messages.TaskFailed) -> None:
+        if message.attempt != self._supervisor.attempt:
+            return
+        failure = message.failure
+        cause = failure.describe() if isinstance(failure, UserFailure) else failure
+        self.progress.failures.append(cause)
+        _log.warning("attempt %d failed: %s", message.attempt, cause)
+        self._supervise(
+            supervision.AttemptFailed(attempt=message.attempt, cause=cause, retriable=True, now_ms=self._now())
+        )
+
+    def _on_progress(self, message: messages.Progress) -> None:
+        if message.attempt == self._attempt:
+            self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
+            self._counters[message.slot] = message.counters
+
+    # --- the supervisor's orders
+
+    def _supervise(self, event: supervision.SupervisorEvent) -> None:
+        self._handle(lambda: self._supervised(event))
+
+    def _supervised(self, event: supervision.SupervisorEvent) -> None:
+        for effect in self._supervisor.handle(event):
+            self._perform(effect)
+        self.progress.restarts = self._supervisor.restarts
+
+    def _handle(self, event: Callable[[], None]) -> None:
+        """Handle an event, and those that performing its effects brings about, one wholly after the other."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            self._events[0]()
+            self._events.popleft()
+
+    def _perform(self, effect: supervision.SupervisorEffect) -> None:
+        match effect:
+            case supervision.LaunchSlots():
+                self._services.launcher.launch(effect.launch)
+            case supervision.KillLaunch():
+                for slot in list(self._links):
+                    self._drop_link(slot)
+                self._services.launcher.kill(effect.launch)
+            case supervision.RefuseSlot():
+                if effect.launch == self._supervisor.launch and effect.slot in self._links:
+                    self._drop_link(effect.slot)
+            case supervision.ResolveRestore():
+                self._when_settled(lambda: self._resolve(effect.attempt))
+            case supervision.Deploy():
+                self._deploy(effect.attempt)
+            case supervision.StartAttempt():
+                self._start(effect.attempt)
+            case supervision.EndAttempt():
+                self._attempt = None
+                self._coordinate(coordination.AttemptEnded(attempt=effect.attempt, now_ms=self._now()))
+            case supervision.TearDown():
+                self._send_all(messages.TearDown(attempt=effect.attempt))
+            case supervision.ShutDownSlots():
+                self._send_all(messages.Shutdown())
+            case supervision.EndJob():
+                self._when_settled(lambda: self._end(effect.status, effect.cause))
+            case _:
+                assert_never(effect)
+
+    def _send_all(self, message: ToSlot) -> None:
+        for link in list(self._links.values()):
+            link.send(message)
+
+    def _resolve(self, attempt: Attempt) -> None:
+        def done(result: RestorePoint | BaseException) -> None:
+            now_ms = self._now()
+            if isinstance(result, BaseException):
+                reason = f"attempt {attempt} cannot start: {_describe(result)}"
+                self._supervise(supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms))
+                return
+            self._starting.point = result
+            self._supervise(
+                supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
+            )
+
+        known = max(self._coordinator.completed, default=None)
+        self._services.io.submit(lambda: self._storage.resolve(self._plan, known), done)
+
+    def _deploy(self, attempt: Attempt) -> None:
+        point = self._starting.point
+        assert point is not None
+        self._counters.clear()
+        for slot, message in deploy_messages(
+            self._plan, attempt, point, self._starting.splits, dict(self._addresses)
+        ).items():
+            if slot in self._links:
+                self._links[slot].send(message)
+
+    def _start(self, attempt: Attempt) -> None:
+        point = self._starting.point
+        assert point is not None
+        self._attempt = attempt
+        self.progress.attempt = attempt
+        self._coordinate(
+            coordination.AttemptStarted(
+                attempt=attempt,
+                now_ms=self._now(),
+                wall_ms=self._clock.wall_ms(),
+                last_id=point.last_id,
+                restored=point.checkpoint_id,
+            )
+        )
+        self._send_all(messages.Start(attempt=attempt))
+
+    def _end(self, status: JobStatus, cause: str | None) -> None:
+        """Write the durable result and clean up; only then is there an outcome."""
+        if self._fatal is not None:
+            status, cause = JobStatus.FAILED, self._fatal
+        counters: dict[str, int] = {}
+        for own in self._counters.values():
+            for name, count in own.items():
+                counters[name] = counters.get(name, 0) + count
+        outcome = JobOutcome(
+            job_id=self._plan.job_id,
+            status=status,
+            cause=cause,
+            runtime_ms=self._now() - self._submitted_ms,
+            counters=counters,
+        )
+
+        def done(result: object) -> None:
+            if isinstance(result, BaseException):
+                _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
+            self.outcome = outcome
+
+        self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
+
+    # --- the coordinator's orders
+
+    def _coordinate(self, event: coordination.CoordinatorEvent) -> None:
+        self._handle(lambda: self._coordinated(event))
+
+    def _coordinated(self, event: coordination.CoordinatorEvent) -> None:
+        for effect in self._coordinator.handle(event):
+            self._perform_checkpoint(effect)
+        if self._coordinator.in_doubt() is None:
+            settled, self._settled = self._settled, []
+            for waiting in settled:
+                waiting()
+
+    def _when_settled(self, action: Callable[[], None]) -> None:
+        """Act now, or once the manifest write that is in doubt is settled."""
+        if self._coordinator.in_doubt() is None:
+            action()
+        else:
+            self._settled.append(action)
+
+    def _perform_checkpoint(self, effect: coordination.CoordinatorEffect) -> None:
+        match effect:
+            case coordination.TriggerCheckpoint():
+                self._triggered_ms[effect.checkpoint_id] = self._now()
+                self._send_all(
+                    messages.Trigger(
+                        attempt=effect.attempt, checkpoint_id=effect.checkpoint_id, trigger_ms=effect.trigger_ms
+                    )
+                )
+            case coordination.StoreManifest():
+                self._store_manifest(effect)
+            case coordination.NotifyCompleted():
+                self._note_completed(effect.checkpoint_id)
+                self._send_all(messages.CheckpointCompleted(attempt=effect.attempt, checkpoint_id=effect.checkpoint_id))
+            case coordination.NotifyAborted():
+                _log.warning("checkpoint %d was given up: %s", effect.checkpoint_id, effect.reason)
+                self._send_all(messages.CheckpointAborted(attempt=effect.attempt, checkpoint_id=effect.checkpoint_id))
+            case coordination.DiscardFiles():
+                self._clean_up(lambda: self._storage.discard(effect.checkpoint_id, effect.attempt))
+            case coordination.RetainCheckpoints():
+                self._clean_up(lambda: self._storage.retain(effect.keep))
+            case coordination.FailAttempt():
+                self._supervise(
+                    supervision.AttemptFailed(
+                        attempt=effect.attempt, cause=effect.reason, retriable=True, now_ms=self._now()
+                    )
+                )
+            case coordination.FinishJob():
+                self._supervise(supervision.JobDone(attempt=effect.attempt, now_ms=self._now()))
+            case _:
+                assert_never(effect)
+
+    def _note_completed(self, checkpoint_id: CheckpointId) -> None:
+        acks = self._acks.pop(checkpoint_id, [])
+        began_ms = self._triggered_ms.pop(checkpoint_id, self._now())
+        self.progress.checkpoints.append(
+            CheckpointFigures(
+                checkpoint_id=checkpoint_id,
+                duration_ms=self._now() - began_ms,
+                size_bytes=sum(ack.state.size_bytes for ack in acks),
+                sync_ms_max=max((ack.state.sync_ms for ack in acks), default=0.0),
+            )
+        )
+
+    def _store_manifest(self, effect: coordination.StoreManifest) -> None:
+        def done(result: Stored | Refused | BaseException) -> None:
+            now_ms = self._now()
+            if isinstance(result, InDoubt):
+                _log.warning("the outcome of writing checkpoint %d is not known yet: %s", effect.checkpoint_id, result)
+                self._retry = (now_ms + SETTLE_RETRY_MS, settle)
+            elif isinstance(result, Stored):
+                self._coordinate(coordination.ManifestStored(checkpoint_id=effect.checkpoint_id, now_ms=now_ms))
+            else:
+                reason = result.reason if isinstance(result, Refused) else _describe(result)
+                self._coordinate(
+                    coordination.ManifestRefused(checkpoint_id=effect.checkpoint_id, reason=reason, now_ms=now_ms)
+                )
+
+        def settle() -> None:
+            self._services.io.submit(lambda: self._storage.settle(manifest), done)
+
+        parent = self._starting.point.checkpoint_id if self._starting.point else None
+        manifest = manifest_of(self._plan, effect, parent)
+        self._services.io.submit(lambda: self._storage.store(manifest), done)
+
+    def _clean_up(self, work: Callable[[], None]) -> None:
+        def done(result: object) -> None:
+            if isinstance(result, BaseException):
+                _log.warning("clean-up failed, which harms nothing but leaves files behind: %s", result)
+
+        self._services.io.submit(work, done)
+
+
+def _describe(error: BaseException) -> str:
+    return str(error) or type(error).__name__

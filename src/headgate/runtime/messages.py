@@ -1,0 +1,200 @@
+"""Control messages between the job master and its slots.
+
+Every message carries the attempt (or, before there is one, the launch) that it belongs to; the receiver drops messages
+of any other. Delivery is in order on one connection; a message may still be lost with its connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from headgate.checkpoint.messages import (
+    RestoredOperator,
+    SubtaskAcked,
+    SubtaskCommitted,
+    SubtaskDeclined,
+    SubtaskEnded,
+)
+from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserFailure:
+    """An exception of user code, in a form that needs none of the user's classes to be read.
+
+    `traceback` holds only the user's own frames. `operator`, `subtask`, `key` and `record` are for people: name,
+    index, and short reprs (None where there is none).
+    """
+
+    operator: str
+    subtask: int
+    error: str
+    traceback: str
+    key: str | None = None
+    record: str | None = None
+
+    def describe(self) -> str:
+        """Return the whole story as text of several lines."""
+        where = f"in operator {self.operator!r}, subtask {self.subtask}"
+        key = "" if self.key is None else f"\n  key: {self.key}"
+        record = "" if self.record is None else f"\n  record: {self.record}"
+        return f"{self.error}\n  {where}{key}{record}\n{self.traceback}".rstrip()
+
+
+# --- slot to job master ------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisterSlot:
+    """The first message of a slot. `environment` holds facts that the job master compares (host, pid, versions)."""
+
+    launch: Launch
+    slot: SlotIndex
+    host: str
+    port: int
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotReady:
+    """The slot has built and restored its subtasks of `attempt` and listens for its peers."""
+
+    slot: SlotIndex
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTornDown:
+    """The slot holds nothing of `attempt` any more."""
+
+    slot: SlotIndex
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFailed:
+    """A subtask (or the slot itself: `subtask` None) failed in `attempt`."""
+
+    slot: SlotIndex
+    attempt: Attempt
+    subtask: SubtaskId | None
+    failure: UserFailure | str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """Records for the program that called `execute_and_collect`.
+
+    `checkpoint_id` is the checkpoint that committed them (delivery may repeat: the receiver keeps the first), or None
+    when they are handed over at once.
+    """
+
+    attempt: Attempt
+    subtask: SubtaskId
+    checkpoint_id: CheckpointId | None
+    records: bytes
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Counters of the subtasks of a slot since the attempt began, sent about once a second."""
+
+    slot: SlotIndex
+    attempt: Attempt
+    records_in: dict[SubtaskId, int]
+    records_out: dict[SubtaskId, int]
+    counters: dict[str, int]
+
+
+FromSlot = (
+    RegisterSlot
+    | SlotReady
+    | SlotTornDown
+    | TaskFailed
+    | SubtaskAcked
+    | SubtaskDeclined
+    | SubtaskEnded
+    | SubtaskCommitted
+    | Collected
+    | Progress
+)
+
+
+# --- job master to slot ------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deploy:
+    """Build the subtasks of this slot for `attempt`.
+
+    `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
+    a fresh start.
+    """
+
+    attempt: Attempt
+    peers: dict[SlotIndex, tuple[str, int]]
+    checkpoint_id: CheckpointId | None
+    restored: dict[SubtaskId, dict[str, RestoredOperator]]
+    splits: dict[SubtaskId, list[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """All slots are ready: connect to peers and run."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """Inject the barrier of a checkpoint at the sources of this slot."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+    trigger_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointCompleted:
+    """The manifest of the checkpoint is durable: sinks commit everything up to it."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointAborted:
+    """The checkpoint was given up; what it prepared is committed by the next one that completes."""
+
+    attempt: Attempt
+    checkpoint_id: CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TearDown:
+    """End `attempt`, then answer `SlotTornDown`."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """The job is over: end the slot."""
+
+
+ToSlot = Deploy | Start | Trigger | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown

@@ -1,0 +1,314 @@
+"""Slot: one mailbox loop that runs the subtasks of one process, attempt after attempt.
+
+Everything happens in `step`: mails (control messages and results of work beside the loop), then pieces of work of the
+subtasks, a piece of a snapshot that is under way, and flushing. User code therefore never runs concurrently with
+timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`, the simulator) calls `step` and waits
+for as long as it says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate import options
+from headgate.checkpoint.handles import InlineHandle, OperatorState, SubtaskState
+from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.clock import Clock
+from headgate.elements import Barrier
+from headgate.errors import InternalError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
+from headgate.operators.base import Restored
+from headgate.runtime.exchange import Exchange
+from headgate.runtime.execution import Execution, FailedToOpenError
+from headgate.runtime.failure import failure_of
+from headgate.runtime.io import Io
+from headgate.runtime.messages import (
+    CheckpointAborted,
+    CheckpointCompleted,
+    Collected,
+    Deploy,
+    FromSlot,
+    Progress,
+    Shutdown,
+    SlotReady,
+    SlotTornDown,
+    Start,
+    TaskFailed,
+    TearDown,
+    ToSlot,
+    Trigger,
+    UserFailure,
+)
+from headgate.runtime.subtask import TakenSnapshot
+from headgate.runtime.upload import Uploads
+
+_log = logging.getLogger(__name__)
+
+PROGRESS_INTERVAL_MS: Final = 1000.0
+ROUNDS_PER_STEP: Final = 4
+"""Rounds of work between two looks at the mailbox and the network."""
+
+FileCache = dict[str, bytes]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotServices:
+    """What the host of a slot provides. `send` takes a message to the job master; it does not block."""
+
+    clock: Clock
+    io: Io
+    store: CheckpointStore
+    exchange: Exchange
+    send: Callable[[FromSlot], None]
+
+
+@final
+class Slot:
+    """One slot of a job. Owned by the thread that calls `step`; `receive` is called on that thread too."""
+
+    def __init__(self, load: Callable[[], JobPlan], index: SlotIndex, services: SlotServices) -> None:
+        """`load` returns the job's plan; it is called for each attempt, so that each begins with fresh functions."""
+        self.index = index
+        self.closed = False
+        """Whether the slot was told to end."""
+        self.clock = services.clock
+        self._load = load
+        self._services = services
+        self._mailbox: deque[ToSlot] = deque()
+        self._attempt: Attempt | None = None
+        self._last_attempt = Attempt(0)
+        self._execution: Execution | None = None
+        self._uploads: Uploads | None = None
+        self._running = False
+        self._counters: dict[str, int] = {}
+        self._progress_due_ms = 0.0
+
+    # --- the loop
+
+    def receive(self, message: ToSlot) -> None:
+        """Put a message of the job master into the mailbox."""
+        self._mailbox.append(message)
+
+    def step(self, now_ms: float) -> float | None:
+        """Do a bounded amount of work.
+
+        Return the monotonic time at which there is more to do: `now_ms` if there is some left, None if only a mail or
+        an element from another slot can bring more.
+        """
+        while self._mailbox:
+            self._handle(self._mailbox.popleft())
+        execution = self._execution
+        if execution is None or not self._running:
+            return None
+        busy = self._work(execution)
+        if self._uploads is not None and self._uploads.advance():
+            busy = True
+        execution.flush_due(now_ms)
+        if now_ms >= self._progress_due_ms:
+            self._report_progress(execution, now_ms)
+        if not busy:
+            busy = execution.flush()
+        if busy or self._mailbox:
+            return now_ms
+        return min(execution.wake_ms() or self._progress_due_ms, self._progress_due_ms)
+
+    def _work(self, execution: Execution) -> bool:
+        """Do some rounds of work; return whether there may be more."""
+        for _ in range(ROUNDS_PER_STEP):
+            if not (self._running and execution.work()):
+                return False
+            if self._uploads is not None and self._uploads.pending:
+                return True
+        return True
+
+    def _report_progress(self, execution: Execution, now_ms: float) -> None:
+        self._progress_due_ms = now_ms + PROGRESS_INTERVAL_MS
+        subtasks = execution.subtasks.values()
+        self._send(
+            Progress(
+                slot=self.index,
+                attempt=self._current(),
+                records_in={subtask.id: subtask.records_in for subtask in subtasks},
+                records_out={subtask.id: sum(out.records_out for out in subtask.outputs) for subtask in subtasks},
+                counters=dict(self._counters),
+            )
+        )
+
+    # --- messages
+
+    def _handle(self, message: ToSlot) -> None:
+        if isinstance(message, Shutdown):
+            self._end()
+            self.closed = True
+            return
+        if isinstance(message, Deploy):
+            self._deploy(message)
+            return
+        if isinstance(message, TearDown):
+            if message.attempt == self._attempt:
+                self._end()
+            self._send(SlotTornDown(slot=self.index, attempt=message.attempt))
+            return
+        if message.attempt != self._attempt or self._execution is None:
+            return
+        try:
+            self._handle_running(message, self._execution)
+        except Exception as error:
+            self._slot_failed(error)
+
+    def _handle_running(
+        self, message: Start | Trigger | CheckpointCompleted | CheckpointAborted, execution: Execution
+    ) -> None:
+        match message:
+            case Start():
+                self._running = True
+            case Trigger():
+                barrier = Barrier(message.checkpoint_id, message.trigger_ms)
+                for subtask in execution.sources:
+                    subtask.trigger(barrier)
+            case CheckpointCompleted():
+                execution.notify_completed(message.checkpoint_id)
+            case CheckpointAborted():
+                for subtask in execution.subtasks.values():
+                    subtask.abort(message.checkpoint_id)
+
+    def _deploy(self, message: Deploy) -> None:
+        """Take up a new attempt: read its state beside the loop, then build and answer `SlotReady`."""
+        if message.attempt <= self._last_attempt:
+            return
+        self._end()
+        self._attempt = self._last_attempt = message.attempt
+        reading = self._services.store
+
+        def read() -> dict[SubtaskId, dict[str, Restored]]:
+            return {subtask: _read_all(reading, message, own) for subtask, own in message.restored.items()}
+
+        def done(result: dict[SubtaskId, dict[str, Restored]] | BaseException) -> None:
+            if isinstance(result, BaseException):
+                self._slot_failed(result)
+            else:
+                self._build(message, result)
+
+        self.submit(read, done)
+
+    def _build(self, message: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+        try:
+            self._build_execution(message, restored)
+        except FailedToOpenError as error:
+            self.failed(error.subtask, error.failure)
+        except Exception as error:
+            self._slot_failed(error)
+        else:
+            self._services.exchange.connect(message.attempt, message.peers)
+            self._send(SlotReady(slot=self.index, attempt=message.attempt))
+
+    def _build_execution(self, message: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+        plan = self._load()
+        inline_bytes = plan.settings.get(options.CHECKPOINT_INLINE_THRESHOLD)
+        self._uploads = Uploads(self._services.store, self, message.attempt, inline_bytes)
+        self._execution = execution = Execution(plan, self.index, self._services.exchange, self)
+        execution.build(message, restored)
+
+    def abandon(self) -> None:
+        """End at once, telling nobody: the slot's launch is over."""
+        self._end()
+
+    def _end(self) -> None:
+        """Let go of the current attempt. Results that come for it later are dropped."""
+        execution, self._execution = self._execution, None
+        self._attempt = None
+        self._uploads = None
+        self._running = False
+        self._counters = {}
+        if execution is not None:
+            execution.close()
+
+    def _send(self, message: FromSlot) -> None:
+        self._services.send(message)
+
+    def _current(self) -> Attempt:
+        if self._attempt is None:
+            raise InternalError(f"slot {self.index} reports from an attempt but runs none")
+        return self._attempt
+
+    def _slot_failed(self, error: BaseException) -> None:
+        failure = failure_of(error, f"slot {self.index}", self.index)
+        _log.error("slot %d failed: %s", self.index, failure.error)
+        self._fail(None, failure)
+
+    def _fail(self, subtask: SubtaskId | None, failure: UserFailure | str) -> None:
+        self._running = False
+        if self._attempt is not None:
+            self._send(TaskFailed(slot=self.index, attempt=self._attempt, subtask=subtask, failure=failure))
+
+    def exchange_broken(self, reason: str) -> None:
+        """A peer was lost while the attempt ran."""
+        if self._execution is not None:
+            self._fail(None, reason)
+
+    # --- what subtasks and operators ask for
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        attempt = self._attempt
+
+        def deliver(result: Any) -> None:
+            if attempt is not None and self._attempt == attempt:
+                done(result)
+
+        self._services.io.submit(work, deliver)
+
+    def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
+        if self._uploads is not None:
+            self._uploads.add(snapshot)
+
+    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+        self._send(SubtaskAcked(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, state=state))
+
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+        self._send(
+            SubtaskDeclined(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, reason=reason)
+        )
+
+    def ended(self, subtask: SubtaskId) -> None:
+        self._send(SubtaskEnded(attempt=self._current(), subtask=subtask))
+
+    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
+        self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))
+
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+        self._send(Collected(attempt=self._current(), subtask=subtask, checkpoint_id=checkpoint_id, records=records))
+
+    def count(self, name: str, by: int) -> None:
+        self._counters[name] = self._counters.get(name, 0) + by
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str) -> None:
+        self._fail(subtask, failure)
+
+
+def _read_all(store: CheckpointStore, deploy: Deploy, operators: dict[str, RestoredOperator]) -> dict[str, Restored]:
+    files: FileCache = {}
+
+    def restored(operator: RestoredOperator) -> Restored:
+        keyed = tuple((part, _read(store, part, files)) for part in operator.keyed)
+        return Restored(checkpoint_id=deploy.checkpoint_id, keyed=keyed, lists=operator.lists)
+
+    return {uid: restored(operator) for uid, operator in operators.items()}
+
+
+def _read(store: CheckpointStore, part: OperatorState, files: FileCache) -> bytes:
+    handle = part.keyed
+    if handle is None:
+        raise InternalError(f"operator {part.uid!r} is to restore keyed state from a part that has none")
+    if isinstance(handle, InlineHandle):
+        return handle.data
+    if handle.path not in files:
+        files[handle.path] = read_state(store, handle)
+    return files[handle.path]

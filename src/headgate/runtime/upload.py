@@ -1,0 +1,130 @@
+"""Upload: the asynchronous part of a snapshot, from the walk over keyed state to the acknowledgement.
+
+The walk is done by the loop in pieces of about a thousand keys, between batches: pickling holds the interpreter's lock
+wherever it runs, so a thread would stop the loop for longer. Writing is done beside the loop.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.handles import InlineHandle, OperatorState, StateHandle, SubtaskState
+from headgate.checkpoint.store import CheckpointStore
+from headgate.clock import Clock
+from headgate.errors import HeadgateError
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.runtime.io import Io
+from headgate.runtime.subtask import TakenSnapshot
+
+
+class UploadHost(Io, Protocol):
+    """Does the writing beside the loop, for as long as the attempt lasts, and takes the outcome."""
+
+    clock: Clock
+
+    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+        """All state of the subtask is in storage."""
+        ...
+
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+        """The state could not be pickled or stored."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """State of one operator, ready to be written: file pieces, and elements of list states."""
+
+    uid: str
+    keyed: list[bytes] | None
+    key_groups: tuple[int, int] | None
+    lists: dict[str, list[bytes]]
+
+
+@final
+class Uploads:
+    """The snapshots of one slot that are under way, oldest first. Owned by the slot's loop."""
+
+    def __init__(self, store: CheckpointStore, host: UploadHost, attempt: Attempt, inline_bytes: int) -> None:
+        self._store = store
+        self._host = host
+        self._attempt = attempt
+        self._inline_bytes = inline_bytes
+        self._walking: deque[TakenSnapshot] = deque()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a walk is under way."""
+        return bool(self._walking)
+
+    def add(self, snapshot: TakenSnapshot) -> None:
+        """Begin to upload a snapshot."""
+        self._walking.append(snapshot)
+
+    def advance(self) -> bool:
+        """Do one piece of the oldest snapshot's walk; return whether there was one to do."""
+        if not self._walking:
+            return False
+        snapshot = self._walking[0]
+        try:
+            walked = all(part.keyed is None or part.keyed.advance() for _, part in snapshot.parts)
+        except HeadgateError as error:
+            self._end(snapshot)
+            self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, str(error))
+            return True
+        if walked:
+            parts = self._end(snapshot)
+            self._host.submit(lambda: self._write(snapshot, parts), self._written(snapshot))
+        return True
+
+    def _end(self, snapshot: TakenSnapshot) -> list[_Part]:
+        """Let the operators go on without the snapshot; return what it holds."""
+        self._walking.popleft()
+        parts: list[_Part] = []
+        for operator, part in snapshot.parts:
+            keyed = part.keyed.finish() if part.keyed is not None else None
+            parts.append(_Part(part.uid, keyed, part.key_groups, part.lists))
+            operator.forget(part)
+        return parts
+
+    # --- beside the loop
+
+    def _write(self, snapshot: TakenSnapshot, parts: list[_Part]) -> tuple[OperatorState, ...]:
+        return tuple(self._store_part(snapshot, part) for part in parts)
+
+    def _store_part(self, snapshot: TakenSnapshot, part: _Part) -> OperatorState:
+        checkpoint_id, index = snapshot.barrier.checkpoint_id, snapshot.subtask.index
+        keyed: StateHandle | None = None
+        if part.keyed is not None:
+            keyed = self._store_bytes(paths.keyed_state(checkpoint_id, self._attempt, part.uid, index), part.keyed)
+        lists: dict[str, StateHandle] = {}
+        for name, elements in part.lists.items():
+            path = paths.list_state(checkpoint_id, self._attempt, part.uid, index, name)
+            lists[name] = self._store_bytes(path, [pickle.dumps(elements, 5)])
+        return OperatorState(uid=part.uid, keyed=keyed, key_groups=part.key_groups, lists=lists)
+
+    def _store_bytes(self, path: str, pieces: list[bytes]) -> StateHandle:
+        if sum(map(len, pieces)) < self._inline_bytes:
+            return InlineHandle(b"".join(pieces))
+        return self._store.write(path, pieces)
+
+    def _written(self, snapshot: TakenSnapshot) -> Callable[[tuple[OperatorState, ...] | BaseException], None]:
+        def done(result: tuple[OperatorState, ...] | BaseException) -> None:
+            if isinstance(result, BaseException):
+                self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, str(result))
+                return
+            state = SubtaskState(
+                operators=result,
+                sync_ms=snapshot.sync_ms,
+                async_ms=self._host.clock.monotonic_ms() - snapshot.async_since_ms,
+                alignment_ms=snapshot.alignment_ms,
+            )
+            self._host.acked(snapshot.subtask, snapshot.barrier.checkpoint_id, state)
+
+        return done
