@@ -152,7 +152,7 @@ def retain(store: CheckpointStore, keep: Iterable[CheckpointId]) -> None:
 
 
 def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
-    """Delete what the attempt wrote for a checkpoint that was given up. Nothing, if there is a whole manifest after all."""
+    """Delete what the attempt wrote for a checkpoint that was given up; nothing, if there is a whole manifest."""
     manifest = store.read(paths.metadata(checkpoint_id))
     if manifest is not None and not is_torn(manifest):
         return

@@ -1,0 +1,44 @@
+"""Manifests for tests."""
+
+from __future__ import annotations
+
+from headgate.checkpoint.handles import FileHandle, InlineHandle, OperatorState, StateHandle
+from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.ids import Attempt, CheckpointId, JobId
+
+JOB = JobId("cd61")
+
+
+def file(path: str) -> FileHandle:
+    return FileHandle(path, 10, 0xBEEF)
+
+
+def keyed(uid: str, first: int, last: int, handle: StateHandle | None = None) -> OperatorState:
+    return OperatorState(uid=uid, keyed=handle or InlineHandle(b"keyed"), key_groups=(first, last))
+
+
+def listed(uid: str, *names: str) -> OperatorState:
+    return OperatorState(uid=uid, lists={name: InlineHandle(b"list") for name in names})
+
+
+def operator(uid: str, *states: OperatorState | None, max_parallelism: int = 128) -> OperatorManifest:
+    return OperatorManifest(
+        uid=uid,
+        name=uid.title(),
+        parallelism=len(states),
+        max_parallelism=max_parallelism,
+        subtasks={index: state for index, state in enumerate(states) if state is not None},
+    )
+
+
+def manifest(checkpoint_id: int, *operators: OperatorManifest, job_id: JobId = JOB) -> Manifest:
+    return Manifest(
+        job_id=job_id,
+        checkpoint_id=CheckpointId(checkpoint_id),
+        attempt=Attempt(1),
+        epoch=1,
+        parent=CheckpointId(checkpoint_id - 1) if checkpoint_id > 1 else None,
+        trigger_ms=1_700_000_000_000,
+        final=False,
+        operators=operators,
+    )

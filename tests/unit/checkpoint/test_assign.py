@@ -1,0 +1,97 @@
+"""Where state goes when a job starts from a checkpoint."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.checkpoint.assign import Assignment, assign, deal_evenly
+from headgate.checkpoint.manifest import Manifest, OperatorShape
+from headgate.errors import RestoreError
+from headgate.ids import SubtaskId
+from headgate.state.keygroups import key_group_range
+from tests.unit.checkpoint.manifests import keyed, listed, manifest, operator
+
+Elements = dict[tuple[str, int, str], list[bytes]]
+
+
+def shape(uid: str, parallelism: int, max_parallelism: int = 128) -> OperatorShape:
+    return OperatorShape(uid=uid, name=uid.title(), vertex=1, parallelism=parallelism, max_parallelism=max_parallelism)
+
+
+def assigned(snapshot: Manifest, *shapes: OperatorShape, elements: Elements | None = None) -> Assignment:
+    return assign(snapshot, shapes, elements or {}, allow_non_restored=False)
+
+
+def spread(uid: str, parallelism: int) -> Manifest:
+    ranges = [key_group_range(index, parallelism, 128) for index in range(parallelism)]
+    return manifest(1, operator(uid, *(keyed(uid, own.start, own.stop - 1) for own in ranges)))
+
+
+@given(st.integers(1, 20), st.integers(1, 20))
+def test_every_key_group_reaches_the_subtask_that_owns_it_at_any_parallelism(old: int, new: int) -> None:
+    result = assigned(spread("count", old), shape("count", new))
+    for index in range(new):
+        own = key_group_range(index, new, 128)
+        parts = [state.key_groups for state in result[SubtaskId(1, index)]["count"].keyed]
+        held = {group for first, last in [part for part in parts if part] for group in range(first, last + 1)}
+        assert held >= set(own)
+        assert all(part is not None and part[0] < own.stop and own.start <= part[1] for part in parts)
+
+
+def test_at_the_same_parallelism_every_subtask_gets_back_its_own_list_elements() -> None:
+    snapshot = manifest(1, operator("source", listed("source", "splits"), listed("source", "splits")))
+    elements: Elements = {("source", 0, "splits"): [b"a", b"b", b"c"], ("source", 1, "splits"): []}
+    result = assigned(snapshot, shape("source", 2), elements=elements)
+    assert result[SubtaskId(1, 0)]["source"].lists == {"splits": [b"a", b"b", b"c"]}
+    assert result[SubtaskId(1, 1)]["source"].lists == {"splits": []}
+
+
+def test_at_another_parallelism_list_elements_are_dealt_out_in_the_order_of_the_old_subtasks() -> None:
+    snapshot = manifest(1, operator("source", listed("source", "splits"), listed("source", "splits")))
+    elements: Elements = {("source", 0, "splits"): [b"a", b"b"], ("source", 1, "splits"): [b"c", b"d"]}
+    result = assigned(snapshot, shape("source", 3), elements=elements)
+    dealt = [result[SubtaskId(1, index)]["source"].lists for index in range(3)]
+    assert dealt == [{"splits": [b"a", b"b"]}, {"splits": [b"c"]}, {"splits": [b"d"]}]
+
+
+def test_remainders_of_several_states_do_not_pile_up_on_the_first_subtask() -> None:
+    dealt = deal_evenly({"a": [b"1"], "b": [b"2"], "c": [b"3"], "d": [b"4"]}, 3)
+    assert dealt == [{"a": [b"1"], "d": [b"4"]}, {"b": [b"2"]}, {"c": [b"3"]}]
+
+
+@given(
+    st.dictionaries(st.text(max_size=2), st.lists(st.binary(max_size=2), max_size=12), max_size=4), st.integers(1, 7)
+)
+def test_dealing_loses_and_repeats_nothing_and_is_even(states: dict[str, list[bytes]], parallelism: int) -> None:
+    dealt = deal_evenly(states, parallelism)
+    for name, elements in states.items():
+        shares = [len(part.get(name, [])) for part in dealt]
+        assert sorted(element for part in dealt for element in part.get(name, [])) == sorted(elements)
+        assert max(shares) - min(shares) <= 1
+
+
+def test_state_without_an_operator_is_an_error_that_names_its_uid() -> None:
+    with pytest.raises(RestoreError, match=r"'Count' \(uid 'count'\).*it has: total"):
+        assigned(spread("count", 2), shape("total", 2))
+
+
+def test_state_without_an_operator_is_dropped_when_that_is_allowed() -> None:
+    assert assign(spread("count", 2), [shape("total", 2)], {}, allow_non_restored=True) == {}
+
+
+def test_an_operator_that_had_no_state_may_go_without_a_word() -> None:
+    assert assigned(manifest(1, operator("map", None, None)), shape("total", 2)) == {}
+
+
+def test_keyed_state_of_another_max_parallelism_is_refused() -> None:
+    with pytest.raises(
+        RestoreError, match=r"max parallelism 128.*the job has 256: set the max parallelism back to 128"
+    ):
+        assigned(spread("count", 2), shape("count", 2, max_parallelism=256))
+
+
+def test_a_new_operator_starts_without_state() -> None:
+    result = assigned(spread("count", 1), shape("count", 1), shape("new", 1))
+    assert result[SubtaskId(1, 0)].keys() == {"count"}

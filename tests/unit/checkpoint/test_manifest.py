@@ -1,0 +1,87 @@
+"""Manifests: what is written can be read, and what is not whole cannot."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.checkpoint.handles import InlineHandle, OperatorState, SubtaskState
+from headgate.checkpoint.manifest import OperatorShape, decode, encode, gather_operators
+from headgate.checkpoint.seal import is_torn, seal
+from headgate.errors import DamagedFileError, RestoreError
+from headgate.ids import SubtaskId
+from tests.unit.checkpoint.manifests import file, keyed, listed, manifest, operator
+
+SAMPLE = manifest(
+    7,
+    operator("count", keyed("count", 0, 63, file("chk-7/a1-count-0-keyed")), keyed("count", 64, 127)),
+    operator("source", listed("source", "splits"), None),
+)
+DATA = encode(SAMPLE)
+
+
+def test_a_manifest_is_read_as_it_was_written() -> None:
+    assert decode(DATA, "here") == SAMPLE
+
+
+def test_inline_state_of_any_bytes_survives() -> None:
+    state = OperatorState(uid="op", keyed=InlineHandle(bytes(range(256))), key_groups=(0, 127))
+    written = manifest(1, operator("op", state))
+    assert decode(encode(written), "here") == written
+
+
+def test_a_manifest_names_the_files_it_needs() -> None:
+    assert SAMPLE.files() == {"chk-7/a1-count-0-keyed"}
+
+
+@given(st.integers(0, len(DATA) - 1), st.integers(1, 255))
+def test_any_changed_byte_is_found_out_and_not_taken_for_a_write_cut_short(position: int, flip: int) -> None:
+    changed = bytearray(DATA)
+    changed[position] ^= flip
+    assert not is_torn(bytes(changed))
+    with pytest.raises(DamagedFileError, match="checkpoints/chk-7/_metadata"):
+        decode(bytes(changed), "checkpoints/chk-7/_metadata")
+
+
+@given(st.integers(0, len(DATA) - 1))
+def test_any_beginning_of_a_manifest_is_torn_and_never_read(length: int) -> None:
+    assert is_torn(DATA[:length])
+    with pytest.raises(DamagedFileError):
+        decode(DATA[:length], "here")
+
+
+@given(st.binary(min_size=1, max_size=80))
+def test_anything_appended_is_found_out(more: bytes) -> None:
+    with pytest.raises(DamagedFileError):
+        decode(DATA + more, "here")
+
+
+def test_a_whole_manifest_is_not_torn() -> None:
+    assert not is_torn(DATA)
+
+
+def test_a_later_format_version_is_refused_in_words() -> None:
+    with pytest.raises(RestoreError, match="version 2, and this headgate reads version 1"):
+        decode(seal({"format": "headgate-checkpoint", "version": 2}), "here")
+
+
+def test_another_sealed_document_is_no_manifest() -> None:
+    with pytest.raises(DamagedFileError, match="no checkpoint manifest"):
+        decode(seal({"status": "finished"}), "here")
+
+
+def test_acknowledged_states_are_gathered_by_operator_and_subtask() -> None:
+    shapes = [
+        OperatorShape(uid="source", name="Source", vertex=0, parallelism=1, max_parallelism=128),
+        OperatorShape(uid="count", name="Count", vertex=1, parallelism=2, max_parallelism=128),
+        OperatorShape(uid="print", name="Print", vertex=1, parallelism=2, max_parallelism=128),
+    ]
+    first, second = keyed("count", 0, 63), keyed("count", 64, 127)
+    states = {
+        SubtaskId(1, 1): SubtaskState(operators=(second,)),
+        SubtaskId(1, 0): SubtaskState(operators=(first,)),
+        SubtaskId(0, 0): SubtaskState(operators=(listed("source", "splits"),)),
+    }
+    gathered = {found.uid: found.subtasks for found in gather_operators(shapes, states)}
+    assert gathered == {"source": {0: listed("source", "splits")}, "count": {0: first, 1: second}, "print": {}}
