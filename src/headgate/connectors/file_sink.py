@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import pyarrow as pa
@@ -62,9 +62,9 @@ class FileSink(PartSink):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RowFormatBuilder:
-    """Builds a `FileSink`."""
+    """Builds a `FileSink`. Each setting changes the builder and returns it, as in PyFlink."""
 
     base_path: str
     encoder: Encoder
@@ -73,11 +73,13 @@ class RowFormatBuilder:
 
     def with_rolling_policy(self, rolling_policy: RollingPolicy) -> RowFormatBuilder:
         """Set when the next file begins."""
-        return replace(self, rolling_policy=rolling_policy)
+        self.rolling_policy = rolling_policy
+        return self
 
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> RowFormatBuilder:
         """Set how the names of files begin and end; by default with "part" and the encoder's suffix."""
-        return replace(self, output_file_config=output_file_config)
+        self.output_file_config = output_file_config
+        return self
 
     def build(self) -> FileSink:
         """Return the sink. Raises SinkError for an unknown file system."""

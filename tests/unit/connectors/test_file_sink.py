@@ -51,6 +51,16 @@ def test_prefix_and_suffix_can_be_chosen(tmp_path: Path) -> None:
     assert name.endswith("-0.txt")
 
 
+def test_setting_of_a_builder_holds_without_its_result(tmp_path: Path) -> None:
+    builder = FileSink.for_row_format(str(tmp_path), JSON)
+    builder.with_output_file_config(OutputFileConfig("alerts"))
+    builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=1))
+    writer = builder.build().writer(sink_context())
+    writer.write(["a"])
+    writer.write(["b"])
+    assert [part.final.name[:7] for part in writer.prepare_commit(CheckpointId(1))] == ["alerts-", "alerts-"]
+
+
 @pytest.mark.parametrize("prefix", ["", ".part", "_part", "a/b"])
 def test_prefix_that_hides_files_is_refused(prefix: str) -> None:
     with pytest.raises(SinkError, match="would hide"):
