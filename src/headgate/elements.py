@@ -7,12 +7,9 @@ channel is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate.ids import CheckpointId
-
-MIN_TIMESTAMP_MS: Final = -(2**63)
-MAX_TIMESTAMP_MS: Final = 2**63 - 1
 
 
 @final
@@ -26,9 +23,7 @@ class Batch:
 
     __slots__ = ("keys", "records", "timestamps")
 
-    def __init__(
-        self, records: list[Any], timestamps: list[int] | None = None, keys: list[Any] | None = None
-    ) -> None:
+    def __init__(self, records: list[Any], timestamps: list[int] | None = None, keys: list[Any] | None = None) -> None:
         self.records = records
         self.timestamps = timestamps
         self.keys = keys
@@ -58,22 +53,6 @@ class Batch:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Watermark:
-    """No more records with a timestamp at or before `timestamp_ms` are expected on this channel."""
-
-    timestamp_ms: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class WatermarkStatus:
-    """Tells whether a channel takes part in the watermark of its receiver."""
-
-    idle: bool
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Barrier:
     """Divides the records of a channel into those before and those after a checkpoint."""
 
@@ -95,5 +74,5 @@ class EndOfData:
     """No more records follow. Barriers still may: the channel stays open until the job ends."""
 
 
-Control = Watermark | WatermarkStatus | Barrier | CancelBarrier | EndOfData
+Control = Barrier | CancelBarrier | EndOfData
 Element = Batch | Control

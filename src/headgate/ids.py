@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import NewType
+from dataclasses import dataclass
+from typing import NewType, final
 
 JobId = NewType("JobId", str)
 """32 hexadecimal digits, as Flink writes them."""
@@ -19,6 +20,21 @@ CheckpointId = NewType("CheckpointId", int)
 
 ChannelId = NewType("ChannelId", int)
 """Index of a channel in the physical graph."""
+
+SlotIndex = NewType("SlotIndex", int)
+"""Index of a slot, from 0; a slot hosts the subtasks whose index is the same modulo the number of slots."""
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class SubtaskId:
+    """One parallel instance of a (chained) vertex of the graph."""
+
+    vertex: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.vertex}.{self.index}"
 
 
 def new_job_id(rng: random.Random) -> JobId:

@@ -31,7 +31,6 @@ from headgate.datastream.legacy import (
     MemoryStateBackend,
     TimeCharacteristic,
 )
-from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.state_backend import HashMapStateBackend, StateBackend
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.datastream.time_domain import TimeDomain
@@ -56,7 +55,6 @@ __all__ = [
     "KeyedStream",
     "MapFunction",
     "MemoryStateBackend",
-    "OutputTag",
     "ProcessFunction",
     "ReduceFunction",
     "RuntimeContext",

@@ -43,6 +43,7 @@ from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.types.arrow import arrow_schema
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -238,6 +239,20 @@ class DataStream:
             return records
         with records:
             return [record for record, _ in zip(records, range(limit), strict=False)]
+
+    def to_spark(self) -> Any:
+        """Run the program, block until it has ended, and return the records of this stream as a Spark DataFrame.
+
+        The stream needs a declared type: of a row or tuple each field becomes a column, of a plain value the one column
+        "value". Raises ProgramError for a stream that has none, or never ends, and what `execute` raises.
+        """
+        if self._output_type is None:
+            raise ProgramError(
+                "to_spark() needs to know the columns: give the last operator an output_type, for instance "
+                'map(..., output_type=Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))'
+            )
+        schema = arrow_schema(self._output_type)
+        return self._environment.collect_frame(schema, lambda sink: self._end("DataFrame", SinkFactory(sink)))
 
     # --- how it is done ---
 

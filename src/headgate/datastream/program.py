@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from headgate.errors import ProgramError
 from headgate.graph.logical import AnyKeySelector, Edge, LogicalGraph, Node, OperatorFactory, Partitioning
+from headgate.operators.source import SourceFactory
 
 
 @final
@@ -46,6 +48,12 @@ class Program:
     def graph(self) -> LogicalGraph:
         """Return what the next job consists of: the operators added since the last one, and all they depend on."""
         return self._graph.upstream_of(self._new)
+
+    def check_bounded(self, method: str) -> None:
+        """Raise ProgramError naming a source of the next job that never ends; `method` needs the end."""
+        for node in self.graph().nodes:
+            if isinstance(node.operator, SourceFactory) and not node.operator.source.bounded:
+                raise ProgramError(f"{method} needs streams that end, but source {node.name!r} never does")
 
     def take(self) -> LogicalGraph:
         """Return `graph()`; the next job then begins empty."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, final
+
+import pyarrow as pa
 
 from headgate import unsupported
 from headgate.common.configuration import Configuration
@@ -16,6 +18,7 @@ from headgate.common.outcome import failure_of, wait_for
 from headgate.common.watermark_strategy import WatermarkStrategy
 from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
+from headgate.connectors.parquet import ParquetSink
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import check_positive, check_source, check_text, check_timeout
@@ -202,6 +205,18 @@ class StreamExecutionEnvironment(OlderEnvironment):
         check_source(source_func)
         return self._begin(source_name, source_func, type_info)
 
+    def from_spark(self, frame: Any, source_name: str = "DataFrame") -> DataStream:
+        """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
+
+        The DataFrame is computed once, when the job starts, and written to the job's storage. The order of rows is that
+        of its partitions when one subtask reads them. Raises ProgramError for a streaming DataFrame, or a column that
+        is not flat.
+        """
+        from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
+
+        source = frames.DataFrameSource(frame, frames.new_folder(self._settings()))
+        return self._begin(source_name, source, source.row_type)
+
     # --- running ---
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
@@ -241,6 +256,16 @@ class StreamExecutionEnvironment(OlderEnvironment):
         )
         job = plan(graph, options)  # first, so that a wrong program fails before a session is started
         return choose.deployment(settings, self._spark).submit(job)
+
+    def collect_frame(self, schema: pa.Schema, end: Callable[[ParquetSink], object]) -> Any:
+        """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""
+        from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
+
+        folder = frames.new_folder(self._settings())
+        end(ParquetSink(folder, schema))
+        self._program.check_bounded("to_spark()")
+        self.execute()
+        return frames.read(folder, schema, self._spark)
 
     def get_execution_plan(self) -> str:
         """Return the program's operators as JSON. Raises ProgramError when it cannot run as written."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
+from headgate import unsupported
 from headgate.functions import context
 from headgate.functions.context import RuntimeContext
 
@@ -94,15 +95,18 @@ class KeyedProcessFunction(Function):
     ...         yield ctx.get_current_key(), count
     """
 
-    class Context(context.Context):
+    class Context(context.Context, ABC):
         """What `process_element` may ask about the current record and its key."""
 
         __slots__ = ()
 
+        @abstractmethod
         def get_current_key(self) -> Any:
             """Return the key of the current record."""
-            raise NotImplementedError
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
         """Yield, or return an iterable of, the results for `value`; None is none."""
+
+
+unsupported.guard_members("datastream.functions", globals())

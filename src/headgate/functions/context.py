@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from headgate import unsupported
 
 if TYPE_CHECKING:
     from headgate.state.descriptors import ValueStateDescriptor
     from headgate.state.handles import ValueState
 
 
-class RuntimeContext(Protocol):
+class RuntimeContext(ABC):
     """What a function may ask about where it runs, and its way to keyed state. Valid from `open` to `close`."""
 
+    @abstractmethod
     def get_task_name(self) -> str:
         """Return the name of the operator."""
-        ...
 
+    @abstractmethod
     def get_task_name_with_subtasks(self) -> str:
         """Return the name with the subtask, counted from 1, as in `count (2/4)`."""
-        ...
 
+    @abstractmethod
     def get_number_of_parallel_subtasks(self) -> int:
         """Return the parallelism of the operator."""
-        ...
 
+    @abstractmethod
     def get_max_number_of_parallel_subtasks(self) -> int:
         """Return the max parallelism of the operator, which is its number of key groups."""
-        ...
 
+    @abstractmethod
     def get_index_of_this_subtask(self) -> int:
         """Return the index of this subtask, from 0."""
-        ...
 
+    @abstractmethod
     def get_attempt_number(self) -> int:
         """Return how often the job was restarted before: 0 in its first execution."""
-        ...
 
+    @abstractmethod
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
-        ...
 
+    @abstractmethod
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
         """Return the keyed value state of this name; it holds a value for each key.
 
         Raises `StateAccessError` in a function that does not run on a keyed stream.
         """
-        ...
 
 
 class Context:
@@ -59,3 +62,6 @@ class Context:
     def timestamp(self) -> int | None:
         """Return the event time of the current record in milliseconds, None where the stream has none."""
         return self._timestamp
+
+
+unsupported.guard_members("datastream.functions", globals())

@@ -1,8 +1,8 @@
 """The source protocol: how records enter a job, and how reading goes on exactly where a checkpoint left it.
 
 A source is cut into splits. `Source.splits` is asked once, in the driver, when a job starts afresh; the splits are
-dealt to the subtasks. Each subtask has one reader. A checkpoint keeps what `SourceReader.snapshot` returns: the unfinished
-splits with the position reached in each; after a failure new readers get those.
+dealt to the subtasks. Each subtask has one reader. A checkpoint keeps what `SourceReader.snapshot` returns: the
+unfinished splits with the position reached in each; after a failure new readers get those.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from typing import Any, Protocol, cast, final
 from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
 from headgate.elements import Batch
-from headgate.errors import StateAccessError
+from headgate.errors import InternalError, StateAccessError
 from headgate.functions.api import Function
+from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.handles import ValueState
@@ -25,7 +26,10 @@ from headgate.state.hashmap import HashMapBackend, KeyedSnapshot
 class Services(Protocol):
     """What an operator may ask of the slot that runs it."""
 
-    clock: Clock
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        ...
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `work` beside the loop and call `done` on the loop with its result or exception."""
@@ -107,7 +111,7 @@ class Operator:
 
     def process(self, batch: Batch) -> Batch:
         """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
-        raise NotImplementedError
+        raise InternalError(f"operator {self.context.name!r} takes no input")
 
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
         """Return the operator's part of the checkpoint, as of now."""
@@ -147,7 +151,7 @@ def last_index(records: list[Any], position: Iterator[Any]) -> int:
 
 
 @final
-class Runtime:
+class Runtime(RuntimeContext):
     """The `RuntimeContext` of a user function."""
 
     def __init__(self, context: OperatorContext, backend: HashMapBackend | None = None) -> None:

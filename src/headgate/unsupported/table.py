@@ -95,7 +95,11 @@ FEATURES: Final = (
     Feature(
         title="Side outputs",
         instead="emit tagged records and filter the stream once for each tag",
-        names="datastream.data_stream.DataStream: get_side_output",
+        names="""
+            datastream.data_stream.DataStream: get_side_output
+            datastream.output_tag
+            datastream: OutputTag
+        """,
     ),
     Feature(
         title="State other than ValueState",
@@ -317,7 +321,6 @@ FEATURES: Final = (
             common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
             common.configuration.Configuration: parse_list_value
-            datastream.output_tag.OutputTag: get_java_output_tag
             datastream.functions: FunctionWrapper JavaFunctionWrapper NullByteKeySelector ReduceFunctionWrapper
             datastream.functions: KeyedStateStore
             datastream.data_stream.KeyedStream: AccumulateType

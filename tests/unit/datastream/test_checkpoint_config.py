@@ -13,11 +13,9 @@ from headgate.datastream.checkpoint_config import (
 from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, OlderEnvironment, TimeCharacteristic
-from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.state_backend import HashMapStateBackend
 from headgate.errors import ConfigError, UnsupportedError
 from headgate.options import resolve
-from headgate.types.typeinfo import Types
 
 
 @pytest.fixture
@@ -124,9 +122,3 @@ def test_file_storage_needs_a_path_and_a_threshold_of_at_most_a_megabyte() -> No
         FileSystemCheckpointStorage("")
     with pytest.raises(ValueError, match="at most 1048576"):
         FileSystemCheckpointStorage("file:///x", 2**20 + 1)
-
-
-def test_an_output_tag_has_a_name_and_a_type() -> None:
-    assert OutputTag("late", [Types.INT()]) == OutputTag("late", Types.ROW([Types.INT()]))
-    with pytest.raises(ValueError, match="needs a name"):
-        OutputTag("")
