@@ -139,16 +139,18 @@ def _read_lists(store: CheckpointStore, manifest: Manifest) -> ListElements:
 def retain(store: CheckpointStore, keep: Iterable[CheckpointId]) -> None:
     """Delete the checkpoints older than the newest kept one, but no file that a kept manifest names.
 
-    Deletes nothing when a kept manifest cannot be read: what it names is then not known.
+    Deletes nothing when a kept manifest cannot be read, since what it names is then not known; nor when one is gone, as
+    a later retention has then overtaken this one.
     """
     manifests: list[Manifest] = []
     for checkpoint_id in keep:
         path = paths.metadata(checkpoint_id)
         data = store.read(path)
         if data is None:
-            raise DamagedFileError(f"{store.locate(path)} is gone, so nothing older is deleted")
+            return
         manifests.append(decode(data, store.locate(path)))
-    store.delete(superseded_files(store.list_files(""), manifests))
+    listing = store.list_files("")
+    _delete(store, listing, superseded_files(listing, manifests))
 
 
 def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
@@ -156,15 +158,26 @@ def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: 
     manifest = store.read(paths.metadata(checkpoint_id))
     if manifest is not None and not is_torn(manifest):
         return
-    store.delete(abandoned_files(store.list_files(paths.checkpoint_folder(checkpoint_id)), checkpoint_id, attempt))
+    listing = store.list_files(paths.checkpoint_folder(checkpoint_id))
+    _delete(store, listing, abandoned_files(listing, checkpoint_id, attempt))
 
 
 def delete_checkpoints(store: CheckpointStore) -> None:
     """Delete all checkpoints of the job. Its result must be written before."""
     listing = store.list_files("")
-    store.delete(checkpoint_files(listing))
-    for checkpoint_id in sorted({found for path in listing if (found := paths.checkpoint_of(path)) is not None}):
-        store.delete_folder(paths.checkpoint_folder(checkpoint_id))
+    _delete(store, listing, checkpoint_files(listing))
+
+
+def _delete(store: CheckpointStore, listing: Sequence[str], files: Sequence[str]) -> None:
+    """Delete the files, and each folder of the listing that is empty then."""
+    store.delete(files)
+    used = {_folder_of(path) for path in set(listing) - set(files)}
+    for folder in sorted({_folder_of(path) for path in files} - used - {""}):
+        store.delete_folder(folder)
+
+
+def _folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 # --- the job's result --------------------------------------------------------------------------------------------
@@ -226,7 +239,7 @@ def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, s
         path = paths.probe(nonce, f"slot-{slot}")
         if store.read(path) != nonce.encode():
             raise StorageError(_not_shared(store, path, f"the driver does not see the file of slot {slot} on {host}"))
-    store.delete([paths.probe(nonce, who) for who in (MASTER, *(f"slot-{slot}" for slot in hosts))])
+    store.delete_folder(paths.PROBES)
 
 
 def _not_shared(store: CheckpointStore, path: str, who: str) -> str:

@@ -162,9 +162,23 @@ def test_nothing_is_deleted_when_a_kept_manifest_cannot_be_read() -> None:
     store.files["chk-2/_metadata"] = encode(manifest(2)) + b"!"
     with pytest.raises(DamagedFileError):
         workflow.retain(store, [TWO])
-    with pytest.raises(DamagedFileError):
-        workflow.retain(store, [TWO, THREE])
     assert len(store.files) == 2
+
+
+def test_a_retention_that_a_later_one_has_overtaken_deletes_nothing() -> None:
+    store = store_of(manifest(1), manifest(3))
+    workflow.retain(store, [TWO])
+    assert len(store.files) == 2
+
+
+def test_deleted_checkpoints_leave_no_empty_folders(tmp_path: Path) -> None:
+    store = FileSystemStore.open(str(tmp_path), JOB)
+    for checkpoint_id in (1, 2):
+        workflow.store_manifest(store, manifest(checkpoint_id))
+    store.write("chk-3/a1-op-0-keyed", [b"state"])
+    workflow.retain(store, [TWO])
+    workflow.discard_files(store, THREE, FIRST)
+    assert [folder.name for folder in (tmp_path / JOB).iterdir()] == ["chk-2"]
 
 
 def test_giving_up_deletes_the_attempts_files_and_a_torn_manifest() -> None:
