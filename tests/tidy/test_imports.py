@@ -26,7 +26,9 @@ PURE = [
     "checkpoint/manifest*.py",
     "checkpoint/resolve*.py",
     "checkpoint/retention*.py",
+    *("checkpoint/assign.py", "checkpoint/coordination.py", "checkpoint/messages.py", "checkpoint/seal.py"),
     "runtime/supervisor*.py",
+    *("runtime/supervision.py", "runtime/restart.py", "runtime/deployment.py", "runtime/pace.py"),
 ]
 IMPURE = {
     *("time", "datetime", "random", "secrets", "uuid"),

@@ -4,6 +4,7 @@
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-keyed      keyed state of one subtask of an operator
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
     <root>/<job id>/_result                                                how the job ended
+    <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 
 All functions return paths relative to the folder of the job. A name carries the attempt that wrote it: a zombie of an
@@ -21,6 +22,7 @@ from headgate.ids import Attempt, CheckpointId, JobId
 
 RESULT: Final = "_result"
 PROBES: Final = "_probe"
+ATTEMPTS: Final = "_attempt"
 METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
 _NAME_MAX: Final = 80
@@ -66,6 +68,11 @@ def probe(nonce: str, who: str) -> str:
     '_probe/5f-slot-1'
     """
     return f"{PROBES}/{nonce}-{who}"
+
+
+def attempt_marker(attempt: Attempt) -> str:
+    """Return the path of the file that says that the attempt was begun."""
+    return f"{ATTEMPTS}/{attempt}"
 
 
 def checkpoint_of(path: str) -> CheckpointId | None:

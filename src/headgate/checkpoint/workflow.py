@@ -133,6 +133,20 @@ def _read_lists(store: CheckpointStore, manifest: Manifest) -> ListElements:
     }
 
 
+# --- attempts ----------------------------------------------------------------------------------------------------
+
+
+def begin_attempt(store: CheckpointStore, attempt: Attempt) -> None:
+    """Note that the attempt was begun, so that no later driver of this job uses its number again."""
+    store.write(paths.attempt_marker(attempt), [b""])
+
+
+def last_attempt(store: CheckpointStore) -> Attempt:
+    """Return the highest attempt that any driver has begun for this job; 0 when none has."""
+    markers = store.list_files(paths.ATTEMPTS)
+    return Attempt(max((int(path.rpartition("/")[2]) for path in markers), default=0))
+
+
 # --- cleaning up -------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, assert_never, final
+from typing import Protocol, assert_never, final
 
 from headgate.checkpoint import coordination
 from headgate.checkpoint.coordinator import CheckpointCoordinator
@@ -22,10 +22,20 @@ from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime import messages, supervision
 from headgate.runtime.deployment import coordinator_of, deploy_messages, supervisor_of
 from headgate.runtime.io import Io
-from headgate.runtime.job_storage import InDoubt, JobStorage, Refused, RestorePoint, Stored, manifest_of
+from headgate.runtime.job_storage import (
+    Beginning,
+    InDoubt,
+    JobStorage,
+    Refused,
+    RestorePoint,
+    Splits,
+    Stored,
+    manifest_of,
+)
 from headgate.runtime.messages import FromSlot, ToSlot, UserFailure
 from headgate.runtime.outcome import CheckpointFigures, JobOutcome, JobProgress
 from headgate.runtime.supervision import JobStatus
+from headgate.runtime.supervisor import SupervisorState
 
 _log = logging.getLogger(__name__)
 
@@ -74,7 +84,7 @@ class MasterServices:
 class _Starting:
     """What attempts start from: the splits of a fresh start, and the restore point of the next attempt."""
 
-    splits: dict[int, list[Any]] = field(default_factory=dict)
+    splits: Splits = field(default_factory=dict)
     point: RestorePoint | None = None
 
 
@@ -115,14 +125,14 @@ class JobMaster:
         """Begin: check sinks, list splits, then launch slots. Does not block."""
         self._submitted_ms = self._now()
 
-        def done(result: dict[int, list[Any]] | BaseException) -> None:
-            if self.outcome is not None:
+        def done(result: Beginning | BaseException) -> None:
+            if self._supervisor.state is not SupervisorState.CREATED:
                 return  # cancelled meanwhile
             if isinstance(result, BaseException):
                 self._end(JobStatus.FAILED, _describe(result))
                 return
-            self._starting.splits = result
-            self._supervise(supervision.Submitted(now_ms=self._now()))
+            self._starting.splits = result.splits
+            self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
         self._services.io.submit(lambda: self._storage.prepare(self._plan), done)
 
@@ -301,7 +311,7 @@ class JobMaster:
             )
 
         known = max(self._coordinator.completed, default=None)
-        self._services.io.submit(lambda: self._storage.resolve(self._plan, known), done)
+        self._services.io.submit(lambda: self._storage.resolve(self._plan, attempt, known), done)
 
     def _deploy(self, attempt: Attempt) -> None:
         point = self._starting.point

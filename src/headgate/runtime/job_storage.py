@@ -30,6 +30,15 @@ Splits = dict[int, list[Any]]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a driver knows before the first attempt: the splits of a fresh start, and the last attempt before it."""
+
+    splits: Splits
+    last_attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RestorePoint:
     """What an attempt starts from: a completed checkpoint, or nothing. `last_id` is the highest id ever used."""
 
@@ -46,17 +55,22 @@ class JobStorage:
         self._store = store
         self._clock = clock
 
-    def prepare(self, plan: JobPlan) -> Splits:
-        """Check every sink's target and list every source's splits. Raises `SinkError`, `SourceError`."""
+    def prepare(self, plan: JobPlan) -> Beginning:
+        """Check every sink's target, list every source's splits, look for earlier drivers of this job.
+
+        Raises `SinkError`, `SourceError`, `StorageError`.
+        """
         for sink in sinks_of(plan):
             sink.prepare(plan.job_id)
-        return {
+        splits = {
             vertex: list(source.splits(plan.vertices[vertex].parallelism))
             for vertex, source in sources_of(plan).items()
         }
+        return Beginning(splits=splits, last_attempt=workflow.last_attempt(self._store))
 
-    def resolve(self, plan: JobPlan, known_complete: CheckpointId | None) -> RestorePoint:
-        """Find what the next attempt starts from. Raises `RestoreError`, `StorageError`."""
+    def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
+        """Begin an attempt: find what it starts from. Raises `RestoreError`, `StorageError`."""
+        workflow.begin_attempt(self._store, attempt)
         found = workflow.resolve_latest(self._store, plan.job_id, known_complete=known_complete, may_fall_back=False)
         if found.manifest is None:
             return RestorePoint(checkpoint_id=None, last_id=found.last_id)

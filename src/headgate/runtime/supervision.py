@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
+from typing import Final, final
 
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+
+
+_NO_ATTEMPT: Final = Attempt(0)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """The job is to run."""
+    """The job is to run. `last_attempt` is the highest attempt of drivers before this one; new ones are higher."""
 
     now_ms: float
+    last_attempt: Attempt = _NO_ATTEMPT
 
 
 @final

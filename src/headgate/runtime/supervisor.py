@@ -165,6 +165,7 @@ class Supervisor:
             case Submitted():
                 if self._state is not _S.CREATED:
                     raise self._story.broken(f"the job was submitted in state {self._state}")
+                self._attempt = event.last_attempt
                 return self._start_launch(event.now_ms)
             case SlotRegistered() | SlotLost() | LaunchEnded():
                 return self._on_launch_event(event)
