@@ -19,6 +19,7 @@ from headgate.common.watermark_strategy import WatermarkStrategy
 from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.parquet import ParquetSink
+from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import check_positive, check_source, check_text, check_timeout
@@ -205,17 +206,20 @@ class StreamExecutionEnvironment(OlderEnvironment):
         check_source(source_func)
         return self._begin(source_name, source_func, type_info)
 
-    def from_spark(self, frame: Any, source_name: str = "DataFrame") -> DataStream:
+    def from_spark(
+        self, frame: Any, source_name: str = "DataFrame", records_per_second: float | None = None
+    ) -> DataStream:
         """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
 
         The DataFrame is computed once, when the job starts, and written to the job's storage. The order of rows is that
-        of its partitions when one subtask reads them. Raises ProgramError for a streaming DataFrame, or a column that
-        is not flat.
+        of its partitions when one subtask reads them. `records_per_second` limits how fast they are read. Raises
+        ProgramError for a streaming DataFrame, or a column that is not flat.
         """
         from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
 
         source = frames.DataFrameSource(frame, frames.new_folder(self._settings()))
-        return self._begin(source_name, source, source.row_type)
+        limited = source if records_per_second is None else RateLimitedSource(source, records_per_second)
+        return self._begin(source_name, limited, source.row_type)
 
     # --- running ---
 
