@@ -13,34 +13,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, assert_never, final
 
-from headgate.checkpoint import coordination
-from headgate.checkpoint.coordinator import CheckpointCoordinator
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
-from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.runtime import messages, supervision
-from headgate.runtime.deployment import coordinator_of, deploy_messages, supervisor_of
+from headgate.runtime.checkpoints import Checkpoints
+from headgate.runtime.deployment import deploy_messages, supervisor_of
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage import (
     Beginning,
-    InDoubt,
     JobStorage,
-    Refused,
     RestorePoint,
     Splits,
-    Stored,
-    manifest_of,
 )
 from headgate.runtime.messages import FromSlot, ToSlot, UserFailure
-from headgate.runtime.outcome import CheckpointFigures, JobOutcome, JobProgress
+from headgate.runtime.outcome import JobOutcome, JobProgress
 from headgate.runtime.supervision import JobStatus
-from headgate.runtime.supervisor import SupervisorState
 
 _log = logging.getLogger(__name__)
-
-SETTLE_RETRY_MS = 200.0
-"""Pause before a manifest write in doubt is looked at again."""
 
 
 class SlotLink(Protocol):
@@ -96,23 +87,21 @@ class JobMaster:
         self.outcome: JobOutcome | None = None
         self.progress = JobProgress()
         self._plan = plan
-        self._clock = services.clock
         self._services = services
         self._storage = services.storage
         self._supervisor = supervisor_of(plan)
-        self._coordinator: CheckpointCoordinator = coordinator_of(plan)
+        self._checkpoints = Checkpoints(plan, services.storage, self)
+        self.progress.checkpoints = self._checkpoints.figures
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
         self._starting = _Starting()
         self._attempt: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
-        self._triggered_ms: dict[CheckpointId, float] = {}
-        self._acks: dict[CheckpointId, list[SubtaskAcked]] = {}
-        self._settled: list[Callable[[], None]] = []
         self._counters: dict[SlotIndex, dict[str, int]] = {}
         self._submitted_ms = 0.0
         self._fatal: str | None = None
-        self._retry: tuple[float, Callable[[], None]] | None = None
+        self._preparing = False
+        self._cancelled = False
 
     @property
     def status(self) -> str:
@@ -125,25 +114,29 @@ class JobMaster:
         """Begin: check sinks, list splits, then launch slots. Does not block."""
         self._submitted_ms = self._now()
 
+        self._preparing = True
+
         def done(result: Beginning | BaseException) -> None:
-            if self._supervisor.state is not SupervisorState.CREATED:
-                return  # cancelled meanwhile
+            self._preparing = False
             if isinstance(result, BaseException):
                 self._end(JobStatus.FAILED, _describe(result))
-                return
-            self._starting.splits = result.splits
-            self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
+            elif self._cancelled:
+                self._end(JobStatus.CANCELLED, None)
+            else:
+                self._starting.splits = result.splits
+                self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
         self._services.io.submit(lambda: self._storage.prepare(self._plan), done)
 
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
-        if self.outcome is None:
+        self._cancelled = True
+        if self.outcome is None and not self._preparing:
             self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def request_checkpoint(self) -> None:
         """Take a checkpoint soon, besides the periodic ones."""
-        self._coordinate(coordination.CheckpointRequested(now_ms=self._now()))
+        self._checkpoints.requested()
 
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
@@ -182,23 +175,14 @@ class JobMaster:
         """Let time pass; return when to call again if nothing happens before, None for no need."""
         if self.outcome is not None:
             return None
-        if self._retry is not None and now_ms >= self._retry[0]:
-            (_, again), self._retry = self._retry, None
-            again()
-        if self._is_due(self._supervisor.next_wake_ms(), now_ms):
+        due_ms = self._supervisor.next_wake_ms()
+        if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.Tick(now_ms=now_ms))
-        if self._is_due(self._coordinator.next_wake_ms(), now_ms):
-            self._coordinate(coordination.Tick(now_ms=now_ms))
-        wakes = [self._supervisor.next_wake_ms(), self._coordinator.next_wake_ms()]
-        wakes.append(self._retry[0] if self._retry else None)
+        wakes = (self._checkpoints.step(now_ms), self._supervisor.next_wake_ms())
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    @staticmethod
-    def _is_due(wake_ms: float | None, now_ms: float) -> bool:
-        return wake_ms is not None and now_ms >= wake_ms
-
     def _now(self) -> float:
-        return self._clock.monotonic_ms()
+        return self._services.clock.monotonic_ms()
 
     def _drop_link(self, slot: SlotIndex) -> None:
         self._addresses.pop(slot, None)
@@ -215,11 +199,8 @@ class JobMaster:
                 self._supervise(supervision.SlotTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
             case messages.TaskFailed():
                 self._task_failed(message)
-            case SubtaskAcked():
-                self._acks.setdefault(message.checkpoint_id, []).append(message)
-                self._coordinate(coordination.Received(message=message, now_ms=now_ms))
-            case SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
-                self._coordinate(coordination.Received(message=message, now_ms=now_ms))
+            case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
+                self._checkpoints.received(message)
             case messages.Collected():
                 if message.attempt == self._attempt:
                     self._services.collected(message)
@@ -236,7 +217,7 @@ class JobMaster:
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         self.progress.failures.append(cause)
-        _log.warning("attempt %d failed: %s", message.attempt, cause)
+        _log.warning("attempt %d failed: %s", message.attempt, cause.partition("\n")[0])
         self._supervise(
             supervision.AttemptFailed(attempt=message.attempt, cause=cause, retriable=True, now_ms=self._now())
         )
@@ -249,14 +230,14 @@ class JobMaster:
     # --- the supervisor's orders
 
     def _supervise(self, event: supervision.SupervisorEvent) -> None:
-        self._handle(lambda: self._supervised(event))
+        self.handle(lambda: self._supervised(event))
 
     def _supervised(self, event: supervision.SupervisorEvent) -> None:
         for effect in self._supervisor.handle(event):
             self._perform(effect)
         self.progress.restarts = self._supervisor.restarts
 
-    def _handle(self, event: Callable[[], None]) -> None:
+    def handle(self, event: Callable[[], None]) -> None:
         """Handle an event, and those that performing its effects brings about, one wholly after the other."""
         self._events.append(event)
         if len(self._events) > 1:
@@ -277,24 +258,25 @@ class JobMaster:
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._drop_link(effect.slot)
             case supervision.ResolveRestore():
-                self._when_settled(lambda: self._resolve(effect.attempt))
+                self._checkpoints.when_settled(lambda: self._resolve(effect.attempt))
             case supervision.Deploy():
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
                 self._start(effect.attempt)
             case supervision.EndAttempt():
                 self._attempt = None
-                self._coordinate(coordination.AttemptEnded(attempt=effect.attempt, now_ms=self._now()))
+                self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDown():
-                self._send_all(messages.TearDown(attempt=effect.attempt))
+                self.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():
-                self._send_all(messages.Shutdown())
+                self.send_all(messages.Shutdown())
             case supervision.EndJob():
-                self._when_settled(lambda: self._end(effect.status, effect.cause))
+                self._checkpoints.when_settled(lambda: self._end(effect.status, effect.cause))
             case _:
                 assert_never(effect)
 
-    def _send_all(self, message: ToSlot) -> None:
+    def send_all(self, message: ToSlot) -> None:
+        """Send a message to every slot."""
         for link in list(self._links.values()):
             link.send(message)
 
@@ -310,7 +292,7 @@ class JobMaster:
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )
 
-        known = max(self._coordinator.completed, default=None)
+        known = self._checkpoints.latest
         self._services.io.submit(lambda: self._storage.resolve(self._plan, attempt, known), done)
 
     def _deploy(self, attempt: Attempt) -> None:
@@ -328,16 +310,8 @@ class JobMaster:
         assert point is not None
         self._attempt = attempt
         self.progress.attempt = attempt
-        self._coordinate(
-            coordination.AttemptStarted(
-                attempt=attempt,
-                now_ms=self._now(),
-                wall_ms=self._clock.wall_ms(),
-                last_id=point.last_id,
-                restored=point.checkpoint_id,
-            )
-        )
-        self._send_all(messages.Start(attempt=attempt))
+        self._checkpoints.attempt_started(attempt, point)
+        self.send_all(messages.Start(attempt=attempt))
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result and clean up; only then is there an outcome."""
@@ -362,97 +336,25 @@ class JobMaster:
 
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
 
-    # --- the coordinator's orders
+    # --- what checkpoints ask for
 
-    def _coordinate(self, event: coordination.CoordinatorEvent) -> None:
-        self._handle(lambda: self._coordinated(event))
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        return self._services.clock
 
-    def _coordinated(self, event: coordination.CoordinatorEvent) -> None:
-        for effect in self._coordinator.handle(event):
-            self._perform_checkpoint(effect)
-        if self._coordinator.in_doubt() is None:
-            settled, self._settled = self._settled, []
-            for waiting in settled:
-                waiting()
+    @property
+    def io(self) -> Io:
+        """Where blocking work is done."""
+        return self._services.io
 
-    def _when_settled(self, action: Callable[[], None]) -> None:
-        """Act now, or once the manifest write that is in doubt is settled."""
-        if self._coordinator.in_doubt() is None:
-            action()
-        else:
-            self._settled.append(action)
+    def fail_attempt(self, attempt: Attempt, reason: str) -> None:
+        """Too many checkpoints failed."""
+        self._supervise(supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=True, now_ms=self._now()))
 
-    def _perform_checkpoint(self, effect: coordination.CoordinatorEffect) -> None:
-        match effect:
-            case coordination.TriggerCheckpoint():
-                self._triggered_ms[effect.checkpoint_id] = self._now()
-                self._send_all(
-                    messages.Trigger(
-                        attempt=effect.attempt, checkpoint_id=effect.checkpoint_id, trigger_ms=effect.trigger_ms
-                    )
-                )
-            case coordination.StoreManifest():
-                self._store_manifest(effect)
-            case coordination.NotifyCompleted():
-                self._note_completed(effect.checkpoint_id)
-                self._send_all(messages.CheckpointCompleted(attempt=effect.attempt, checkpoint_id=effect.checkpoint_id))
-            case coordination.NotifyAborted():
-                _log.warning("checkpoint %d was given up: %s", effect.checkpoint_id, effect.reason)
-                self._send_all(messages.CheckpointAborted(attempt=effect.attempt, checkpoint_id=effect.checkpoint_id))
-            case coordination.DiscardFiles():
-                self._clean_up(lambda: self._storage.discard(effect.checkpoint_id, effect.attempt))
-            case coordination.RetainCheckpoints():
-                self._clean_up(lambda: self._storage.retain(effect.keep))
-            case coordination.FailAttempt():
-                self._supervise(
-                    supervision.AttemptFailed(
-                        attempt=effect.attempt, cause=effect.reason, retriable=True, now_ms=self._now()
-                    )
-                )
-            case coordination.FinishJob():
-                self._supervise(supervision.JobDone(attempt=effect.attempt, now_ms=self._now()))
-            case _:
-                assert_never(effect)
-
-    def _note_completed(self, checkpoint_id: CheckpointId) -> None:
-        acks = self._acks.pop(checkpoint_id, [])
-        began_ms = self._triggered_ms.pop(checkpoint_id, self._now())
-        self.progress.checkpoints.append(
-            CheckpointFigures(
-                checkpoint_id=checkpoint_id,
-                duration_ms=self._now() - began_ms,
-                size_bytes=sum(ack.state.size_bytes for ack in acks),
-                sync_ms_max=max((ack.state.sync_ms for ack in acks), default=0.0),
-            )
-        )
-
-    def _store_manifest(self, effect: coordination.StoreManifest) -> None:
-        def done(result: Stored | Refused | BaseException) -> None:
-            now_ms = self._now()
-            if isinstance(result, InDoubt):
-                _log.warning("the outcome of writing checkpoint %d is not known yet: %s", effect.checkpoint_id, result)
-                self._retry = (now_ms + SETTLE_RETRY_MS, settle)
-            elif isinstance(result, Stored):
-                self._coordinate(coordination.ManifestStored(checkpoint_id=effect.checkpoint_id, now_ms=now_ms))
-            else:
-                reason = result.reason if isinstance(result, Refused) else _describe(result)
-                self._coordinate(
-                    coordination.ManifestRefused(checkpoint_id=effect.checkpoint_id, reason=reason, now_ms=now_ms)
-                )
-
-        def settle() -> None:
-            self._services.io.submit(lambda: self._storage.settle(manifest), done)
-
-        parent = self._starting.point.checkpoint_id if self._starting.point else None
-        manifest = manifest_of(self._plan, effect, parent)
-        self._services.io.submit(lambda: self._storage.store(manifest), done)
-
-    def _clean_up(self, work: Callable[[], None]) -> None:
-        def done(result: object) -> None:
-            if isinstance(result, BaseException):
-                _log.warning("clean-up failed, which harms nothing but leaves files behind: %s", result)
-
-        self._services.io.submit(work, done)
+    def job_done(self, attempt: Attempt) -> None:
+        """Everything is processed and committed."""
+        self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
 
 
 def _describe(error: BaseException) -> str:

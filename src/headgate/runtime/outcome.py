@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -40,5 +41,5 @@ class JobProgress:
     attempt: int = 0
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)
-    checkpoints: list[CheckpointFigures] = field(default_factory=list)
+    checkpoints: Sequence[CheckpointFigures] = ()
     failures: list[str] = field(default_factory=list)

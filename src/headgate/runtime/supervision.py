@@ -11,7 +11,6 @@ from typing import Final, final
 
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 
-
 _NO_ATTEMPT: Final = Attempt(0)
 
 
