@@ -1,0 +1,182 @@
+"""Outputs of the measured jobs: sinks that count, and that take latencies, per batch; and how to read what they leave.
+
+A writer leaves one file, named by subtask, attempt and process id, with a line now and then: the time on the machine's
+monotonic clock, the records so far, and the longest pause between two batches since the line before.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import CheckpointId
+
+MARK_GAP_S = 0.05
+
+
+@final
+class NoCommit(Committer[None]):
+    """Has nothing to commit."""
+
+    def commit(self, committables: list[None]) -> None:
+        pass
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TallySink(Sink[None]):
+    """Counts records; leaves marks in `folder`."""
+
+    folder: str
+
+    def writer(self, context: SinkContext) -> TallyWriter:
+        name = f"{context.subtask}-{context.attempt}-{os.getpid()}.marks"
+        return TallyWriter(Path(self.folder) / name)
+
+    def committer(self, context: SinkContext) -> NoCommit:
+        return NoCommit()
+
+
+@final
+class TallyWriter(SinkWriter[None]):
+    """Counts the records of one subtask in one attempt."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", buffering=1)
+        self._count = 0
+        self._due_s = 0.0
+        self._last_s: float | None = None
+        self._pause_s = 0.0
+
+    def write(self, records: list[Any]) -> None:
+        self._count += len(records)
+        now_s = time.monotonic()
+        if self._last_s is not None and now_s - self._last_s > self._pause_s:
+            self._pause_s = now_s - self._last_s
+        self._last_s = now_s
+        if now_s >= self._due_s:
+            self._due_s = now_s + MARK_GAP_S
+            self._file.write(f"{now_s} {self._count} {self._pause_s}\n")
+            self._pause_s = 0.0
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[None]:
+        return []
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LatencySink(Sink[None]):
+    """Takes the latency of records `(key, due time, process id)` that were made in another process."""
+
+    folder: str
+
+    def writer(self, context: SinkContext) -> LatencyWriter:
+        return LatencyWriter(Path(self.folder) / f"{context.subtask}.latencies")
+
+    def committer(self, context: SinkContext) -> NoCommit:
+        return NoCommit()
+
+
+@final
+class LatencyWriter(SinkWriter[None]):
+    """Keeps due time and latency in seconds of each record, and writes them down at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._taken = array("d")
+        self._process = os.getpid()
+
+    def write(self, records: list[Any]) -> None:
+        now_s = time.monotonic()
+        own, add = self._process, self._taken.append
+        for _, due_s, process in records:
+            if process != own:
+                add(due_s)
+                add(now_s - due_s)
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[None]:
+        return []
+
+    def close(self) -> None:
+        with self._path.open("wb") as file:
+            self._taken.tofile(file)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One line of a tally."""
+
+    time_s: float
+    count: int
+    pause_s: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one writer left."""
+
+    subtask: int
+    attempt: int
+    process: int
+    marks: list[Mark]
+
+
+def read_tallies(folder: Path) -> list[Tally]:
+    """Return the tallies in `folder` that have a mark, those of early attempts first."""
+    found = []
+    for path in folder.glob("*.marks"):
+        subtask, attempt, process = map(int, path.stem.split("-"))
+        lines = path.read_text().split("\n")[:-1]
+        marks = [Mark(float(now), int(count), float(pause)) for now, count, pause in map(str.split, lines)]
+        if marks:
+            found.append(Tally(subtask, attempt, process, marks))
+    return sorted(found, key=lambda tally: (tally.attempt, tally.subtask))
+
+
+def steady_rate(tallies: list[Tally], warm_up_s: float) -> float:
+    """Return the records per second of all tallies together, in the time that all of them share after the warm-up."""
+    begin_s = max(tally.marks[0].time_s for tally in tallies) + warm_up_s
+    end_s = min(tally.marks[-1].time_s for tally in tallies)
+    if end_s <= begin_s:
+        raise ValueError(f"no steady state: the job's output lasts {end_s - begin_s + warm_up_s:.1f} s")
+    return sum(_count_at(tally, end_s) - _count_at(tally, begin_s) for tally in tallies) / (end_s - begin_s)
+
+
+def _count_at(tally: Tally, time_s: float) -> float:
+    """Return the count at a time, on the straight line between the marks around it."""
+    before = tally.marks[0]
+    for mark in tally.marks[1:]:
+        if mark.time_s >= time_s:
+            share = (time_s - before.time_s) / (mark.time_s - before.time_s)
+            return before.count + share * (mark.count - before.count)
+        before = mark
+    return before.count
+
+
+def read_latencies_ms(folder: Path, warm_up_s: float) -> list[float]:
+    """Return the latencies in `folder` after the warm-up, sorted."""
+    pairs = [pair for path in folder.glob("*.latencies") for pair in _pairs(path)]
+    first_s = min((due_s for due_s, _ in pairs), default=0.0)
+    return sorted(latency_s * 1_000.0 for due_s, latency_s in pairs if due_s >= first_s + warm_up_s)
+
+
+def _pairs(path: Path) -> Iterator[tuple[float, float]]:
+    taken = array("d")
+    taken.frombytes(path.read_bytes())
+    return zip(taken[::2], taken[1::2], strict=True)
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """Return a percentile of sorted values."""
+    return values[min(len(values) - 1, int(len(values) * percent / 100.0))]

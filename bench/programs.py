@@ -1,0 +1,200 @@
+"""The measured programs, as a user would write them, and the bare loops over the same functions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, final
+
+from bench import inputs
+from bench.outputs import LatencySink, TallySink
+from headgate.common import Types
+from headgate.datastream import (
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
+from headgate.datastream.state import ValueState, ValueStateDescriptor
+
+FAIL_FILE = "fail"
+FAILED_FILE = "failed"
+
+
+class Count(KeyedProcessFunction):
+    """Counts the records of each key, with one output for each input."""
+
+    count: ValueState[int]
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield value[0], count
+
+
+class CountAndPass(Count):
+    """Counts, and passes each record on."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield value
+
+
+class FailOnOrder(MapFunction):
+    """Fails when a file appears in `folder`, and leaves another one with the time."""
+
+    def __init__(self, folder: str) -> None:
+        self._fail = Path(folder) / FAIL_FILE
+        self._failed = Path(folder) / FAILED_FILE
+
+    def map(self, value: Any) -> Any:
+        if self._fail.exists():
+            self._fail.unlink()
+            self._failed.write_text(str(time.monotonic()))
+            raise RuntimeError("told to fail")
+        return value
+
+
+def key_of(value: Any) -> Any:
+    """Return the key of a tuple."""
+    return value[0]
+
+
+def doubled(value: tuple[int, int]) -> tuple[int, int]:
+    """The map of the map-filter chain."""
+    return value[0], value[1] * 2
+
+
+def is_odd_key(value: tuple[int, int]) -> bool:
+    """The filter of the map-filter chain."""
+    return value[0] % 2 == 1
+
+
+def split(line: str) -> list[tuple[str, int]]:
+    """The flat_map of the word count."""
+    return [(word, 1) for word in line.split()]
+
+
+def add(one: tuple[str, int], other: tuple[str, int]) -> tuple[str, int]:
+    """The reduce of the word count."""
+    return one[0], one[1] + other[1]
+
+
+# --- jobs
+
+
+def build_count(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_tuples, seconds)
+    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+
+
+def build_chain(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_tuples, seconds)
+    env.from_source(source, None, "tuples").map(doubled).filter(is_odd_key).sink_to(TallySink(folder))
+
+
+def build_words(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.lines, seconds)
+    env.from_source(source, None, "lines").flat_map(split).key_by(key_of).reduce(add).sink_to(TallySink(folder))
+
+
+def build_million(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.million_keys, seconds)
+    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+
+
+def build_latency(env: StreamExecutionEnvironment, folder: str, seconds: float, rate: float) -> None:
+    source = inputs.PacedSource(rate, seconds)
+    env.from_source(source, None, "paced").key_by(key_of).process(CountAndPass()).sink_to(LatencySink(folder))
+
+
+def build_fragile(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.PacedSource(1_000.0, seconds)
+    stream = env.from_source(source, None, "paced").key_by(key_of).process(CountAndPass())
+    stream.map(FailOnOrder(folder)).sink_to(TallySink(folder))
+
+
+Build = Callable[[StreamExecutionEnvironment, str, float], None]
+JOBS: dict[str, Build] = {
+    "count": build_count,
+    "chain": build_chain,
+    "words": build_words,
+    "million": build_million,
+    "fragile": build_fragile,
+    "latency-1000": lambda env, folder, seconds: build_latency(env, folder, seconds, 1_000.0),
+    "latency-10000": lambda env, folder, seconds: build_latency(env, folder, seconds, 10_000.0),
+}
+
+
+# --- bare loops
+
+
+@final
+class DictState:
+    """The state of a bare loop."""
+
+    def __init__(self) -> None:
+        self.values: dict[Any, Any] = {}
+        self.key: Any = None
+
+    def value(self) -> Any:
+        return self.values.get(self.key)
+
+    def update(self, value: Any) -> None:
+        self.values[self.key] = value
+
+
+def bare_count() -> Callable[[], int]:
+    """Return a pass over the list by the function of the keyed count; it returns the number of outputs."""
+    records, function, state = inputs.keyed_tuples(), Count(), DictState()
+    function.count = state  # type: ignore[assignment]  # the bare loop's own
+
+    def once() -> int:
+        outputs, process = 0, function.process_element
+        for value in records:
+            state.key = value[0]
+            for _ in process(value, None):
+                outputs += 1
+        return outputs
+
+    return once
+
+
+def bare_chain() -> Callable[[], int]:
+    """Return a pass over the list by the two functions of the chain; it returns the number of outputs."""
+    records = inputs.keyed_tuples()
+
+    def once() -> int:
+        outputs = 0
+        for value in records:
+            mapped = doubled(value)
+            if is_odd_key(mapped):
+                outputs += 1
+        return outputs
+
+    return once
+
+
+def bare_words() -> Callable[[], int]:
+    """Return a pass over the lines by the functions of the word count; it returns the number of outputs."""
+    records = inputs.lines()
+    counts: dict[str, tuple[str, int]] = {}
+
+    def once() -> int:
+        outputs = 0
+        for line in records:
+            for pair in split(line):
+                word = pair[0]
+                before = counts.get(word)
+                counts[word] = pair if before is None else add(before, pair)
+                outputs += 1
+        return outputs
+
+    return once
+
+
+LOOPS: dict[str, Callable[[], Callable[[], int]]] = {"count": bare_count, "chain": bare_chain, "words": bare_words}

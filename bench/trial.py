@@ -1,0 +1,198 @@
+"""One measurement in a process of its own: a bare loop, or a job with what its sinks left behind.
+
+`python -m bench.trial` takes a `Trial` as JSON and prints its result as JSON on the last line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+from bench import programs
+from bench.outputs import percentile, read_latencies_ms, read_tallies, steady_rate
+from headgate.common import Configuration
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.deploy.running_job import RunningJob
+
+ROOT = Path(__file__).parent.parent
+RESTARTED_S_MAX = 60.0
+CHILD_S_EXTRA = 180.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What to measure. `program` is one of `programs.JOBS`, or of `programs.LOOPS` with `target` "bare".
+
+    `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count.
+    """
+
+    program: str
+    target: str
+    seconds: float
+    warm_up_s: float = 0.0
+    slots: int = 1
+    checkpoint_ms: int | None = None
+    failures: tuple[str, ...] = ()
+
+
+Result = dict[str, Any]
+
+
+class TrialFailedError(Exception):
+    """A trial gave no result."""
+
+
+def run_trial(trial: Trial) -> Result:
+    """Run a trial in a new process and return its result. Blocks. Raises `TrialFailedError` with what it wrote."""
+    command = [sys.executable, "-m", "bench.trial", json.dumps(asdict(trial))]
+    folders = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": folders},
+        capture_output=True,
+        text=True,
+        timeout=trial.seconds + CHILD_S_EXTRA,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise TrialFailedError(f"{trial} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    result: Result = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+# --- in the new process
+
+
+def measure(trial: Trial) -> Result:
+    """Run the trial here."""
+    if trial.target == "bare":
+        return measure_loop(trial)
+    with tempfile.TemporaryDirectory(prefix="headgate-bench-") as folder:
+        job = start(trial, folder)
+        if trial.failures:
+            return {"recovery_s": [FAILURES[kind](Path(folder)) for kind in trial.failures]} | stop(job)
+        outcome = job.wait()
+        if outcome is None or outcome.cause is not None:
+            raise TrialFailedError(f"the job failed: {outcome}")
+        return results(trial, Path(folder), job)
+
+
+def measure_loop(trial: Trial) -> Result:
+    """Go over the list again and again; return the rate of outputs."""
+    once = programs.LOOPS[trial.program]()
+    once()
+    outputs, began_s = 0, time.monotonic()
+    while (took_s := time.monotonic() - began_s) < trial.seconds:
+        outputs += once()
+    return {"rate": outputs / took_s}
+
+
+def start(trial: Trial, folder: str) -> RunningJob:
+    """Submit the job of a trial."""
+    conf = Configuration()
+    conf.set_string("headgate.deploy.target", trial.target)
+    conf.set_string("headgate.storage.dir", f"{folder}/storage")
+    conf.set_string("restart-strategy.type", "fixed-delay" if trial.failures else "none")
+    conf.set_string("restart-strategy.fixed-delay.attempts", "1000")
+    conf.set_string("restart-strategy.fixed-delay.delay", "0 ms")
+    env = StreamExecutionEnvironment.get_execution_environment(conf)
+    env.set_parallelism(trial.slots)
+    if trial.checkpoint_ms is not None:
+        env.enable_checkpointing(trial.checkpoint_ms)
+    programs.JOBS[trial.program](env, folder, trial.seconds)
+    job = env.submit(f"bench {trial.program}")
+    assert isinstance(job, RunningJob)
+    return job
+
+
+def stop(job: RunningJob) -> Result:
+    """Cancel a job that has told what it was to tell."""
+    job.cancel()
+    job.wait()
+    return {"restarts": job.progress.restarts}
+
+
+def results(trial: Trial, folder: Path, job: RunningJob) -> Result:
+    """Return what a finished job's sinks and checkpoints tell."""
+    found: Result = {"checkpoints": [asdict(checkpoint) for checkpoint in job.progress.checkpoints]}
+    tallies = read_tallies(folder)
+    if tallies:
+        found["rate"] = steady_rate(tallies, trial.warm_up_s)
+        after_s = tallies[0].marks[0].time_s + trial.warm_up_s
+        found["pause_ms"] = 1_000.0 * max(
+            mark.pause_s for tally in tallies for mark in tally.marks if mark.time_s > after_s
+        )
+    latencies_ms = read_latencies_ms(folder, trial.warm_up_s)
+    if latencies_ms:
+        found["latencies"] = len(latencies_ms)
+        found |= {f"p{percent}_ms": percentile(latencies_ms, percent) for percent in (50, 99, 99.9)}
+    return found
+
+
+# --- failures
+
+
+def wait_until(condition: Callable[[], float | None], what: str) -> float:
+    """Return what `condition` returns once that is not None."""
+    deadline_s = time.monotonic() + RESTARTED_S_MAX
+    while (found := condition()) is None:
+        if time.monotonic() > deadline_s:
+            raise TrialFailedError(f"waited {RESTARTED_S_MAX:.0f} s for {what}")
+        time.sleep(0.02)
+    return found
+
+
+def let_run(folder: Path) -> int:
+    """Let the latest attempt run for some checkpoints; return its number."""
+    wait_until(lambda: 0.0 if read_tallies(folder) else None, "the first output")
+    time.sleep(3.0)
+    return read_tallies(folder)[-1].attempt
+
+
+def first_output_after(folder: Path, attempt: int) -> float:
+    """Return the time of the first output of any later attempt."""
+
+    def find() -> float | None:
+        firsts = [tally.marks[0].time_s for tally in read_tallies(folder) if tally.attempt > attempt]
+        return min(firsts, default=None)
+
+    return wait_until(find, "output after the failure")
+
+
+def throw_exception(folder: Path) -> float:
+    """Have user code fail; return the seconds from there to the first new output."""
+    attempt = let_run(folder)
+    (folder / programs.FAIL_FILE).touch()
+    again_s = first_output_after(folder, attempt)
+    return again_s - float((folder / programs.FAILED_FILE).read_text())
+
+
+def kill_slot(folder: Path) -> float:
+    """Kill the process of a slot; return the seconds from there to the first new output."""
+    attempt = let_run(folder)
+    victim = read_tallies(folder)[-1].process
+    if victim == os.getpid():
+        raise TrialFailedError("this deployment has no process of its own for a slot")
+    killed_s = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    return first_output_after(folder, attempt) - killed_s
+
+
+FAILURES = {"exception": throw_exception, "kill": kill_slot}
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv.pop())
+    given["failures"] = tuple(given["failures"])
+    print(json.dumps(measure(Trial(**given))), flush=True)
