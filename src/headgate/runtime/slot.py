@@ -9,6 +9,7 @@ for as long as it says.
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from headgate.elements import Barrier
 from headgate.errors import InternalError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.base import Restored
+from headgate.operators.base import Operator, Restored
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.execution import Execution, FailedToOpenError
 from headgate.runtime.failure import failure_of
@@ -89,6 +90,11 @@ class Slot:
         self._running = False
         self._counters: dict[str, int] = {}
         self._progress_due_ms = 0.0
+
+    @property
+    def at_work(self) -> Operator | None:
+        """The operator that runs now, or did last; None between attempts."""
+        return None if self._execution is None else self._execution.at_work
 
     # --- the loop
 
@@ -211,7 +217,8 @@ class Slot:
 
     def _build_execution(self, message: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
         plan = self._load()
-        inline_bytes = plan.settings.get(options.CHECKPOINT_INLINE_THRESHOLD)
+        # Without checkpoints only the sinks' last commit is left to tell, which must not need storage that all share.
+        inline_bytes = plan.settings.get(options.CHECKPOINT_INLINE_THRESHOLD) if plan.checkpointing else sys.maxsize
         self._uploads = Uploads(self._services.store, self, message.attempt, inline_bytes)
         self._execution = execution = Execution(plan, self.index, self._services.exchange, self)
         execution.build(message, restored)
