@@ -1,15 +1,16 @@
-"""The choice of where a program's jobs run, by the key `headgate.deploy.target`.
-
-Deployments are imported when they are chosen: pyspark is an extra, and takes long to import.
-"""
+"""The choice of where a program's jobs run, by the key `headgate.deploy.target`."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from typing import Any
 
 from headgate.config import Settings
 from headgate.deploy.handle import Deployment
+from headgate.deploy.local import MiniCluster
+from headgate.errors import EnvironmentFault
 from headgate.options import DEPLOY_TARGET
 
 
@@ -17,18 +18,24 @@ def spark_conf(spark: Any) -> dict[str, str]:
     """Return the conf of the Spark session `spark`, else of the active one; nothing where there is none."""
     if spark is None and "pyspark" not in sys.modules:
         return {}
-    from headgate.deploy.spark import session  # noqa: PLC0415
+    from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
 
     return session.conf(spark)
 
 
 def deployment(settings: Settings, spark: Any) -> Deployment:
-    """Return the place where jobs run: `spark` (a session) if given, else what the settings choose."""
-    if settings.get(DEPLOY_TARGET) == "minicluster":
-        from headgate.deploy.local import MiniCluster  # noqa: PLC0415
+    """Return the place where jobs run: `spark` (a session) if given, else what the settings choose.
 
+    Raises EnvironmentFault when that is Spark, and pyspark is not installed.
+    """
+    if settings.get(DEPLOY_TARGET) == "minicluster":
         return MiniCluster()
-    from headgate.deploy.spark.deployment import SparkDeployment  # noqa: PLC0415
+    if importlib.util.find_spec("pyspark") is None:
+        raise EnvironmentFault(
+            "jobs run on Spark, but pyspark is not installed: `pip install headgate[spark]`, or run without Spark, "
+            f"in this process, by setting {DEPLOY_TARGET.key}=minicluster"
+        )
+    from headgate.deploy.spark.deployment import SparkDeployment  # noqa: PLC0415  # only for who has pyspark
 
     return SparkDeployment(spark)
 
@@ -37,6 +44,8 @@ def default_parallelism(settings: Settings, spark: Any) -> int:
     """Return the parallelism of operators when nobody sets one. Starts nothing."""
     if settings.get(DEPLOY_TARGET) == "minicluster":
         return 1
-    from headgate.deploy.spark import session  # noqa: PLC0415
+    if spark is None and "pyspark" not in sys.modules:
+        return os.cpu_count() or 1
+    from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
 
     return session.default_parallelism(spark)

@@ -97,6 +97,7 @@ class Execution:
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
         self._opened: list[Operator] = []
+        self._at_work: Subtask | None = None
 
     def build(self, deploy: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
@@ -171,7 +172,15 @@ class Execution:
                 worked = True
         return worked
 
+    @property
+    def at_work(self) -> Operator | None:
+        """The operator that runs now, or did last: what log lines are about."""
+        if self._at_work is not None:
+            return self._at_work.current
+        return self._opened[-1] if self._opened else None
+
     def _run(self, subtask: Subtask) -> bool:
+        self._at_work = subtask
         try:
             return subtask.run()
         except Exception as error:
@@ -181,6 +190,7 @@ class Execution:
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         """Tell all operators that the checkpoint is complete."""
         for subtask in self.subtasks.values():
+            self._at_work = subtask
             try:
                 subtask.notify_completed(checkpoint_id)
             except Exception as error:

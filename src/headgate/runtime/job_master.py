@@ -96,6 +96,7 @@ class JobMaster:
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
         self._starting = _Starting()
         self._attempt: Attempt | None = None
+        self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
         self._counters: dict[SlotIndex, dict[str, int]] = {}
         self._submitted_ms = 0.0
@@ -212,8 +213,8 @@ class JobMaster:
                 assert_never(message)
 
     def _task_failed(self, message: messages.TaskFailed) -> None:
-        if message.attempt != self._supervisor.attempt:
-            return
+        if message.attempt != self._supervisor.attempt or message.attempt == self._ended:
+            return  # also what follows from the end: a slot that loses its peers, which end sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         self.progress.failures.append(cause)
@@ -264,7 +265,7 @@ class JobMaster:
             case supervision.StartAttempt():
                 self._start(effect.attempt)
             case supervision.EndAttempt():
-                self._attempt = None
+                self._attempt, self._ended = None, effect.attempt
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDown():
                 self.send_all(messages.TearDown(attempt=effect.attempt))

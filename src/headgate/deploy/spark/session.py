@@ -1,15 +1,55 @@
-"""The Spark session that a program's jobs run on, and what can be read from it."""
+"""The Spark session that a program's jobs run on: the user's, else an embedded one in local mode.
+
+The embedded session is made once per process, serves all jobs of it, and is stopped when the process exits. It is set
+up for short start and quiet consoles: no UI, Spark's log in a file of its temporary folder, workers that die quickly
+when their task is cancelled, and so many task slots that a job never takes all of them.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import logging
 import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
+
+from headgate.deploy.spark.java import ensure_java
+
+_log = logging.getLogger(__name__)
+
+LOCAL_SLOTS_MIN: Final = 64
+"""Task slots of an embedded session: each is no more than a permit, and all of them in use at once are no aim."""
+
+_LOG4J: Final = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
 
 
 def active(spark: SparkSession | None) -> SparkSession | None:
     """Return `spark`, else the active session, else None. Starts nothing."""
-    return spark or SparkSession.getActiveSession()
+    if spark is not None:
+        return spark
+    if SparkContext._active_spark_context is None:
+        return None
+    # The session is active in the thread that made it only, but every thread means the same one.
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 def conf(spark: SparkSession | None) -> dict[str, str]:
@@ -19,6 +59,111 @@ def conf(spark: SparkSession | None) -> dict[str, str]:
 
 
 def default_parallelism(spark: SparkSession | None) -> int:
-    """Return the parallelism of operators when nobody sets one: Spark's own, before there is a session the cores."""
+    """Return the parallelism of operators when nobody sets one: the cores, but one of a session left free."""
     session = active(spark)
-    return (os.cpu_count() or 1) if session is None else session.sparkContext.defaultParallelism
+    cores = os.cpu_count() or 1
+    if session is None or _embedded.is_ours(session):
+        return cores
+    return max(1, session.sparkContext.defaultParallelism - 1)
+
+
+def obtain(spark: SparkSession | None, slots: int) -> SparkSession:
+    """Return the session for a job of so many slots: `spark`, else the active one, else an embedded one, made now.
+
+    Blocks for some seconds when one is made. Raises EnvironmentFault when there is no Java for it.
+    """
+    return active(spark) or _embedded.start(slots)
+
+
+def stop_embedded() -> None:
+    """Stop the embedded session, if there is one; a later job makes a new one. Blocks until its JVM has ended."""
+    _embedded.stop()
+
+
+@final
+class _EmbeddedSession:
+    """The one session of this process that is ours to stop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: SparkSession | None = None
+        self._folder: Path | None = None
+
+    def is_ours(self, session: SparkSession) -> bool:
+        """Whether we made this session, or the one that it was derived from."""
+        return self._session is not None and self._session.sparkContext is session.sparkContext
+
+    def start(self, slots: int) -> SparkSession:
+        with self._lock:
+            if self._session is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
+                self._session = _make(max(LOCAL_SLOTS_MIN, 2 * slots), self._folder)
+                atexit.register(self.stop)
+            return self._session
+
+    def stop(self) -> None:
+        with self._lock:
+            session, self._session = self._session, None
+            if session is not None:
+                atexit.unregister(self.stop)
+                session.stop()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder = None
+
+
+_embedded: Final = _EmbeddedSession()
+
+
+def _make(slots: int, folder: Path) -> SparkSession:
+    with _environment(JAVA_HOME=str(ensure_java()), PYSPARK_PYTHON=sys.executable), _same_interrupt_handler():
+        session = SparkSession.builder.config(map=_settings(slots, folder)).getOrCreate()
+    _log.info("made a Spark session in this process (local mode); its log is %s", folder / "spark.log")
+    return session
+
+
+def _settings(slots: int, folder: Path) -> dict[str, bool | float | int | str | None]:
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J.format(file=folder / "spark.log"))
+    cores = str(os.cpu_count() or 1)
+    return {
+        "spark.master": f"local[{slots}]",
+        "spark.app.name": "headgate",
+        "spark.default.parallelism": cores,
+        "spark.sql.shuffle.partitions": cores,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -XX:+UseSerialGC -Xshare:auto",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "spark.python.task.killTimeout": "100ms",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+@contextlib.contextmanager
+def _environment(**variables: str) -> Iterator[None]:
+    """Set environment variables for what is started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _same_interrupt_handler() -> Iterator[None]:
+    """Keep what Ctrl-C does: a new SparkContext makes it cancel all Spark jobs, which looks like a lost stage."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)

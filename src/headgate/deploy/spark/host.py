@@ -1,0 +1,194 @@
+"""The driver's side of a job on Spark: the job master, its control server, and the stages that host the slots."""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from pyspark import Broadcast
+from pyspark.sql import SparkSession
+
+from headgate import options
+from headgate.checkpoint.store import FileSystemStore
+from headgate.checkpoint.workflow import check_probes, write_probe
+from headgate.clock import SystemClock
+from headgate.deploy.local import storage_location
+from headgate.deploy.package import pack
+from headgate.deploy.running_job import Results
+from headgate.deploy.spark.network import LOOPBACK, network_config
+from headgate.deploy.spark.preflight import is_local, unfit
+from headgate.deploy.spark.slot_process import UNFIT, environment
+from headgate.deploy.spark.slot_spec import SlotSpec, slot_task
+from headgate.deploy.spark.stage import Stage, StageOrder
+from headgate.errors import StorageError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Launch
+from headgate.runtime.control import ControlServer
+from headgate.runtime.io import ThreadIo
+from headgate.runtime.job_master import JobMaster, MasterServices
+from headgate.runtime.job_storage import JobStorage
+from headgate.runtime.messages import RegisterSlot
+from headgate.runtime.wire import JobSecret, Poller, Wire
+
+IDLE_S_MAX: Final = 1.0
+END_S_MAX: Final = 10.0
+"""How long the end of a job waits for its stage to be gone."""
+CLOSURE_BYTES_MAX: Final = 512 * 1024
+"""A larger package is broadcast: a closure above 1 MB would be, secret and all."""
+_IO_THREADS: Final = 4
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Services:
+    """What is there once the job has started."""
+
+    master: JobMaster
+    server: ControlServer
+    store: FileSystemStore
+    location: str
+
+
+@final
+class SparkHost:
+    """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, but for `wake`."""
+
+    def __init__(self, plan: JobPlan, spark: SparkSession) -> None:
+        self._plan = plan
+        self._spark = spark
+        self._local = is_local(spark.sparkContext.master or "")
+        self._clock = SystemClock()
+        self._secret = JobSecret.generate()
+        self._poller = Poller()
+        self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._package: bytes | Broadcast[bytes] = self._packed()
+        self._facts = environment()
+        self._services: _Services | None = None
+        self._stage: Stage | None = None
+        self._proof: str | None = None
+        self._ended: queue.SimpleQueue[tuple[Launch, str | None]] = queue.SimpleQueue()
+
+    def _packed(self) -> bytes | Broadcast[bytes]:
+        package = pack(self._plan)
+        return package if len(package) <= CLOSURE_BYTES_MAX else self._spark.sparkContext.broadcast(package)
+
+    def start(self, results: Results) -> JobMaster:
+        location = storage_location(self._plan)
+        if location is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._folder.name
+        store = FileSystemStore.open(location, self._plan.job_id)
+        services = MasterServices(
+            clock=self._clock,
+            io=self._io,
+            storage=JobStorage(store, self._clock),
+            launcher=self,
+            collected=results.collected,
+        )
+        master = JobMaster(self._plan, services)
+        wire = Wire(network_config(self._plan.settings, self._own_address()), self._secret)
+        server = ControlServer(wire, self._poller, self._clock, master, self._unfit)
+        self._services = _Services(master=master, server=server, store=store, location=location)
+        return master
+
+    def _own_address(self) -> str:
+        if self._local:
+            return LOOPBACK
+        return self._spark.sparkContext.getConf().get("spark.driver.host") or LOOPBACK
+
+    def _started(self) -> _Services:
+        assert self._services is not None
+        return self._services
+
+    def turn(self) -> None:
+        services = self._started()
+        delivered = self._io.deliver()
+        while not self._ended.empty():
+            services.master.launch_ended(*self._ended.get())
+            delivered = True
+        wake_ms = services.master.step(self._clock.monotonic_ms())
+        services.server.lose_silent(self._plan.settings.get(options.HEARTBEAT_TIMEOUT))
+        idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
+        self._poller.poll(0.0 if delivered else max(0.0, min(idle_s, IDLE_S_MAX)))
+
+    def wake(self) -> None:
+        self._poller.wake()
+
+    def close(self) -> None:
+        if self._stage is not None:
+            self._stage.kill()
+            self._stage.join(END_S_MAX)
+        if self._services is not None:
+            self._services.server.close()
+        self._poller.close()
+        self._io.close()
+        if isinstance(self._package, Broadcast):
+            self._package.destroy()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # --- launcher
+
+    def launch(self, launch: Launch) -> None:
+        self._proof = None if self._local else secrets.token_hex(8)
+        order = StageOrder(
+            slots=self._plan.slots,
+            group=f"headgate-{self._plan.job_id}-{launch}",
+            description=f"headgate: {self._plan.job_name}",
+            pool=self._plan.settings.get(options.SCHEDULER_POOL),
+        )
+        task = self._task(launch, self._proof)
+        self._stage = Stage(self._spark, order, task, lambda error: self._on_ended(launch, error))
+        self._stage.start()
+
+    def _task(self, launch: Launch, proof: str | None) -> Callable[[], Callable[[Iterator[Any]], Iterator[Any]]]:
+        services = self._started()
+        spec = SlotSpec(
+            job_id=self._plan.job_id,
+            job_name=self._plan.job_name,
+            launch=launch,
+            host=services.server.address.host,
+            port=services.server.address.port,
+            secret=self._secret.reveal(),
+            storage=os.path.abspath(services.location) if "://" not in services.location else services.location,
+            proof=proof,
+            settings=self._plan.settings,
+        )
+        # In local mode the workers are of this machine, so what the driver can import they can, too.
+        paths = [os.path.abspath(path) for path in sys.path] if self._local else []
+
+        def make() -> Callable[[Iterator[Any]], Iterator[Any]]:
+            for slot in range(self._plan.slots) if proof is not None else ():
+                write_probe(services.store, f"{proof}-{slot}")
+            return slot_task(spec, self._package, paths)
+
+        return make
+
+    def kill(self, launch: Launch) -> None:
+        if self._stage is not None:
+            self._stage.kill()
+
+    def _on_ended(self, launch: Launch, error: str | None) -> None:
+        """Called on the stage's thread."""
+        self._ended.put((launch, error))
+        self.wake()
+
+    def _unfit(self, message: RegisterSlot) -> str | None:
+        """Return why a slot cannot run the job, None if it can. Reads two small files when storage is to be proved."""
+        facts = message.environment
+        found = facts.get(UNFIT) or unfit(self._facts, facts)
+        if found is None and self._proof is not None:
+            try:
+                check_probes(
+                    self._started().store, f"{self._proof}-{message.slot}", {message.slot: facts.get("host", "?")}
+                )
+            except StorageError as error:
+                found = str(error)
+        return found

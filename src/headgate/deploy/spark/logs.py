@@ -1,0 +1,60 @@
+"""Logging in a slot: the standard `logging`, to the worker's stderr, each line with job, slot, operator and attempt."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, final
+
+from headgate.ids import SlotIndex
+from headgate.operators.base import OperatorContext
+from headgate.runtime.slot import Slot
+
+_FORMAT: Final = "%(asctime)s %(levelname)s [%(story)s] %(name)s: %(message)s"
+
+
+@final
+class SlotStory(logging.Filter):
+    """Adds to each record which slot of which job it comes from, and what runs there."""
+
+    def __init__(self, job_name: str, index: SlotIndex) -> None:
+        super().__init__()
+        self._place = f"{job_name!r} slot {index}"
+        self._slot: Slot | None = None
+
+    def attempt_of(self, slot: Slot) -> None:
+        """Name the current attempt of this slot from now on."""
+        self._slot = slot
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        operator = None if self._slot is None else self._slot.at_work
+        # An operator that is being opened knows nothing of itself until it has been given its context.
+        context: OperatorContext | None = getattr(operator, "context", None)
+        where = "" if context is None else f" attempt {context.attempt} {context.name!r} subtask {context.subtask}"
+        record.story = self._place + where
+        return True
+
+
+@contextmanager
+def slot_logging(job_name: str, index: SlotIndex, level: str) -> Iterator[SlotStory]:
+    """Log as a slot while the block runs, and show what is printed line by line: a task may never end."""
+    story = SlotStory(job_name, index)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.addFilter(story)
+    root, own = logging.getLogger(), logging.getLogger("headgate")
+    levels = root.level, own.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    own.setLevel(level)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    try:
+        yield story
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(levels[0])
+        own.setLevel(levels[1])

@@ -1,0 +1,50 @@
+"""Where the processes of a job on Spark listen, and under which address others reach them."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from headgate import options
+from headgate.config import Settings
+from headgate.errors import ConfigError
+from headgate.runtime.wire import NetworkConfig, TlsConfig
+
+LOOPBACK: Final = "127.0.0.1"
+_EVERYWHERE: Final = "0.0.0.0"  # connections are authenticated
+
+
+def network_config(settings: Settings, own_address: str) -> NetworkConfig:
+    """Return the network configuration of a process that others reach at `own_address`, unless the settings say else.
+
+    On loopback, only this machine can connect; elsewhere the process listens on every interface. Raises ConfigError.
+    """
+    bind_host = settings.get(options.BIND_HOST)
+    if bind_host is None:
+        bind_host = LOOPBACK if own_address == LOOPBACK else _EVERYWHERE
+    advertised = own_address if bind_host == _EVERYWHERE else None
+    return NetworkConfig(
+        bind_host=bind_host,
+        advertised_host=settings.get(options.ADVERTISED_HOST) or advertised,
+        ports=settings.get(options.PORT_RANGE_OPTION),
+        tls=_tls(settings),
+    )
+
+
+def _tls(settings: Settings) -> TlsConfig | None:
+    files = {option.key: settings.get(option) for option in (options.TLS_CERT, options.TLS_KEY, options.TLS_CA)}
+    if not any(files.values()):
+        return None
+    missing = [key for key, path in files.items() if path is None]
+    if missing:
+        raise ConfigError(f"TLS needs a certificate, its key and the authority: {', '.join(missing)} is not set")
+    cert, key, authority = (str(path) for path in files.values())
+    return TlsConfig(cert=cert, key=key, ca=authority)
+
+
+def address_towards(host: str, port: int) -> str:
+    """Return the address of this machine that connections to `host` come from; asks the kernel, sends nothing."""
+    family, _, _, _, name = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(name)
+        return str(probe.getsockname()[0])

@@ -1,0 +1,124 @@
+"""Preflight: whether a job can run on a session, decided from observed facts before anything is submitted. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.errors import EnvironmentFault
+
+SPARK_MAJOR_MIN: Final = 4
+OVERHEAD_PER_SLOT_MB_MIN: Final = 512
+OVERHEAD_MB_MIN: Final = 384
+OVERHEAD_FACTOR: Final = 0.1
+COMPARED: Final = ("python", "pyarrow", "headgate")
+"""Facts that must be the same in the driver and in every slot."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFacts:
+    """What is known of a session. Sizes are None where the session's conf says nothing."""
+
+    spark_version: str
+    connect: bool
+    master: str = ""
+    dynamic_allocation: bool = False
+    speculation: bool = False
+    slots_total: int = 0
+    slots_busy: int = 0
+    slots_per_executor: int | None = None
+    executor_memory_mb: int = 1024
+    overhead_mb: int | None = None
+    pyspark_memory_mb: int | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether driver and slots are on one machine, under one JVM."""
+        return is_local(self.master)
+
+    @property
+    def slots_free(self) -> int:
+        """Task slots that nothing runs in."""
+        return max(0, self.slots_total - self.slots_busy)
+
+
+def is_local(master: str) -> bool:
+    """Whether a master is local mode: one JVM, no other process but Python workers."""
+    return master == "local" or master.startswith("local[")
+
+
+def check_session(facts: SessionFacts) -> None:
+    """Raise EnvironmentFault for what no waiting mends; the message names the setting to change."""
+    if facts.connect:
+        raise EnvironmentFault(
+            "this is a Spark Connect session, and a Connect client can host no streaming job: pass a classic "
+            'SparkSession, made with SparkSession.builder.master("spark://...") or by spark-submit'
+        )
+    if int(facts.spark_version.partition(".")[0]) < SPARK_MAJOR_MIN:
+        raise EnvironmentFault(f"headgate needs Spark {SPARK_MAJOR_MIN}.0 or newer, this is {facts.spark_version}")
+    if facts.dynamic_allocation and not facts.local:
+        raise EnvironmentFault(
+            "dynamic allocation is on, and Spark refuses barrier stages under it: set "
+            "spark.dynamicAllocation.enabled=false and give the application a fixed number of executors"
+        )
+    if facts.speculation:
+        raise EnvironmentFault(
+            "speculation is on, and the slots of a streaming job must not run twice: set spark.speculation=false"
+        )
+
+
+def check_storage(facts: SessionFacts, location: str | None) -> None:
+    """Raise EnvironmentFault when the job's storage would be a temporary folder that other machines do not see."""
+    if location is None and not facts.local:
+        raise EnvironmentFault(
+            f"the job has no storage that the driver and the workers of {facts.master} share: set "
+            "execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI that all of them reach"
+        )
+
+
+def check_slots(facts: SessionFacts, needed: int) -> None:
+    """Raise EnvironmentFault when fewer task slots are free than the job holds for its life."""
+    if facts.slots_free >= needed:
+        return
+    busy = f", of which {facts.slots_busy} are busy" if facts.slots_busy else ""
+    change = (
+        f"start the session with master local[{needed + 1}] or more"
+        if facts.local
+        else "give the application more executors or cores (spark.executor.instances, spark.executor.cores, "
+        "spark.cores.max; spark.task.cpus counts for each slot)"
+    )
+    raise EnvironmentFault(
+        f"the job holds {needed} task slots for its life, but Spark has {facts.slots_total}{busy}: {change}, "
+        "wait for the other work, or lower the parallelism"
+    )
+
+
+def warnings(facts: SessionFacts) -> list[str]:
+    """Return what is likely to go wrong later, in sentences that name the setting."""
+    if facts.local or facts.slots_per_executor is None:
+        return []
+    slots = facts.slots_per_executor
+    if facts.pyspark_memory_mb is not None:
+        found_mb, setting = facts.pyspark_memory_mb, "spark.executor.pyspark.memory"
+    else:
+        implied_mb = max(OVERHEAD_MB_MIN, int(facts.executor_memory_mb * OVERHEAD_FACTOR))
+        found_mb, setting = facts.overhead_mb or implied_mb, "spark.executor.memoryOverhead"
+    if found_mb >= slots * OVERHEAD_PER_SLOT_MB_MIN:
+        return []
+    return [
+        f"{setting} is {found_mb} MB for up to {slots} slots in an executor; slots keep records and state outside "
+        f"Spark's heap: set it to {slots * OVERHEAD_PER_SLOT_MB_MIN} MB or more, or the cluster may kill the executor"
+    ]
+
+
+def unfit(own: dict[str, str], slot: dict[str, str]) -> str | None:
+    """Return why a slot with these facts about its process cannot run the job of the driver with `own`, or None."""
+    different = [name for name in COMPARED if own[name] != slot.get(name)]
+    if not different:
+        return None
+    found = ", ".join(f"{name} {slot.get(name, 'missing')} instead of {own[name]}" for name in different)
+    return (
+        f"the worker on host {slot.get('host', 'unknown')} runs {found}: install the same versions there as in the "
+        "driver, or set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has them"
+    )

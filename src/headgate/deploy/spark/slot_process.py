@@ -1,0 +1,150 @@
+"""A slot in the Python worker of a Spark task: the slot's loop with its network, storage threads and sign of life.
+
+The process ends its slot when it is told to, when the job master is lost or refuses it. A loop that user code holds
+cannot be asked: if it has not ended some time after the master was lost, the process exits.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import socket
+import threading
+from importlib import metadata
+from typing import Final, final
+
+from pyspark import TaskContext
+
+import headgate
+from headgate import options
+from headgate.checkpoint.store import FileSystemStore
+from headgate.checkpoint.workflow import answer_probe
+from headgate.clock import SystemClock
+from headgate.deploy.package import unpack
+from headgate.deploy.spark.logs import slot_logging
+from headgate.deploy.spark.network import address_towards, network_config
+from headgate.deploy.spark.slot_spec import SlotSpec
+from headgate.errors import StorageError
+from headgate.ids import SlotIndex
+from headgate.runtime.control import ControlClient, Hello
+from headgate.runtime.heartbeat import HeartbeatConfig, HeartbeatThread
+from headgate.runtime.io import ThreadIo
+from headgate.runtime.messages import RegisterSlot
+from headgate.runtime.network import CreditWindow, NetworkExchange
+from headgate.runtime.slot import Slot, SlotServices
+from headgate.runtime.wire import Address, JobSecret, Poller, Wire
+
+IDLE_S_MAX: Final = 1.0
+STUCK_S_MAX: Final = 5.0
+"""How long a slot without a master may take to end itself."""
+IO_THREADS: Final = 2
+UNFIT: Final = "unfit"
+"""Key of a registration's environment: why the slot cannot run the job. Not there if it can."""
+
+
+class MasterLost(Exception):
+    """The slot's job master is gone, or does not want it."""
+
+
+def run_slot(data: bytes, package: bytes) -> None:
+    """Run the slot of this Spark task until the job master ends it. Raises `MasterLost`."""
+    context = TaskContext.get()
+    assert context is not None
+    spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
+    index = SlotIndex(context.partitionId())
+    with slot_logging(spec.job_name, index, spec.settings.get(options.LOG_LEVEL)) as story:
+        process = SlotProcess(spec, package, index)
+        story.attempt_of(process.slot)
+        try:
+            process.run()
+        finally:
+            process.close()
+
+
+@final
+class SlotProcess:
+    """One slot and everything around it. Owned by the task's thread."""
+
+    def __init__(self, spec: SlotSpec, package: bytes, index: SlotIndex) -> None:
+        self._clock = SystemClock()
+        self._poller = Poller()
+        self._io = ThreadIo(IO_THREADS, "headgate-io", self._poller.wake)
+        self._lost: str | None = None
+        self._last_resort = threading.Timer(STUCK_S_MAX, os._exit, (1,))
+        self._last_resort.daemon = True
+        master = Address(spec.host, spec.port)
+        wire = Wire(network_config(spec.settings, address_towards(*master)), JobSecret(spec.secret))
+        window = CreditWindow(spec.settings.get(options.CREDIT_BATCHES), spec.settings.get(options.CREDIT_BYTES))
+        self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
+        store = FileSystemStore.open(spec.storage, spec.job_id)
+        hello = Hello("control", spec.launch, index)
+        self._control = ControlClient(wire, self._poller, master, hello, lambda message: self.slot.receive(message))
+        services = SlotServices(
+            clock=self._clock, io=self._io, store=store, exchange=self._exchange, send=self._control.send
+        )
+        self.slot = Slot(lambda: unpack(package), index, services)
+        self._heartbeat = HeartbeatThread(
+            wire, master, Hello("heartbeat", spec.launch, index).encode(), _heartbeat_config(spec), self._on_lost
+        )
+        self._control.send(_registration(spec, index, self._exchange.address, store))
+
+    def run(self) -> None:
+        """Step the slot until it is told to end. Raises `MasterLost`."""
+        self._heartbeat.start()
+        while not self.slot.closed:
+            wake_ms = self.slot.step(self._clock.monotonic_ms())
+            delivered = self._io.deliver()
+            self._poller.poll(0.0 if delivered else self._idle_s(wake_ms))
+            lost = self._lost or self._control.lost
+            if lost is not None:
+                self.slot.abandon()
+                raise MasterLost(f"slot {self.slot.index} ends itself: {lost}")
+
+    def _idle_s(self, wake_ms: float | None) -> float:
+        if wake_ms is None:
+            return IDLE_S_MAX
+        return min(max((wake_ms - self._clock.monotonic_ms()) / 1000.0, 0.0), IDLE_S_MAX)
+
+    def close(self) -> None:
+        """Let go of all connections and threads."""
+        self._heartbeat.stop()
+        self._last_resort.cancel()
+        self._exchange.close()
+        self._control.close()
+        self._io.close()
+        self._poller.close()
+
+    def _on_lost(self, reason: str) -> None:
+        """Called on the heartbeat's thread."""
+        self._lost = reason
+        self._last_resort.start()
+        self._poller.wake()
+
+
+def _heartbeat_config(spec: SlotSpec) -> HeartbeatConfig:
+    return HeartbeatConfig(
+        interval_s=spec.settings.get(options.HEARTBEAT_INTERVAL) / 1000.0,
+        silence_s_max=spec.settings.get(options.HEARTBEAT_TIMEOUT) / 1000.0,
+    )
+
+
+def _registration(spec: SlotSpec, index: SlotIndex, address: Address, store: FileSystemStore) -> RegisterSlot:
+    facts = environment()
+    if spec.proof is not None:
+        try:
+            answer_probe(store, f"{spec.proof}-{index}", index, facts["host"])
+        except StorageError as error:
+            facts[UNFIT] = str(error)
+    return RegisterSlot(launch=spec.launch, slot=index, host=address.host, port=address.port, environment=facts)
+
+
+def environment() -> dict[str, str]:
+    """Return the facts about this process that the job master compares with its own."""
+    return {
+        "host": socket.gethostname(),
+        "pid": str(os.getpid()),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "pyarrow": metadata.version("pyarrow"),
+        "headgate": headgate.__version__,
+    }

@@ -1,0 +1,96 @@
+"""The Spark stage that hosts the slots of one launch, and the thread that waits for its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headgate.deploy.spark.stage_error import explain
+
+CANCEL_AGAIN_S: Final = 0.5
+"""A stage that is submitted just now is not seen by a cancellation: it is cancelled again."""
+_POOL: Final = "spark.scheduler.pool"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageOrder:
+    """What to submit: how many tasks, and how the stage shows in Spark's UI. `group` is unique to the launch."""
+
+    slots: int
+    group: str
+    description: str
+    pool: str | None
+
+
+@final
+class Stage:
+    """One submission. `on_ended` is called once, on the stage's own thread, with the error or None."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        order: StageOrder,
+        make_task: Callable[[], Callable[[Iterator[Any]], Iterator[Any]]],
+        on_ended: Callable[[str | None], None],
+    ) -> None:
+        """`make_task` is called on the stage's thread too, and may block."""
+        self._spark = spark
+        self._order = order
+        self._make_task = make_task
+        self._on_ended = on_ended
+        self._killed = False
+        self._thread = _thread(self._run, f"headgate-stage-{order.group}")
+
+    def start(self) -> None:
+        """Submit the stage. Does not block."""
+        self._thread.start()
+
+    def kill(self) -> None:
+        """Cancel the stage, now or as soon as it is submitted. Does not block."""
+        self._killed = True
+        _thread(self._cancel, "headgate-cancel").start()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the end of the stage; return whether it has ended."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        error: str | None = None
+        try:
+            self._submit(self._make_task())
+        except Exception as raised:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
+            error = explain(str(raised))
+        self._on_ended(error)
+
+    def _submit(self, task: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+        context = self._spark.sparkContext
+        context.setJobGroup(self._order.group, self._order.description, interruptOnCancel=True)
+        context.setLocalProperty(_POOL, self._order.pool)  # type: ignore[arg-type]  # None: the default pool
+        if self._killed:
+            return
+        # A result stage: Spark would try again by itself if others had to read what the slots return.
+        slots = self._order.slots
+        rows = self._spark.range(0, slots, 1, slots)
+        rows.mapInArrow(task, "slot int", barrier=True).collect()
+
+    def _cancel(self) -> None:
+        try:
+            while self._thread.is_alive():
+                self._spark.sparkContext.cancelJobGroup(self._order.group)
+                self._thread.join(CANCEL_AGAIN_S)
+        except (Py4JError, PySparkException, OSError):
+            return  # the session is gone, and with it the stage
+
+
+def _thread(run: Callable[[], None], name: str) -> InheritableThread:
+    thread = InheritableThread(target=run, name=name)
+    thread.daemon = True
+    return thread
