@@ -1,0 +1,42 @@
+"""Sources of the benchmark."""
+
+from __future__ import annotations
+
+from bench.inputs import CycleReader, PacedReader
+from headgate.functions.source import EndOfInput, NotReady, Records
+
+
+def test_list_is_read_in_order_over_and_over_until_time_is_up() -> None:
+    now_ms = 0.0
+    reader = CycleReader([1, 2, 3], lambda: now_ms, 1_000.0)
+    reader.add_splits([0])
+    read: list[int] = []
+    for _ in range(3):
+        polled = reader.poll(2)
+        assert isinstance(polled, Records)
+        read += polled.records
+    assert read == [1, 2, 3, 1, 2]
+    now_ms = 1_000.0
+    assert isinstance(reader.poll(2), EndOfInput)
+
+
+def test_restored_reader_goes_on_where_the_snapshot_was() -> None:
+    reader = CycleReader([1, 2, 3], lambda: 0.0, 1_000.0)
+    reader.add_splits([0])
+    reader.poll(2)
+    again = CycleReader([1, 2, 3], lambda: 0.0, 1_000.0)
+    again.add_splits(reader.snapshot())
+    polled = again.poll(2)
+    assert isinstance(polled, Records)
+    assert polled.records == [3]
+
+
+def test_paced_records_carry_the_time_they_were_due() -> None:
+    reader = PacedReader(0.001, 2)
+    reader.add_splits([0])
+    polled = reader.poll(10)
+    assert isinstance(polled, Records)
+    (first,) = polled.records
+    waiting = reader.poll(10)
+    assert isinstance(waiting, NotReady)
+    assert abs(waiting.wake_ms - (first[1] * 1_000.0 + 1_000_000.0)) < 1.0
