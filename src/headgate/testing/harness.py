@@ -1,0 +1,260 @@
+"""The operator harness: runs one function or operator by itself, with a clock that stands still unless told to move.
+
+Feed it records, look at what comes out, take a snapshot, and go on from that snapshot in a new harness, also with
+another parallelism. Nothing runs beside the test: work that an operator hands to storage is done at once.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from headgate.checkpoint.assign import deal_evenly
+from headgate.checkpoint.handles import InlineHandle, OperatorState
+from headgate.clock import VirtualClock
+from headgate.elements import Batch
+from headgate.functions.api import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+    SinkFunction,
+)
+from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, Restored
+from headgate.operators.filter import FilterFactory
+from headgate.operators.flat_map import FlatMapFactory
+from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
+from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.map import MapFactory
+from headgate.operators.process import ProcessFactory
+from headgate.operators.reduce import ReduceFactory
+from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
+from headgate.types.keys import hash_code
+
+_PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (MapFunction, MapFactory),
+    (FlatMapFunction, FlatMapFactory),
+    (FilterFunction, FilterFactory),
+    (ProcessFunction, ProcessFactory),
+    (SinkFunction, SinkFunctionFactory),
+)
+_KEYED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (KeyedProcessFunction, KeyedProcessFactory),
+    (ReduceFunction, ReduceFactory),
+    (MapFunction, KeyedMapFactory),
+    (FlatMapFunction, KeyedFlatMapFactory),
+    (FilterFunction, KeyedFilterFactory),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Which subtask a harness stands for, and of what job. `splits` are what a source reads on a fresh start."""
+
+    subtask: int = 0
+    parallelism: int = 1
+    max_parallelism: int = 128
+    checkpointing: bool = True
+    splits: tuple[Any, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedOperator:
+    """What a snapshot of one subtask holds: the bytes of its keyed state, and the elements of its list states."""
+
+    checkpoint_id: CheckpointId
+    key_groups: tuple[int, int] | None = None
+    keyed: bytes | None = None
+    lists: dict[str, list[bytes]] = field(default_factory=dict)
+
+
+@final
+@dataclass(slots=True)
+class RecordingServices:
+    """The slot's part: does work at once, and notes what an operator reports."""
+
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    commits: list[CheckpointId] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do the work at once; its exception is a result, as in a slot."""
+        try:
+            result: Any = work()
+        except Exception as error:  # noqa: BLE001  # handed on, as the slot does
+            result = error
+        done(result)
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        """Note it in `commits`."""
+        self.commits.append(checkpoint_id)
+
+    def fail(self, error: BaseException) -> None:
+        """Note it in `failures`."""
+        self.failures.append(error)
+
+    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+        """Note the records in `collections`."""
+        self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
+
+    def count(self, name: str, by: int) -> None:
+        """Add to `counters`."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+
+@final
+class OperatorHarness:
+    """Runs one operator of one subtask, and is a context manager that opens and closes it.
+
+    >>> class Total(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+    ...     def process_element(self, value, ctx):
+    ...         self.total.update((self.total.value() or 0) + value[1])
+    ...         yield value[0], self.total.value()
+    >>> from headgate.state.descriptors import ValueStateDescriptor
+    >>> from headgate.types.typeinfo import Types
+    >>> with OperatorHarness.of(Total(), key_by=lambda pair: pair[0]) as harness:
+    ...     harness.process(("a", 1), ("b", 5), ("a", 2))
+    ...     saved = harness.snapshot()
+    [('a', 1), ('b', 5), ('a', 3)]
+    >>> with OperatorHarness.of(Total(), key_by=lambda pair: pair[0], restored=[saved]) as harness:
+    ...     harness.process(("a", 10))
+    [('a', 13)]
+    """
+
+    def __init__(
+        self,
+        factory: OperatorFactory,
+        *,
+        key_by: Callable[[Any], Any] | None = None,
+        restored: Iterable[SavedOperator] = (),
+        setup: Setup | None = None,
+    ) -> None:
+        """`restored` are snapshots of all subtasks of the operator; the harness takes what is its own."""
+        self.services = RecordingServices()
+        self.operator: Operator = factory.create()
+        self.setup = setup or Setup()
+        self._key_by = key_by
+        self._saved = list(restored)
+        self._last_id = CheckpointId(max((saved.checkpoint_id for saved in self._saved), default=0))
+
+    @classmethod
+    def of(cls, function: Any, *, key_by: Callable[[Any], Any] | None = None, **options: Any) -> OperatorHarness:
+        """Return a harness around a user function, on a keyed stream if `key_by` is given.
+
+        `options` are those of the constructor. Raises TypeError for what is no function of the API.
+        """
+        for kind, factory in _PLAIN if key_by is None else _KEYED:
+            if isinstance(function, kind):
+                return cls(factory(function), key_by=key_by, **options)
+        stream = "a stream without keys" if key_by is None else "a keyed stream"
+        raise TypeError(f"a {type(function).__name__} is no function for {stream}; pass a factory to OperatorHarness")
+
+    @property
+    def clock(self) -> VirtualClock:
+        """The clock that the operator reads."""
+        return self.services.clock
+
+    def open(self) -> None:
+        """Restore and open the operator. Raises `UserCodeError`, `RestoreError`, `DamagedFileError`."""
+        place = self.setup
+        self.operator.open(
+            OperatorContext(
+                job_id=JobId("0" * 32),
+                name="operator",
+                uid="operator",
+                subtask=place.subtask,
+                parallelism=place.parallelism,
+                max_parallelism=place.max_parallelism,
+                attempt=Attempt(2 if self._saved else 1),
+                checkpointing=place.checkpointing,
+                parameters={},
+                services=self.services,
+                restored=self._restored(),
+                splits=None if self._saved else list(place.splits),
+            )
+        )
+
+    def _restored(self) -> Restored:
+        if not self._saved:
+            return Restored()
+        lists: dict[str, list[bytes]] = {}
+        for saved in self._saved:
+            for name, elements in saved.lists.items():
+                lists.setdefault(name, []).extend(elements)
+        keyed = tuple(
+            (OperatorState(uid="operator", keyed=InlineHandle(saved.keyed), key_groups=saved.key_groups), saved.keyed)
+            for saved in self._saved
+            if saved.keyed is not None
+        )
+        own = deal_evenly(lists, self.setup.parallelism)[self.setup.subtask]
+        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=own)
+
+    def close(self) -> None:
+        """Close the operator."""
+        self.operator.close()
+
+    def __enter__(self) -> OperatorHarness:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def process(self, *records: Any, timestamp_ms: int | None = None) -> list[Any]:
+        """Process records as one batch, all of the one timestamp; return the records that come out."""
+        times = None if timestamp_ms is None else [timestamp_ms] * len(records)
+        return self.process_batch(Batch(list(records), times)).records
+
+    def process_batch(self, batch: Batch) -> Batch:
+        """Process a batch; return what comes out. Raises `UserCodeError`."""
+        if self._key_by is not None:
+            batch.keys = [self._key_by(record) for record in batch.records]
+        return self.operator.process(batch)
+
+    def owns(self, key: Any) -> bool:
+        """Return whether records of the key belong to this subtask."""
+        place = self.setup
+        group = key_group(hash_code(key), place.max_parallelism)
+        return subtask_of_group(group, place.parallelism, place.max_parallelism) == place.subtask
+
+    def key_groups(self) -> range:
+        """Return the key groups of this subtask."""
+        place = self.setup
+        return key_group_range(place.subtask, place.parallelism, place.max_parallelism)
+
+    def barrier(self) -> OperatorSnapshot:
+        """Take only the synchronous part of a snapshot; `finish` does the rest, later."""
+        self._last_id = CheckpointId(self._last_id + 1)
+        return self.operator.snapshot(self._last_id)
+
+    def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
+        """Walk all keyed state of a snapshot that was begun, and return what it holds."""
+        keyed: bytes | None = None
+        if snapshot.keyed is not None:
+            while not snapshot.keyed.advance():
+                pass
+            keyed = b"".join(snapshot.keyed.finish())
+            self.operator.forget(snapshot)
+        return SavedOperator(
+            checkpoint_id=self._last_id, key_groups=snapshot.key_groups, keyed=keyed, lists=dict(snapshot.lists)
+        )
+
+    def snapshot(self) -> SavedOperator:
+        """Take a whole snapshot."""
+        return self.finish(self.barrier())
+
+    def complete(self) -> None:
+        """Tell the operator that the last checkpoint is complete, so that sinks commit."""
+        self.operator.notify_completed(self._last_id)
