@@ -1,0 +1,1 @@
+"""A seeded simulation of whole jobs: the production job master, slots and storage protocol under faults."""

@@ -1,0 +1,295 @@
+"""The simulated cluster: processes that host slots, the driver process with the job master, and how they come and go.
+
+As on Spark, the loss of one slot ends its launch, but the other processes of the launch live on for a while: zombies,
+which go on to process, write, acknowledge and commit what they can. A slot that has lost its master ends itself, later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
+from headgate.deploy.package import unpack
+from headgate.graph.physical import JobPlan
+from headgate.ids import Launch, SlotIndex
+from headgate.operators.sink import SinkOperator
+from headgate.runtime import messages
+from headgate.runtime.job_master import JobMaster, MasterServices
+from headgate.runtime.job_storage import JobStorage
+from headgate.runtime.messages import FromSlot, ToSlot
+from headgate.runtime.slot import Slot, SlotServices
+from headgate.runtime.supervisor import SupervisorState
+from headgate.testing.sim.exchange import SimExchange
+from headgate.testing.sim.link import Pipe
+from headgate.testing.sim.process import Process
+from headgate.testing.sim.storage import SimStore, is_simulated
+from headgate.testing.sim.world import World
+
+ZOMBIE_MS_MAX = 600.0
+HEARTBEAT_TIMEOUT_MS = 150.0
+
+
+@final
+@dataclass(slots=True)
+class Troubles:
+    """How often small things go wrong, until the faults stop."""
+
+    repeated_message: float = 0.0
+    lost_notification: float = 0.0
+
+
+@final
+class SlotProcess(Process):
+    """A process that hosts one slot."""
+
+    def __init__(self, cluster: Cluster, master: MasterProcess, launch: Launch, index: SlotIndex) -> None:
+        super().__init__(cluster.world, cluster.new_name("slot"), cluster.store)
+        self.io.crash_delay_ms = 80.0
+        self.index = index
+        self.launch = launch
+        self.master = master
+        self._cluster = cluster
+        self.up = Pipe(self.world, master, lambda message: master.from_slot(launch, message))
+        self.down = Pipe(self.world, self, self._receive)
+        self.exchange = SimExchange(self, lambda: self.slot, cluster.find_exchange)
+        self.exchange.credit_batches = cluster.credit_batches
+        services = SlotServices(
+            clock=self.world.clock, io=self.io, store=cluster.store, exchange=self.exchange, send=self._send
+        )
+        self.slot = Slot(lambda: unpack(cluster.package), index, services)
+
+    def step(self) -> float | None:
+        wake_ms = self.slot.step(self.world.now_ms)
+        self._check()
+        if self.slot.closed:
+            self.die("it was told to end")
+        return wake_ms
+
+    def _check(self) -> None:
+        execution = self.slot._execution
+        if execution is None:
+            return
+        for subtask in execution.subtasks.values():
+            subtask._aligner.check_invariants()
+            for operator in subtask.operators:
+                if isinstance(operator, SinkOperator):
+                    operator._tracker.check_invariants()
+
+    # --- the connection to the master
+
+    def send(self, message: ToSlot) -> None:
+        """The master's way to the slot (`SlotLink`)."""
+        is_lost = (
+            isinstance(message, messages.CheckpointCompleted)
+            and message.checkpoint_id not in self._cluster.store.ledger.final_ids
+            and self.world.chance(self._cluster.troubles.lost_notification)
+        )
+        self.world.note(self.master.name, f"to {self.name}{' (lost)' if is_lost else ''}: {_brief(message)}")
+        if not is_lost:
+            self.down.send(message)
+
+    def close(self) -> None:
+        """The master closes the connection (`SlotLink`): what is under way may still arrive, and be too late."""
+        self._lose_master()
+
+    def break_link(self) -> None:
+        """Lose the connection and everything on it. Both ends find out, one after the other."""
+        self.world.note(self.name, "loses its connection to the master")
+        self.up.is_open = self.down.is_open = False
+        self._lose_master()
+        self.report_lost(1.0, HEARTBEAT_TIMEOUT_MS)
+
+    def report_lost(self, least_ms: float, most_ms: float) -> None:
+        """Have the master find out that the slot is gone."""
+        when_ms = self.world.now_ms + self.world.rng.uniform(least_ms, most_ms)
+        self.master.on_loop(when_ms, lambda: self.master.lost(self))
+
+    def _lose_master(self) -> None:
+        """End, once the slot's heartbeat thread has found out that there is no master."""
+        when_ms = self.world.now_ms + self.world.rng.uniform(0.5, ZOMBIE_MS_MAX)
+        self.beside_loop(when_ms, lambda: self.die("it has lost its master"))
+
+    def _receive(self, message: ToSlot) -> None:
+        self.slot.receive(message)
+
+    def _send(self, message: FromSlot) -> None:
+        self._watch(message)
+        self.up.send(message)
+        may_repeat = isinstance(message, SubtaskAcked | SubtaskCommitted | SubtaskDeclined | messages.SlotTornDown)
+        if may_repeat and self.world.chance(self._cluster.troubles.repeated_message):
+            again_ms = self.world.now_ms + self.world.rng.uniform(1.0, 400.0)
+            self.master.on_loop(again_ms, lambda: self.master.from_slot(self.launch, message))
+
+    def _watch(self, message: FromSlot) -> None:
+        """Slots may only fail, or refuse a checkpoint, because of what the simulation does to them."""
+        if not isinstance(message, messages.Progress):
+            self.world.note(self.name, _brief(message))
+        if isinstance(message, messages.TaskFailed):
+            failure = message.failure
+            text = failure if isinstance(failure, str) else failure.describe()
+            if not is_simulated(text):
+                self.world.violated(f"{self.name} failed without being made to: {text}")
+        elif isinstance(message, SubtaskDeclined) and not (
+            is_simulated(message.reason) or message.reason.startswith("subsumed")
+        ):
+            self.world.violated(f"{self.name} declined without being made to: {message.reason}")
+
+    def on_death(self, why: str) -> None:
+        self.up.is_open = self.up.is_open and self.world.chance(0.5)  # what it has sent may arrive, or not
+        self.report_lost(0.5, 20.0)
+        for flow in [*self.exchange._flows.values(), *self.exchange._senders]:
+            flow.close()
+        self.master.process_gone(self)
+
+
+@final
+class MasterProcess(Process):
+    """The driver process: hosts the job master, and is its `Launcher`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.world, cluster.new_name("master"), cluster.store)
+        self._cluster = cluster
+        self.slots: dict[Launch, list[SlotProcess]] = {}
+        self._ended: set[Launch] = set()
+        services = MasterServices(
+            clock=self.world.clock,
+            io=self.io,
+            storage=JobStorage(cluster.store, self.world.clock),
+            launcher=self,
+            collected=cluster.collected,
+        )
+        self.master = JobMaster(cluster.plan, services)
+
+    def step(self) -> float | None:
+        wake_ms = self.master.step(self.world.now_ms)
+        self.master._supervisor.check_invariants()
+        self.master._checkpoints._coordinator.check_invariants()
+        return wake_ms
+
+    @property
+    def state(self) -> SupervisorState:
+        """What the job is doing, as far as this master knows."""
+        return self.master._supervisor.state
+
+    def from_slot(self, launch: Launch, message: FromSlot) -> None:
+        """Take a message of a slot."""
+        self.master.receive(launch, message)
+        self.wake()
+
+    def lost(self, slot: SlotProcess) -> None:
+        """A slot's connection has ended."""
+        self.master.slot_lost(slot.launch, slot.index, f"simulated end of {slot.name}")
+        self.wake()
+
+    # --- launcher
+
+    def launch(self, launch: Launch) -> None:
+        self.world.note(self.name, f"launch {launch}")
+        self.slots[launch] = []
+        for index in range(self._cluster.plan.slots):
+            self.on_loop(
+                self.world.now_ms + self.world.rng.uniform(1.0, 25.0),
+                lambda index=SlotIndex(index): self._start(launch, index),  # type: ignore[misc]
+            )
+
+    def _start(self, launch: Launch, index: SlotIndex) -> None:
+        if launch in self._ended:
+            return
+        process = SlotProcess(self._cluster, self, launch, index)
+        self._cluster.processes.append(process)
+        self.slots[launch].append(process)
+        message = messages.RegisterSlot(launch=launch, slot=index, host=process.name, port=0)
+
+        def register() -> None:
+            if process.up.is_open:
+                self.world.note(self.name, f"{process.name} registers as slot {index} of launch {launch}")
+                self.master.register(message, process)
+                self.wake()
+
+        self.on_loop(self.world.now_ms + self.world.rng.uniform(0.5, 10.0), register)
+
+    def kill(self, launch: Launch) -> None:
+        self.world.note(self.name, f"kills launch {launch}")
+        self._end_launch(launch, "killed")
+
+    def process_gone(self, process: SlotProcess) -> None:
+        """The end of one process ends its launch; the cluster needs a while to notice, and longer to kill the rest."""
+        others = [other for other in self.slots[process.launch] if other.alive]
+        was_told = process.slot.closed
+        if self.alive and not (others and was_told):
+            self._end_launch(process.launch, None if was_told else f"simulated loss of {process.name}")
+
+    def _end_launch(self, launch: Launch, error: str | None) -> None:
+        for process in self.slots[launch]:
+            if process.alive:
+                self.world.after(1.0, ZOMBIE_MS_MAX, lambda process=process: process.die("its launch is over"))  # type: ignore[misc]
+        if launch in self._ended:
+            return
+        self._ended.add(launch)
+
+        def ended() -> None:
+            self.master.launch_ended(launch, error)
+            self.wake()
+
+        self.on_loop(self.world.now_ms + self.world.rng.uniform(0.5, 120.0), ended)
+
+    def on_death(self, why: str) -> None:
+        for processes in self.slots.values():
+            for process in processes:
+                process.close()
+
+
+@final
+class Cluster:
+    """All processes of one simulation."""
+
+    def __init__(self, world: World, store: SimStore, plan: JobPlan, package: bytes, credit_batches: int) -> None:
+        self.world = world
+        self.store = store
+        self.plan = plan
+        self.package = package
+        self.credit_batches = credit_batches
+        self.processes: list[SlotProcess] = []
+        self.masters: list[MasterProcess] = []
+        self.troubles = Troubles()
+        self.collected: Callable[[messages.Collected], None] = lambda message: None
+        self._names: dict[str, int] = {}
+
+    @property
+    def master(self) -> MasterProcess:
+        """The newest driver process."""
+        return self.masters[-1]
+
+    def start_master(self) -> None:
+        """Start the program: a driver process that submits the job."""
+        process = MasterProcess(self)
+        self.world.note(process.name, "starts")
+        self.masters.append(process)
+        process.master.submit()
+        process.wake()
+
+    def new_name(self, kind: str) -> str:
+        """Return a name that no other process has."""
+        self._names[kind] = self._names.get(kind, 0) + 1
+        return f"{kind}{self._names[kind]}"
+
+    def find_exchange(self, address: str) -> SimExchange | None:
+        """Return the exchange of the process of that name, None when it is gone."""
+        return next((each.exchange for each in self.processes if each.name == address and each.alive), None)
+
+    def live_slots(self) -> list[SlotProcess]:
+        """Return the processes of the newest master that run and host a slot of its newest launch."""
+        launches = self.master.slots
+        return [each for each in launches[max(launches)] if each.alive] if launches else []
+
+
+def _brief(message: Any) -> str:
+    """Return a message as one short line: its type and its numbers."""
+    parts = [type(message).__name__]
+    for name in ("attempt", "checkpoint_id", "subtask", "slot", "reason"):
+        value = getattr(message, name, None)
+        if value is not None:
+            parts.append(f"{name}={value}")
+    return " ".join(parts)

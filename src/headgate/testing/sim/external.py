@@ -1,0 +1,152 @@
+"""The system outside: where the simulated jobs read from and write to, in transactions that someone has to commit.
+
+It is shared by all processes of a run, so functions, sources and sinks, which travel pickled, find it by a number.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from headgate.errors import SinkError
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import CheckpointId
+from headgate.testing.sim.storage import Ledger
+from headgate.testing.sim.world import World
+
+_numbers = itertools.count(1)
+_systems: dict[int, External] = {}
+
+
+@final
+@dataclass(slots=True)
+class Transaction:
+    """Records that become visible together."""
+
+    uid: str
+    subtask: int
+    attempt: int
+    records: list[Any] = field(default_factory=list)
+
+
+@final
+class External:
+    """A transactional store, and the switches by which user code is made to fail."""
+
+    def __init__(self, world: World, ledger: Ledger) -> None:
+        self.number = next(_numbers)
+        self.pending: dict[str, Transaction] = {}
+        self.final: dict[str, list[Any]] = {}
+        self.bomb: str | None = None
+        """Name of the function that raises when it is called next."""
+        self.outage_until_ms = 0.0
+        self.mishap_rate = 0.0
+        self.newest_attempt = 0
+        self.world = world
+        self._ledger = ledger
+        _systems[self.number] = self
+
+    def close(self) -> None:
+        """Forget the system: nothing of the run may use it afterwards."""
+        del _systems[self.number]
+
+    # --- transactions
+
+    def prepare(self, name: str, transaction: Transaction) -> None:
+        if name in self.pending or name in self.final:
+            self.world.violated(f"transaction {name} is prepared twice")
+        self.pending[name] = transaction
+
+    def commit(self, names: list[str]) -> None:
+        for name in names:
+            if self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate):
+                raise SinkError(f"simulated: the outside does not answer at {name}")
+            self._commit_one(name)
+
+    def _commit_one(self, name: str) -> None:
+        if name in self.final:
+            return
+        transaction = self.pending.pop(name, None)
+        if transaction is None:
+            self.world.violated(f"transaction {name} is to be committed, but is neither pending nor final")
+            raise SinkError(f"{name} is lost")
+        if name not in self._ledger.permitted:
+            self.world.violated(f"transaction {name} is committed, but no durable manifest names it")
+        self.world.note("outside", f"{name} is final, {len(transaction.records)} records")
+        self.final[name] = transaction.records
+
+    def recover(self, context: SinkContext, restored: list[str]) -> None:
+        """Abort what older attempts of the subtask left behind, except `restored`."""
+        self.newest_attempt = max(self.newest_attempt, context.attempt)
+        for name, found in list(self.pending.items()):
+            is_own = (found.uid, found.subtask) == (context.uid, context.subtask)
+            if is_own and found.attempt < context.attempt and name not in restored:
+                if name in self._ledger.permitted:
+                    self.world.violated(f"transaction {name} is aborted, although a durable manifest names it")
+                self.world.note("outside", f"{name} is aborted")
+                del self.pending[name]
+
+    # --- user code
+
+    def pass_through(self, function: str) -> None:
+        """Called by user functions for each record; raises if it is that function's turn to fail."""
+        if self.bomb == function:
+            self.bomb = None
+            raise ValueError(f"simulated: {function} fails")
+
+
+def system(number: int) -> External:
+    """Return the system with that number."""
+    return _systems[number]
+
+
+@final
+@dataclass(frozen=True)
+class SimSink(Sink[str]):
+    """Writes to the simulated outside. A committable is the name of a transaction."""
+
+    number: int
+
+    def writer(self, context: SinkContext) -> SimWriter:
+        return SimWriter(self.number, context)
+
+    def committer(self, context: SinkContext) -> SimCommitter:
+        return SimCommitter(self.number, context)
+
+
+@final
+class SimWriter(SinkWriter[str]):
+    """Gathers the records of one transaction."""
+
+    def __init__(self, number: int, context: SinkContext) -> None:
+        self._system = system(number)
+        self._context = context
+        self._records: list[Any] = []
+
+    def write(self, records: list[Any]) -> None:
+        self._records += records
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[str]:
+        if not self._records:
+            return []
+        where = self._context
+        name = f"{where.uid}.{where.subtask}/a{where.attempt}/c{checkpoint_id}"
+        self._system.prepare(name, Transaction(where.uid, where.subtask, where.attempt, self._records))
+        self._records = []
+        return [name]
+
+
+@final
+class SimCommitter(Committer[str]):
+    """Commits transactions by name."""
+
+    def __init__(self, number: int, context: SinkContext) -> None:
+        self._system = system(number)
+        self._context = context
+
+    def commit(self, committables: list[str]) -> None:
+        self._system.commit(committables)
+
+    def recover(self, restored: list[str]) -> None:
+        self._system.recover(self._context, restored)

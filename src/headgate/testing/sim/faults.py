@@ -1,0 +1,123 @@
+"""What goes wrong in a run: drawn in advance from the seed, and over by a known time, after which the job must end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from headgate.runtime.supervisor import SupervisorState
+from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess, Troubles
+from headgate.testing.sim.external import External
+
+CALM_AFTER_MS: Final = 2_500.0
+HANG_MS_MAX: Final = 4_000.0
+_STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
+
+
+@final
+class Faults:
+    """Plans and brings about the faults of one run."""
+
+    def __init__(self, cluster: Cluster, outside: External, functions: list[str]) -> None:
+        self.planned: list[str] = []
+        self._cluster = cluster
+        self._world = cluster.world
+        self._outside = outside
+        self._functions = functions
+        self._kinds: dict[str, Callable[[], None]] = {
+            "slot crash": self._crash_slot,
+            "slot stopped": self._stop_slot,
+            "slot hangs": self._hang_slot,
+            "user exception": self._fail_user_code,
+            "master crash": self._crash_master,
+            "storage outage": self._storage_outage,
+            "outside outage": self._outside_outage,
+            "broken link": self._break_link,
+            "stalled link": self._stall_link,
+            "launch ends": self._end_launch,
+        }
+
+    def plan(self) -> None:
+        """Draw the faults. One run in ten has none: what holds under faults must hold without."""
+        rng = self._world.rng
+        if rng.random() < 0.1:
+            return
+        self._cluster.store.mishap_rate = rng.choice((0.0, 0.0, 0.01, 0.05))
+        self._outside.mishap_rate = rng.choice((0.0, 0.0, 0.03))
+        self._cluster.troubles = Troubles(rng.choice((0.0, 0.1)), rng.choice((0.0, 0.3)))
+        self._world.at(CALM_AFTER_MS, self._calm_down)
+        horizon_ms = rng.choice((300.0, 800.0, CALM_AFTER_MS))
+        for kind in rng.choices(list(self._kinds), weights=(6, 3, 3, 4, 2, 3, 2, 2, 3, 1), k=rng.randint(0, 5)):
+            when_ms = rng.uniform(20.0, horizon_ms)
+            self.planned.append(f"{kind} at {when_ms:.0f} ms")
+            self._world.at(when_ms, lambda kind=kind: self._bring_about(kind))  # type: ignore[misc]
+
+    def _calm_down(self) -> None:
+        self._world.note("faults", "are over")
+        self._cluster.store.mishap_rate = self._outside.mishap_rate = 0.0
+        self._cluster.troubles = Troubles()
+
+    def _bring_about(self, kind: str) -> None:
+        master = self._cluster.master
+        first_launch = len(self._cluster.masters) == 1 and master.master._supervisor.launch <= 1
+        if not master.alive or (first_launch and master.state in _STARTING):
+            return  # a job that cannot start fails, as it should
+        self._world.note("faults", kind)
+        self._kinds[kind]()
+
+    def _any_slot(self) -> SlotProcess | None:
+        slots = self._cluster.live_slots()
+        return self._world.rng.choice(slots) if slots else None
+
+    # --- kinds of faults
+
+    def _crash_slot(self) -> None:
+        slot = self._any_slot()
+        if slot is not None:
+            slot.die("crash")
+
+    def _stop_slot(self) -> None:
+        slot = self._any_slot()
+        if slot is not None:
+            duration_ms = self._world.rng.choice((20.0, 100.0, 1_000.0))
+            slot.stop_for(duration_ms)
+            if duration_ms > HEARTBEAT_TIMEOUT_MS:
+                slot.report_lost(HEARTBEAT_TIMEOUT_MS, 2 * HEARTBEAT_TIMEOUT_MS)
+
+    def _hang_slot(self) -> None:
+        """User code does not return, so that the slot answers nothing, while its heartbeat goes on."""
+        slot = self._any_slot()
+        if slot is not None:
+            slot.hang_for(self._world.rng.choice((50.0, 300.0, HANG_MS_MAX)))
+
+    def _fail_user_code(self) -> None:
+        if self._functions:
+            self._outside.bomb = self._world.rng.choice(self._functions)
+
+    def _crash_master(self) -> None:
+        master = self._cluster.master
+        if master.master.outcome is None:
+            master.die("crash")
+            self._world.after(1.0, 300.0, self._cluster.start_master)
+
+    def _storage_outage(self) -> None:
+        self._cluster.store.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))
+
+    def _outside_outage(self) -> None:
+        self._outside.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))
+
+    def _break_link(self) -> None:
+        slot = self._any_slot()
+        if slot is not None:
+            slot.break_link()
+
+    def _stall_link(self) -> None:
+        slot = self._any_slot()
+        if slot is not None:
+            pipe = self._world.rng.choice((slot.up, slot.down))
+            pipe.stall(self._world.rng.choice((20.0, 200.0, 900.0)))
+
+    def _end_launch(self) -> None:
+        slot = self._any_slot()
+        if slot is not None:
+            slot.master._end_launch(slot.launch, "simulated end of the stage")

@@ -1,0 +1,40 @@
+"""The simulated connection between the job master and one slot: in order, late, and lost as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from headgate.testing.sim.process import Process
+from headgate.testing.sim.world import World
+
+HOP_MS: Final = (0.05, 4.0)
+SLOW_HOP_MS: Final = (10.0, 150.0)
+
+
+@final
+class Pipe:
+    """One direction of a connection."""
+
+    def __init__(self, world: World, receiver: Process, deliver: Callable[[Any], None]) -> None:
+        self.is_open = True
+        self._world = world
+        self._receiver = receiver
+        self._deliver = deliver
+        self._arrival_ms = 0.0
+
+    def send(self, message: Any) -> None:
+        """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first."""
+        rng = self._world.rng
+        hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < 0.02 else HOP_MS))
+        self._arrival_ms = max(self._arrival_ms, self._world.now_ms + hop_ms)
+        self._receiver.on_loop(self._arrival_ms, lambda: self._arrive(message))
+
+    def stall(self, duration_ms: float) -> None:
+        """Hold back everything sent from now on."""
+        self._arrival_ms = max(self._arrival_ms, self._world.now_ms + duration_ms)
+
+    def _arrive(self, message: Any) -> None:
+        if self.is_open:
+            self._deliver(message)
+            self._receiver.wake()

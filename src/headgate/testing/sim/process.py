@@ -1,0 +1,145 @@
+"""A simulated process: it runs for as long as it lives, and not while it is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+from headgate.testing.sim.storage import SimStore
+from headgate.testing.sim.world import Action, World
+
+NAP_MS = 1e-6
+
+
+class Process:
+    """One process with a loop that is stepped, and work beside the loop. Subclasses say what a step does."""
+
+    def __init__(self, world: World, name: str, store: SimStore) -> None:
+        self.world = world
+        self.name = name
+        self.alive = True
+        self.io = SimIo(self, store)
+        self._stopped_until_ms = 0.0
+        self._busy_until_ms = 0.0
+        self._step_ms: float | None = None
+
+    def step(self) -> float | None:
+        """Do one step of the loop; return when to step again."""
+        raise NotImplementedError
+
+    # --- time
+
+    def stop_for(self, duration_ms: float) -> None:
+        """Stop the whole process, as SIGSTOP does, work beside the loop included."""
+        self.world.note(self.name, f"is stopped for {duration_ms:.0f} ms")
+        self._stopped_until_ms = self._busy_until_ms = self.world.now_ms + duration_ms
+
+    def hang_for(self, duration_ms: float) -> None:
+        """Have user code not return; work beside the loop goes on."""
+        self.world.note(self.name, f"hangs for {duration_ms:.0f} ms")
+        self._busy_until_ms = self.world.now_ms + duration_ms
+
+    def on_loop(self, when_ms: float, action: Action) -> None:
+        """Plan what the loop's thread does; it waits while the process is stopped or hangs."""
+        self._guarded(when_ms, action, lambda: self._busy_until_ms)
+
+    def beside_loop(self, when_ms: float, action: Action) -> None:
+        """Plan what another thread does; it waits while the process is stopped."""
+        self._guarded(when_ms, action, lambda: self._stopped_until_ms)
+
+    def _guarded(self, when_ms: float, action: Action, barred_until_ms: Callable[[], float]) -> None:
+        def attempt() -> None:
+            if not self.alive:
+                return
+            if self.world.now_ms < barred_until_ms():
+                self.world.at(barred_until_ms() + NAP_MS, attempt)
+                return
+            action()
+
+        self.world.at(when_ms, attempt)
+
+    def wake(self, when_ms: float | None = None) -> None:
+        """Step the loop then (None: soon), if it would not be stepped earlier anyway."""
+        if when_ms is None:
+            when_ms = self.world.now_ms + self.world.rng.uniform(0.01, 0.5)
+        if self._step_ms is not None and self._step_ms <= when_ms:
+            return
+        self._step_ms = due_ms = when_ms
+
+        def turn() -> None:
+            if self._step_ms == due_ms:
+                self._step_ms = None
+                self._turn()
+
+        self.on_loop(when_ms, turn)
+
+    def _turn(self) -> None:
+        next_ms = self.step()
+        if next_ms is not None and self.alive:
+            self.wake(max(next_ms, self.world.now_ms + self.world.rng.uniform(0.2, 2.0)))
+
+    # --- the end
+
+    def die(self, why: str) -> None:
+        """End the process. What its other threads had begun may still happen, in whole or in part."""
+        if self.alive:
+            self.world.note(self.name, f"dies: {why}")
+            self.alive = False
+            self.io.crash()
+            self.on_death(why)
+
+    def on_death(self, why: str) -> None:
+        """What follows from the end of this process elsewhere."""
+
+
+@final
+class SimIo:
+    """The `Io` of a simulated process: work runs at a later time, and its result arrives at a still later one."""
+
+    def __init__(self, process: Process, store: SimStore) -> None:
+        self._process = process
+        self._world = process.world
+        self._store = store
+        self._waiting: dict[int, Callable[[], Any]] = {}
+        self._count = 0
+        self.crash_delay_ms = 0.0
+        """How long after the end of the process its last effects may still arrive."""
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        world, process = self._world, self._process
+        self._count += 1
+        number = self._count
+        self._waiting[number] = work
+
+        def run() -> None:
+            del self._waiting[number]
+            try:
+                result: Any = work()
+            except Exception as error:  # noqa: BLE001  # handed to the loop, as a thread pool does
+                result = error
+            process.on_loop(world.now_ms + world.rng.uniform(0.1, 6.0), lambda: deliver(result))
+
+        def deliver(result: Any) -> None:
+            done(result)
+            process.wake()
+
+        slow = world.chance(0.05)
+        process.beside_loop(world.now_ms + world.rng.uniform(0.2, 120.0 if slow else 8.0), run)
+
+    def crash(self) -> None:
+        """Lose the work that waits, or let it happen, in whole or up to its first write, with nobody to hear of it."""
+        waiting, self._waiting = self._waiting, {}
+        for work in waiting.values():
+            fate = self._world.rng.choice(("lost", "lost", "done", "torn"))
+            if fate != "lost":
+                self._world.after(0.0, self.crash_delay_ms, lambda work=work, fate=fate: self._last(work, fate))  # type: ignore[misc]
+
+    def _last(self, work: Callable[[], Any], fate: str) -> None:
+        self._world.note(self._process.name, f"last work is {fate}")
+        self._store.tears_next_write = fate == "torn"
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  # the process is gone: nobody hears of it
+            self._world.note(self._process.name, f"last work failed: {type(error).__name__}")
+        finally:
+            self._store.tears_next_write = False

@@ -1,0 +1,158 @@
+"""Simulated checkpoint storage: it fails, tears writes and lies about them, and watches what must never happen."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable
+from typing import Final, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.handles import FileHandle, InlineHandle, StateHandle
+from headgate.checkpoint.manifest import Manifest, decode
+from headgate.checkpoint.seal import is_torn
+from headgate.checkpoint.store import Chunk, MemoryStore
+from headgate.errors import StorageError
+from headgate.ids import CheckpointId
+from headgate.operators.sink import COMMITTABLES_STATE
+from headgate.testing.sim.world import World
+
+_MISHAPS: Final = ("nothing", "torn", "complete")
+
+
+@final
+class Ledger:
+    """What is durable: the whole manifests in storage, and every transaction that one of them ever named."""
+
+    def __init__(self, world: World, memory: MemoryStore) -> None:
+        self.manifests: dict[CheckpointId, Manifest] = {}
+        """The manifests that are in storage now."""
+        self.completed = 0
+        self.final_ids: set[CheckpointId] = set()
+        self.permitted: set[str] = set()
+        """Names of the transactions that durable manifests have named."""
+        self._world = world
+        self._memory = memory
+
+    def written(self, path: str, data: bytes) -> None:
+        """A file is complete."""
+        checkpoint_id = paths.checkpoint_of(path)
+        if checkpoint_id is None or path != paths.metadata(checkpoint_id) or is_torn(data):
+            return
+        manifest = decode(data, path)
+        self.manifests[checkpoint_id] = manifest
+        self.completed += 1
+        if manifest.final:
+            self.final_ids.add(checkpoint_id)
+        self._world.note("ledger", f"checkpoint {checkpoint_id} of attempt {manifest.attempt} is durable")
+        for operator in manifest.operators:
+            for handle in operator.handles():
+                self._check(checkpoint_id, handle)
+            for state in operator.subtasks.values():
+                if COMMITTABLES_STATE in state.lists:
+                    self._permit(state.lists[COMMITTABLES_STATE])
+
+    def _check(self, checkpoint_id: CheckpointId, handle: StateHandle) -> None:
+        if isinstance(handle, FileHandle):
+            data = self._memory.files.get(handle.path)
+            if data is None or zlib.crc32(data) != handle.crc32:
+                self._world.violated(f"checkpoint {checkpoint_id} is durable, but {handle.path} is not whole")
+
+    def _permit(self, handle: StateHandle) -> None:
+        data = handle.data if isinstance(handle, InlineHandle) else self._memory.files.get(handle.path)
+        if data is not None:
+            for entry in pickle.loads(data):  # noqa: S301  # written by this simulation
+                self.permitted.update(pickle.loads(entry).committables)  # noqa: S301
+
+    def deleting(self, path: str) -> None:
+        """A file is about to be deleted."""
+        checkpoint_id = paths.checkpoint_of(path)
+        if checkpoint_id is None or paths.RESULT in self._memory.files:
+            return
+        if path == paths.metadata(checkpoint_id):
+            removed = self.manifests.pop(checkpoint_id, None)
+            if removed is not None and not any(newer > checkpoint_id for newer in self.manifests):
+                self._world.violated(f"the newest checkpoint, {checkpoint_id}, is deleted before the job has ended")
+            return
+        for manifest in self.manifests.values():
+            if path in manifest.files():
+                self._world.violated(f"{path} is deleted, but checkpoint {manifest.checkpoint_id} names it")
+
+
+@final
+class SimStore:
+    """A `CheckpointStore` in memory, with mishaps until the world has had enough of them."""
+
+    def __init__(self, world: World) -> None:
+        self.memory = MemoryStore()
+        self.ledger = Ledger(world, self.memory)
+        self.outage_until_ms = 0.0
+        self.mishap_rate = 0.0
+        self.tears_next_write = False
+        self._world = world
+
+    def locate(self, path: str) -> str:
+        return f"sim:{path}"
+
+    def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
+        data = b"".join(chunks)
+        if path in self.memory.files:
+            if self._world.now_ms >= self.outage_until_ms and not self.tears_next_write:
+                self._world.note("storage", f"{path} exists already")
+            raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
+        if self.tears_next_write:
+            self.tears_next_write = False
+            self._put(path, data[: self._world.rng.randrange(len(data) + 1)])
+            raise StorageError(f"simulated: torn at {path}")
+        if self._fails():
+            self._botch(path, data)
+        self._put(path, data)
+        self._world.note("storage", f"wrote {path}")
+        return FileHandle(path, len(data), zlib.crc32(data))
+
+    def _botch(self, path: str, data: bytes) -> None:
+        mishap = self._world.rng.choice(_MISHAPS)
+        self._world.note("storage", f"failing to write {path}: {mishap}")
+        if mishap == "torn":
+            self._put(path, data[: self._world.rng.randrange(len(data) + 1)])
+        elif mishap == "complete":
+            self._put(path, data)
+        raise StorageError(f"simulated: cannot write {path}")
+
+    def _put(self, path: str, data: bytes) -> None:
+        self.memory.write(path, [data])
+        self.ledger.written(path, data)
+
+    def read(self, path: str) -> bytes | None:
+        self._may_fail(f"read {path}")
+        return self.memory.read(path)
+
+    def list_files(self, folder: str) -> list[str]:
+        self._may_fail(f"list {folder!r}")
+        return self.memory.list_files(folder)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._may_fail(f"delete {path}")
+            if path in self.memory.files:
+                self._world.note("storage", f"deletes {path}")
+                self.ledger.deleting(path)
+            self.memory.delete([path])
+
+    def delete_folder(self, folder: str) -> None:
+        self.delete(self.memory.list_files(folder))
+
+    def _may_fail(self, what: str) -> None:
+        if self._fails():
+            self._world.note("storage", f"failing to {what}")
+            raise StorageError(f"simulated: cannot {what}")
+
+    def _fails(self) -> bool:
+        return self._world.now_ms < self.outage_until_ms or self._world.chance(self.mishap_rate)
+
+
+def is_simulated(reason: str) -> bool:
+    """Return whether the text of a failure tells of something that the simulation brought about."""
+    return "simulated" in reason
+
+
