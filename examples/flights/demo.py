@@ -12,14 +12,14 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import data
 from job import ALERT, alerts
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from reference import Alert, expected_alerts
 from witness import Note, Witness, notes
 
@@ -36,12 +36,12 @@ LOG = WORK / "spark.log"
 OUTPUT = WORK / "alerts"
 NOTES = WORK / "notes"
 
-RECORDS_PER_SECOND = 18_000
+RECORDS_PER_SECOND = 20_000
 CHECKPOINTS_BEFORE_KILL = 3
 LOOK_S = 0.005
 
 
-SPARK = {
+SPARK: dict[str, bool | float | int | str | None] = {
     "spark.master": "local[4]",  # two slots for the job, and some for Spark's own work
     "spark.app.name": "flight delays",
     "spark.driver.host": "127.0.0.1",
@@ -137,18 +137,19 @@ def redirect_errors() -> int:
     console = os.dup(2)
     with LOG.open("w") as log:
         os.dup2(log.fileno(), 2)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     return console
 
 
-def tell_what_is_left_out(flights: data.DataFrame) -> int:
+def tell_what_is_left_out(flights: DataFrame) -> int:
     """Print how many flights the job does not get, and why; return how many it gets."""
     total, cancelled, nameless = data.left_out(flights)
     print(f"{total:,} flights; left out: {cancelled:,} that were cancelled, {nameless:,} others without an aircraft.")
     return total - cancelled - nameless
 
 
-def submit(spark: SparkSession, departed: data.DataFrame, pace: Pace) -> RunningJob:
+def submit(spark: SparkSession, departed: DataFrame, pace: Pace) -> RunningJob:
     settings = Configuration()
     settings.set_string("restart-strategy.type", "fixed-delay")
     settings.set_string("restart-strategy.fixed-delay.attempts", "3")
@@ -171,7 +172,7 @@ def submit(spark: SparkSession, departed: data.DataFrame, pace: Pace) -> Running
 def watch(job: RunningJob, records: int) -> Sighting:
     """Show how the job gets on, kill one of its workers, and return what was seen once the job has ended."""
     sighting = Sighting()
-    line = ProgressLine(records)
+    line = ProgressLine()
     checkpoints = read_at_checkpoint = 0
     while (outcome := job.wait(LOOK_S)) is None:
         seen = list(notes(NOTES))
@@ -179,7 +180,7 @@ def watch(job: RunningJob, records: int) -> Sighting:
             continue
         if len(job.progress.checkpoints) > checkpoints:
             checkpoints, read_at_checkpoint = len(job.progress.checkpoints), seen[-1].records
-        line.show(seen[-1].records, checkpoints)
+        line.show(sum(note.records for note in seen), checkpoints)
         if sighting.killed_pid is None:
             # Something must have been read since the checkpoint, else nothing would have to be read again.
             if checkpoints >= CHECKPOINTS_BEFORE_KILL and seen[-1].records > max(read_at_checkpoint, records // 3):
@@ -208,8 +209,7 @@ def kill(worker: Note, checkpoints: int, sighting: Sighting) -> None:
 class ProgressLine:
     """One line that is written over again; on what is no terminal, a new line now and then."""
 
-    def __init__(self, records: int) -> None:
-        self._records = records
+    def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty()
         self._interval_s = 0.2 if self._is_terminal else 3.0
         self._due_s = 0.0
@@ -219,7 +219,7 @@ class ProgressLine:
         if time.monotonic() < self._due_s:
             return
         self._due_s = time.monotonic() + self._interval_s
-        text = f"  {read:>9,} of {self._records:,} flights, {checkpoints} checkpoints"
+        text = f"  {read:>9,} flights read, {checkpoints} checkpoints"
         print(f"\r{text}\x1b[K" if self._is_terminal else text, end="" if self._is_terminal else "\n", flush=True)
 
     def say(self, text: str) -> None:
@@ -243,7 +243,7 @@ class Figures:
     records: int
     replayed: int
     took_s: float
-    checkpoints: list[CheckpointFigures]
+    checkpoints: Sequence[CheckpointFigures]
     sighting: Sighting
 
 
