@@ -15,6 +15,7 @@ from typing import Protocol, assert_never, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
 from headgate.clock import Clock
+from headgate.errors import DamagedFileError, StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.runtime import messages, supervision
@@ -120,7 +121,9 @@ class JobMaster:
         def done(result: Beginning | BaseException) -> None:
             self._preparing = False
             if isinstance(result, BaseException):
-                self._end(JobStatus.FAILED, _describe(result))
+                self._refuse(_describe(result))
+            elif result.ended is not None:
+                self._end(JobStatus(result.ended.status), result.ended.cause)
             elif self._cancelled:
                 self._end(JobStatus.CANCELLED, None)
             else:
@@ -283,10 +286,15 @@ class JobMaster:
 
     def _resolve(self, attempt: Attempt) -> None:
         def done(result: RestorePoint | BaseException) -> None:
+            if attempt != self._supervisor.attempt:
+                return  # a slot was lost meanwhile, and the next attempt looks for itself
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                self._supervise(supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms))
+                may_mend = isinstance(result, StorageError) and not isinstance(result, DamagedFileError)
+                self._supervise(
+                    supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
+                )
                 return
             self._starting.point = result
             self._supervise(
@@ -314,21 +322,20 @@ class JobMaster:
         self._checkpoints.attempt_started(attempt, point)
         self.send_all(messages.Start(attempt=attempt))
 
+    def _refuse(self, cause: str) -> None:
+        """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
+        outcome = self._outcome_of(JobStatus.FAILED, cause)
+
+        def done(result: object) -> None:
+            self.outcome = outcome
+
+        self._services.io.submit(lambda: self._storage.release(self._plan), done)
+
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result and clean up; only then is there an outcome."""
         if self._fatal is not None:
             status, cause = JobStatus.FAILED, self._fatal
-        counters: dict[str, int] = {}
-        for own in self._counters.values():
-            for name, count in own.items():
-                counters[name] = counters.get(name, 0) + count
-        outcome = JobOutcome(
-            job_id=self._plan.job_id,
-            status=status,
-            cause=cause,
-            runtime_ms=self._now() - self._submitted_ms,
-            counters=counters,
-        )
+        outcome = self._outcome_of(status, cause)
 
         def done(result: object) -> None:
             if isinstance(result, BaseException):
@@ -336,6 +343,19 @@ class JobMaster:
             self.outcome = outcome
 
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
+
+    def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
+        counters: dict[str, int] = {}
+        for own in self._counters.values():
+            for name, count in own.items():
+                counters[name] = counters.get(name, 0) + count
+        return JobOutcome(
+            job_id=self._plan.job_id,
+            status=status,
+            cause=cause,
+            runtime_ms=self._now() - self._submitted_ms,
+            counters=counters,
+        )
 
     # --- what checkpoints ask for
 

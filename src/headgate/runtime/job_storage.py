@@ -31,10 +31,14 @@ Splits = dict[int, list[Any]]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What a driver knows before the first attempt: the splits of a fresh start, and the last attempt before it."""
+    """What a driver knows before the first attempt: the splits of a fresh start, and what drivers before it have done.
+
+    `ended` is how the job ended, if it has: nothing may run a second time then.
+    """
 
     splits: Splits
     last_attempt: Attempt
+    ended: JobResult | None = None
 
 
 @final
@@ -60,6 +64,9 @@ class JobStorage:
 
         Raises `SinkError`, `SourceError`, `StorageError`.
         """
+        ended = workflow.read_result(self._store)
+        if ended is not None:
+            return Beginning(splits={}, last_attempt=Attempt(0), ended=ended)
         for sink in sinks_of(plan):
             sink.prepare(plan.job_id)
         splits = {
@@ -101,10 +108,14 @@ class JobStorage:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
         result = JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=self._clock.wall_ms())
         workflow.write_result(self._store, result)
-        for sink in sinks_of(plan):
-            sink.release(plan.job_id)
+        self.release(plan)
         if not keeps_checkpoints(plan, outcome.status):
             workflow.delete_checkpoints(self._store)
+
+    def release(self, plan: JobPlan) -> None:
+        """Give the sinks' targets back."""
+        for sink in sinks_of(plan):
+            sink.release(plan.job_id)
 
 
 def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:

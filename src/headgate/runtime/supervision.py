@@ -67,11 +67,12 @@ class RestoreResolved:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreFailed:
-    """`attempt` cannot start: what is in storage is damaged, or does not fit the job."""
+    """`attempt` cannot start: what is in storage is damaged or does not fit the job, or (`retriable`) storage fails."""
 
     attempt: Attempt
     reason: str
     now_ms: float
+    retriable: bool = False
 
 
 @final

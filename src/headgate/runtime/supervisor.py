@@ -13,7 +13,8 @@ one. A slot that stays silent past the deadline may still hold something, so the
     state         waits for                                     legal edges
     CREATED       the order to run                              Submitted -> LAUNCHING
     LAUNCHING     all slots to register                         the last SlotRegistered -> RESOLVING; start deadline
-    RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> FINISHING
+    RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
+                                                                or FINISHING when trying again is of no use
     DEPLOYING     all slots to be ready                         the last SlotReady -> RUNNING
     RUNNING       the end of the data                           JobDone -> FINISHING
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotTornDown -> WAITING; late -> RELAUNCHING
@@ -252,8 +253,11 @@ class Supervisor:
             case RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
                 self._enter(_S.DEPLOYING)
                 return [Deploy(attempt=self._attempt, checkpoint_id=checkpoint_id)]
-            case RestoreFailed(reason=reason), _S.RESOLVING:
-                return self._finish(JobStatus.FAILED, reason, event.now_ms)
+            case RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
+                if retriable and self._grant_restart(event.now_ms):
+                    self._enter(_S.WAITING)
+                    return []
+                return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
             case SlotReady(slot=slot), _S.DEPLOYING:
                 if not self._all_answered(slot):
                     return []

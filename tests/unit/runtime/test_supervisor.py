@@ -168,6 +168,14 @@ def test_a_failed_restore_ends_the_job_with_its_reason(job: Job) -> None:
     assert the_end(job.end_launch()).cause == "chk-3/_metadata is damaged"
 
 
+def test_a_restore_that_storage_failed_is_tried_again_in_a_new_attempt_as_long_as_restarts_are_left(job: Job) -> None:
+    job.resolving()
+    failed = s.RestoreFailed(attempt=A1, reason="cannot list chk-3", now_ms=0.0, retriable=True)
+    assert job.handle(failed) == []
+    assert job.state is State.WAITING
+    assert job.at(1_000.0) == [s.ResolveRestore(attempt=A2)]
+
+
 def test_too_few_slots_at_the_start_are_an_error_that_says_how_many_of_how_many(job: Job) -> None:
     job.launching()
     job.register(S0)

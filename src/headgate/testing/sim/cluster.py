@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
@@ -189,10 +190,8 @@ class MasterProcess(Process):
         self.world.note(self.name, f"launch {launch}")
         self.slots[launch] = []
         for index in range(self._cluster.plan.slots):
-            self.on_loop(
-                self.world.now_ms + self.world.rng.uniform(1.0, 25.0),
-                lambda index=SlotIndex(index): self._start(launch, index),  # type: ignore[misc]
-            )
+            when_ms = self.world.now_ms + self.world.rng.uniform(1.0, 25.0)
+            self.on_loop(when_ms, partial(self._start, launch, SlotIndex(index)))
 
     def _start(self, launch: Launch, index: SlotIndex) -> None:
         if launch in self._ended:
@@ -224,7 +223,7 @@ class MasterProcess(Process):
     def _end_launch(self, launch: Launch, error: str | None) -> None:
         for process in self.slots[launch]:
             if process.alive:
-                self.world.after(1.0, ZOMBIE_MS_MAX, lambda process=process: process.die("its launch is over"))  # type: ignore[misc]
+                self.world.after(1.0, ZOMBIE_MS_MAX, partial(process.die, "its launch is over"))
         if launch in self._ended:
             return
         self._ended.add(launch)
@@ -269,6 +268,17 @@ class Cluster:
         self.masters.append(process)
         process.master.submit()
         process.wake()
+
+    def is_over(self) -> bool:
+        """Return whether the job has ended; if it could only not begin, somebody starts the program again."""
+        master = self.master
+        outcome = master.master.outcome
+        if outcome is None:
+            return False
+        if master.alive and not master.slots and is_simulated(outcome.cause or ""):
+            master.die("the job could not begin")
+            self.world.after(1.0, 300.0, self.start_master)
+        return master.alive
 
     def new_name(self, kind: str) -> str:
         """Return a name that no other process has."""

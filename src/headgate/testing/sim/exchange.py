@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Protocol, final
 
 from headgate.elements import Batch, Element
@@ -129,7 +130,7 @@ class Flow:
         reason = "the connection to a peer slot has ended (simulated)"
         for end in (self._sender, self._receiver):
             if end is not None:
-                end.process.on_loop(self._world.now_ms + self._hop_ms(), lambda end=end: end.lost(self, reason))  # type: ignore[misc]
+                end.process.on_loop(self._world.now_ms + self._hop_ms(), partial(end.lost, self, reason))
 
     def _hop_ms(self) -> float:
         rng = self._world.rng

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, final
 
 from headgate.runtime.supervisor import SupervisorState
@@ -50,7 +51,7 @@ class Faults:
         for kind in rng.choices(list(self._kinds), weights=(6, 3, 3, 4, 2, 3, 2, 2, 3, 1), k=rng.randint(0, 5)):
             when_ms = rng.uniform(20.0, horizon_ms)
             self.planned.append(f"{kind} at {when_ms:.0f} ms")
-            self._world.at(when_ms, lambda kind=kind: self._bring_about(kind))  # type: ignore[misc]
+            self._world.at(when_ms, partial(self._bring_about, kind))
 
     def _calm_down(self) -> None:
         self._world.note("faults", "are over")

@@ -172,9 +172,7 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
         edge = Edge(source=source, target=target)
         if stage.kind in COUNTERS:
             selector = LastKey() if stage.kind == "reduce" else KeyOf(index, stage.keys)
-            edge = Edge(
-                source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector
-            )
+            edge = Edge(source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector)
         elif stage.kind in ("rebalance", "broadcast"):
             edge = Edge(source=source, target=target, partitioning=Partitioning(stage.kind))
         graph.edges.append(edge)

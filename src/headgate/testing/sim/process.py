@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 from headgate.testing.sim.storage import SimStore
@@ -132,7 +133,7 @@ class SimIo:
         for work in waiting.values():
             fate = self._world.rng.choice(("lost", "lost", "done", "torn"))
             if fate != "lost":
-                self._world.after(0.0, self.crash_delay_ms, lambda work=work, fate=fate: self._last(work, fate))  # type: ignore[misc]
+                self._world.after(0.0, self.crash_delay_ms, partial(self._last, work, fate))
 
     def _last(self, work: Callable[[], Any], fate: str) -> None:
         self._world.note(self._process.name, f"last work is {fate}")

@@ -85,9 +85,10 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
         faults.plan()
         planned = faults.planned
     cluster.start_master()
-    world.run(lambda: cluster.master.master.outcome is not None, END_MS_MAX, ACTIONS_MAX)
+    world.run(cluster.is_over, END_MS_MAX, ACTIONS_MAX)
     if not world.violations:
-        _judge(world, cluster, outside, list(judge(spec, outside, store, may_leave_files=bool(planned))))
+        is_tidy = store.mishaps == 0 and len(cluster.processes) == plan.slots
+        _judge(world, cluster, list(judge(spec, outside, store, may_leave_files=not is_tidy)))
     return RunReport(
         seed=seed,
         job=spec.describe(),
@@ -101,7 +102,7 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     )
 
 
-def _judge(world: World, cluster: Cluster, outside: External, verdict: list[str]) -> None:
+def _judge(world: World, cluster: Cluster, verdict: list[str]) -> None:
     outcome = cluster.master.master.outcome
     assert outcome is not None
     if outcome.status is not JobStatus.FINISHED:

@@ -88,6 +88,7 @@ class SimStore:
         self.ledger = Ledger(world, self.memory)
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
+        self.mishaps = 0
         self.tears_next_write = False
         self._world = world
 
@@ -148,11 +149,11 @@ class SimStore:
             raise StorageError(f"simulated: cannot {what}")
 
     def _fails(self) -> bool:
-        return self._world.now_ms < self.outage_until_ms or self._world.chance(self.mishap_rate)
+        fails = self._world.now_ms < self.outage_until_ms or self._world.chance(self.mishap_rate)
+        self.mishaps += fails
+        return fails
 
 
 def is_simulated(reason: str) -> bool:
     """Return whether the text of a failure tells of something that the simulation brought about."""
     return "simulated" in reason
-
-
