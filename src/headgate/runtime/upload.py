@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, final
 
 from headgate.checkpoint import paths
@@ -18,6 +17,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.operators.base import OperatorSnapshot
 from headgate.runtime.io import Io
 from headgate.runtime.subtask import TakenSnapshot
 
@@ -34,17 +34,6 @@ class UploadHost(Io, Protocol):
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
         """The state could not be pickled or stored."""
         ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """State of one operator, ready to be written: file pieces, and elements of list states."""
-
-    uid: str
-    keyed: list[bytes] | None
-    key_groups: tuple[int, int] | None
-    lists: dict[str, list[bytes]]
 
 
 @final
@@ -79,30 +68,32 @@ class Uploads:
             self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, str(error))
             return True
         if walked:
-            parts = self._end(snapshot)
-            self._host.submit(lambda: self._write(snapshot, parts), self._written(snapshot))
+            self._end(snapshot)
+            self._host.submit(lambda: self._write(snapshot), self._written(snapshot))
         return True
 
-    def _end(self, snapshot: TakenSnapshot) -> list[_Part]:
-        """Let the operators go on without the snapshot; return what it holds."""
-        self._walking.popleft()
-        parts: list[_Part] = []
+    def abandon(self, checkpoint_id: CheckpointId) -> None:
+        """Walk no further for a checkpoint that was given up."""
+        for snapshot in [each for each in self._walking if each.barrier.checkpoint_id == checkpoint_id]:
+            self._end(snapshot)
+
+    def _end(self, snapshot: TakenSnapshot) -> None:
+        """Let the operators go on without the snapshot, which nothing changes any more."""
+        self._walking.remove(snapshot)
         for operator, part in snapshot.parts:
-            keyed = part.keyed.finish() if part.keyed is not None else None
-            parts.append(_Part(part.uid, keyed, part.key_groups, part.lists))
             operator.forget(part)
-        return parts
 
     # --- beside the loop
 
-    def _write(self, snapshot: TakenSnapshot, parts: list[_Part]) -> tuple[OperatorState, ...]:
-        return tuple(self._store_part(snapshot, part) for part in parts)
+    def _write(self, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
+        return tuple(self._store_part(snapshot, part) for _, part in snapshot.parts)
 
-    def _store_part(self, snapshot: TakenSnapshot, part: _Part) -> OperatorState:
+    def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
         checkpoint_id, index = snapshot.barrier.checkpoint_id, snapshot.subtask.index
         keyed: StateHandle | None = None
         if part.keyed is not None:
-            keyed = self._store_bytes(paths.keyed_state(checkpoint_id, self._attempt, part.uid, index), part.keyed)
+            path = paths.keyed_state(checkpoint_id, self._attempt, part.uid, index)
+            keyed = self._store_bytes(path, part.keyed.finish())
         lists: dict[str, StateHandle] = {}
         for name, elements in part.lists.items():
             path = paths.list_state(checkpoint_id, self._attempt, part.uid, index, name)

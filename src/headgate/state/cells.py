@@ -1,8 +1,8 @@
 """Cells: how keyed state lies in memory.
 
-A cell holds everything one operator knows of one key: `[epoch, key, key group, value of state 0, of state 1, ...]`. None
-stands for "no value". The epoch counts barriers; it is the last one after which the cell was touched or written to
-a snapshot, so one comparison tells whether a running snapshot still needs the cell as it is.
+A cell holds everything one operator knows of one key: `[epoch, key, key group, value of state 0, of state 1, ...]`.
+None stands for "no value". The epoch counts barriers; it is the last one after which the cell was touched or written
+to a snapshot, so one comparison tells whether a running snapshot still needs the cell as it is.
 
 The roster lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys come
 and go.
@@ -84,12 +84,21 @@ class Roster:
         self._dead += 1
 
     def tidy(self) -> None:
-        """Clear the dead out of one chunk, if there are many of them. A bounded piece of work."""
-        if not self._sweep:
-            if self._dead <= self.live + CHUNK_CELLS:
-                return
-            self._sweep = [(group, chunk) for group, chunks in self._chunks.items() for chunk in chunks]
-        group, chunk = self._sweep.pop()
+        """Clear the dead out of some chunks, if there are many dead.
+
+        A piece of work: bounded, but growing with the number of the dead, so that they cannot pile up however many keys
+        come and go between two calls.
+        """
+        if not self._sweep and self._dead <= self.live + CHUNK_CELLS:
+            return
+        room = max(2 * CHUNK_CELLS, self._dead // 8)
+        self._sweep = self._sweep or self.chunks()
+        while self._sweep and room > 0:
+            group, chunk = self._sweep.pop()
+            room -= max(len(chunk), 32)
+            self._clear(group, chunk)
+
+    def _clear(self, group: int, chunk: Chunk) -> None:
         before = len(chunk)
         chunk[:] = [cell for cell in chunk if cell[EPOCH] != DEAD]
         self._dead -= before - len(chunk)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from headgate.errors import InternalError, ProgramError, RestoreError
+from headgate.errors import InternalError, ProgramError, RestoreError, SerializationError
 from headgate.state import snapshot
 from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NO_CELL, Cell, Chunk, Roster
 from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
@@ -178,26 +178,37 @@ class HashMapBackend:
 class KeyedSnapshot:
     """A snapshot under way: takes cells as they were at its barrier, in pieces, and by `save` just before a change."""
 
-    __slots__ = ("_chunks", "_states", "_writer", "epoch")
+    __slots__ = ("_chunks", "_failure", "_states", "_writer", "epoch")
 
     def __init__(self, epoch: int, chunks: list[tuple[int, Chunk]], states: tuple[snapshot.StateMeta, ...]) -> None:
         self.epoch = epoch
         self._chunks = chunks[::-1]
         self._states = states
         self._writer = snapshot.SnapshotWriter(states)
+        self._failure: SerializationError | None = None
 
     def save(self, cell: Cell) -> None:
-        """Take one cell, which is about to change."""
-        self._writer.add_one(cell[GROUP], tuple(cell[KEY:GROUP]) + tuple(cell[FIRST : FIRST + len(self._states)]))
+        """Take one cell, which is about to change. What cannot be pickled is for `advance` to raise."""
+        try:
+            self._writer.add_one(cell[GROUP], (cell[KEY], *cell[FIRST : FIRST + len(self._states)]))
+        except SerializationError as error:
+            self._failure = self._failure or error
 
     def advance(self) -> bool:
-        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
+        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`.
+
+        Of several snapshots under way, the oldest is to be taken wholly before the next one is begun.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if not self._chunks:
+            return self._writer.settle(CHUNK_CELLS)
         room = CHUNK_CELLS
         while self._chunks and room > 0:
             group, chunk = self._chunks.pop()
             room -= max(len(chunk), 32)
             self._take(group, chunk)
-        return not self._chunks
+        return False
 
     def _take(self, group: int, chunk: Chunk) -> None:
         epoch, end = self.epoch, FIRST + len(self._states)
@@ -208,5 +219,5 @@ class KeyedSnapshot:
                 cell[EPOCH] = epoch
 
     def finish(self) -> list[bytes]:
-        """Return the snapshot file as pieces of bytes, once `advance` has returned True."""
+        """Return the snapshot file as pieces of bytes, once `advance` has returned True. May be called elsewhere."""
         return self._writer.finish()

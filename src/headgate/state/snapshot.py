@@ -5,7 +5,7 @@
     "HGKS" 0x01                                magic and version
     frames of key group a, frames of key group b, ...
     footer: JSON {"states": [[name, kind, type], ...], "groups": {group: [offset, length, crc32]}}
-    u32 length of the footer, u32 crc32 of the footer, "HGKS"
+    u32 length of the footer, u32 crc32 of magic, version and footer, "HGKS"
 
 A frame is a pickle (protocol 5) of a list of entries `(key, value of state 0, value of state 1, ...)`. A key group can
 be read alone, by its offset, so a rescaled subtask reads no more than it owns.
@@ -84,13 +84,21 @@ class SnapshotWriter:
                     )
         return SerializationError(f"the state cannot be pickled: {error}")
 
+    def settle(self, entries_max: int) -> bool:
+        """Pickle about so many of the entries of `add_one` that are not yet pickled; return whether all are."""
+        while self._loose and entries_max > 0:
+            group, entries = self._loose.popitem()
+            if len(entries) > entries_max:
+                self._loose[group] = entries[entries_max:]
+            self.add(group, entries[:entries_max])
+            entries_max -= max(min(len(entries), entries_max), 32)
+        return not self._loose
+
     def finish(self) -> list[bytes]:
-        """Return the file's bytes in pieces."""
-        for group, entries in self._loose.items():
-            self.add(group, entries)
-        self._loose.clear()
-        pieces = [MAGIC + bytes([VERSION])]
-        offset = len(pieces[0])
+        """Return the file's bytes in pieces, once `settle` has returned True."""
+        header = MAGIC + bytes([VERSION])
+        pieces = [header]
+        offset = len(header)
         groups = {}
         for group in sorted(self._frames):
             section = b"".join(self._frames[group])
@@ -98,7 +106,7 @@ class SnapshotWriter:
             pieces.append(section)
             offset += len(section)
         footer = json.dumps({"states": self._states, "groups": groups}).encode()
-        return [*pieces, footer, _TRAILER.pack(len(footer), zlib.crc32(footer), MAGIC)]
+        return [*pieces, footer, _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(header)), MAGIC)]
 
 
 def _is_immutable(value: Any) -> bool:
@@ -145,15 +153,15 @@ class SavedState:
 
 def decode(data: bytes, where: str) -> SavedState:
     """Read a snapshot file; `where` names it in errors. Raises `DamagedFileError`."""
-    if len(data) < len(MAGIC) + 1 + _TRAILER.size or data[: len(MAGIC)] != MAGIC:
+    start, end = len(MAGIC) + 1, len(data) - _TRAILER.size
+    if end < start or data[: len(MAGIC)] != MAGIC:
         raise DamagedFileError(f"{where} is not a keyed snapshot, or only the beginning of one")
+    length, crc32, magic = _TRAILER.unpack_from(data, end)
+    footer = data[max(end - length, start) : end]
+    if magic != MAGIC or len(footer) != length or zlib.crc32(footer, zlib.crc32(data[:start])) != crc32:
+        raise DamagedFileError(f"{where} is damaged or incomplete; restore another checkpoint")
     if data[len(MAGIC)] != VERSION:
         raise RestoreError(f"{where} has format version {data[len(MAGIC)]}; this headgate reads version {VERSION}")
-    length, crc32, magic = _TRAILER.unpack_from(data, len(data) - _TRAILER.size)
-    end = len(data) - _TRAILER.size
-    footer = data[max(end - length, 0) : end]
-    if magic != MAGIC or len(footer) != length or zlib.crc32(footer) != crc32:
-        raise DamagedFileError(f"{where} is damaged or incomplete; restore another checkpoint")
     content = json.loads(footer)
     states = [StateMeta(*state) for state in content["states"]]
     return SavedState(data, where, states, {int(group): tuple(place) for group, place in content["groups"].items()})

@@ -1,0 +1,87 @@
+"""The snapshot file: damage is found, whatever byte it hits; a class that is gone is named."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from types import ModuleType
+
+import pytest
+
+from headgate.errors import DamagedFileError, RestoreError
+from headgate.state.snapshot import MAGIC, VERSION, SnapshotWriter, StateMeta, decode
+from tests.unit.state.backends import backend_of, contents, put, restored, saved, value_state
+
+META = StateMeta("v", "value", "any")
+
+
+def small_file() -> bytes:
+    writer = SnapshotWriter((META,))
+    writer.add(3, [("a", [1, 2]), ("b", None)])
+    writer.add(7, [("c", "x")])
+    return b"".join(writer.finish())
+
+
+def read_wholly(data: bytes) -> dict[object, object]:
+    file = decode(data, "chk-1/state")
+    return {key: value for group in file.groups() for key, value in file.entries(group)}
+
+
+def test_a_file_gives_back_states_groups_and_entries() -> None:
+    file = decode(small_file(), "here")
+    assert file.states == [META]
+    assert file.groups() == [3, 7]
+    assert list(file.entries(3)) == [("a", [1, 2]), ("b", None)]
+
+
+def test_every_flipped_byte_is_found() -> None:
+    data = small_file()
+    for position in range(len(data)):
+        for flip in (0x01, 0x80, 0xFF):
+            damaged = bytearray(data)
+            damaged[position] ^= flip
+            with pytest.raises(DamagedFileError, match="chk-1/state"):
+                read_wholly(bytes(damaged))
+
+
+def test_every_truncation_is_found() -> None:
+    data = small_file()
+    for length in range(len(data)):
+        with pytest.raises(DamagedFileError, match="chk-1/state"):
+            read_wholly(data[:length])
+
+
+def test_bytes_that_were_added_are_found() -> None:
+    with pytest.raises(DamagedFileError):
+        read_wholly(small_file() + b"x")
+
+
+def test_a_file_of_a_later_version_is_no_damage_but_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later_release:
+        later_release.setattr("headgate.state.snapshot.VERSION", VERSION + 1)
+        written = small_file()
+    with pytest.raises(RestoreError, match=f"format version {VERSION + 1}; this headgate reads version {VERSION}"):
+        decode(written, "here")
+
+
+def test_no_state_at_all_is_a_file_too() -> None:
+    backend = backend_of()
+    assert contents(restored(saved(backend))) == {}
+
+
+def test_a_class_that_is_not_there_any_more_is_named() -> None:
+    module = ModuleType("a_module_of_last_week")
+    sys.modules[module.__name__] = module
+    exec("class Visit:\n    pass", module.__dict__)
+    backend = backend_of()
+    put(backend, value_state(backend), "k", module.Visit())
+    data = saved(backend)
+    del sys.modules[module.__name__]
+    with pytest.raises(RestoreError, match=r"a_module_of_last_week.*define it under its old name again"):
+        restored(data)
+
+
+def test_the_entries_are_plain_pickles() -> None:
+    file = small_file()
+    start = len(MAGIC) + 1
+    assert pickle.loads(file[start:]) == [("a", [1, 2]), ("b", None)]  # noqa: S301  # made above
