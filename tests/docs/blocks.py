@@ -1,0 +1,63 @@
+"""The code blocks of the documentation: what they are, what they print, and how they are run."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MINICLUSTER = "-Dheadgate.deploy.target=minicluster"
+ON_SPARK = "<!-- runs on Spark -->\n"
+
+_BLOCK = re.compile(rf"({re.escape(ON_SPARK)})?```(python|text)\n(.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A program in a page, and what the page says that it prints (None: nothing is said)."""
+
+    page: Path
+    number: int
+    code: str
+    printed: str | None
+    on_spark: bool
+
+    def __str__(self) -> str:
+        return f"{self.page.name}-{self.number}"
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the programs of a page. A block of text after a program is its output."""
+    found: list[Block] = []
+    for on_spark, language, content in _BLOCK.findall(page.read_text()):
+        if language == "python":
+            found.append(Block(page, len(found) + 1, content, None, bool(on_spark)))
+        elif found and found[-1].printed is None:
+            last = found.pop()
+            found.append(Block(last.page, last.number, last.code, content, last.on_spark))
+    return found
+
+
+def all_blocks(*, on_spark: bool) -> list[Block]:
+    """Return the programs of all pages that run on Spark, or those that do not."""
+    return [block for page in PAGES for block in blocks(page) if block.on_spark is on_spark]
+
+
+def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    """Run a program in this process, on a MiniCluster."""
+    monkeypatch.setattr("sys.argv", [str(program), *arguments, MINICLUSTER])
+    runpy.run_path(str(program), run_name="__main__")
+
+
+def run_apart(program: Path, *arguments: str) -> str:
+    """Run a program as a user does; return what it prints. Fails the test if it fails."""
+    done = subprocess.run([sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

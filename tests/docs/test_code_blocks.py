@@ -1,0 +1,38 @@
+"""Programs in README and docs run, and print what the page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import Block, all_blocks, run_apart, run_here
+
+
+def program(block: Block, folder: Path) -> Path:
+    path = folder / "program.py"
+    path.write_text(block.code)
+    return path
+
+
+@pytest.mark.parametrize("block", all_blocks(on_spark=False), ids=str)
+def test_program_prints_what_the_page_says(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_here(program(block, tmp_path), monkeypatch)
+    printed = capfd.readouterr().out
+    assert printed == (block.printed or "")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("block", all_blocks(on_spark=True), ids=str)
+def test_program_runs_on_spark(block: Block, tmp_path: Path) -> None:
+    printed = run_apart(program(block, tmp_path))
+    if block.printed is not None:
+        assert printed == block.printed
+
+
+def test_the_first_program_of_the_readme_has_twelve_lines() -> None:
+    first = next(block for block in all_blocks(on_spark=False) if block.page.name == "README.md")
+    assert len([line for line in first.code.splitlines() if line.strip()]) == 12

@@ -1,0 +1,45 @@
+"""The examples run on a MiniCluster and give what they promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import ROOT, run_here
+
+EXAMPLES = ROOT / "examples"
+Printed = pytest.CaptureFixture[str]
+
+
+def test_word_count_counts_each_word_up(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
+    run_here(EXAMPLES / "word_count.py", monkeypatch)
+    counts = [line.split("> ")[1] for line in capfd.readouterr().out.splitlines()]
+    assert [count for count in counts if count.startswith("('to',")] == [f"('to', {n})" for n in range(1, 5)]
+    assert len(counts) == 34
+
+
+def test_count_window_average_gives_the_average_of_every_two(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
+    run_here(EXAMPLES / "count_window_average.py", monkeypatch)
+    assert capfd.readouterr().out.splitlines() == ["(1, 4.0)", "(1, 5.5)"]
+
+
+def test_file_to_file_adds_up_orders_and_leaves_broken_lines_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "orders.csv").write_text("customer,amount\nann,5\nbob,7\nann,many\nann,3\n")
+    run_here(EXAMPLES / "file_to_file.py", monkeypatch, str(tmp_path / "orders.csv"), str(tmp_path / "totals"))
+    lines = [line for part in (tmp_path / "totals").glob("part-*") for line in part.read_text().splitlines()]
+    totals = [(total["customer"], total["amount"]) for total in map(json.loads, lines)]
+    assert totals == [("ann", 5), ("bob", 7), ("ann", 8)]
+
+
+def test_file_to_file_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="usage"):
+        run_here(EXAMPLES / "file_to_file.py", monkeypatch)
+
+
+def test_every_example_has_a_test() -> None:
+    tested = Path(__file__).read_text()
+    assert [path.name for path in EXAMPLES.glob("*.py") if path.name not in tested] == []
