@@ -84,27 +84,37 @@ class CycleReader(SourceReader[int]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PacedSource(Source[int]):
+class PacedSplit:
+    """The records from number `next` on. `began_s` is when record 0 was due, None before the first poll."""
+
+    next: int
+    began_s: float | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PacedSource(Source[PacedSplit]):
     """Records `(key, due time, process id)`, one subtask making them at a steady rate for some seconds.
 
     The due time, in seconds of the machine's monotonic clock, is when a record should have left by the rate: a loop
-    that comes late to its source makes the measured latency worse, not better.
+    that comes late to its source makes the measured latency worse, not better. After a restore, what has become due
+    meanwhile is made at once, as from a source that has gone on without the job.
     """
 
     records_per_second: float
     seconds: float
     parallelism_max = 1
 
-    def splits(self, parallelism: int) -> list[int]:
-        return [0]
+    def splits(self, parallelism: int) -> list[PacedSplit]:
+        return [PacedSplit(0)]
 
     def reader(self, context: SourceContext) -> PacedReader:
         return PacedReader(self.records_per_second, int(self.records_per_second * self.seconds))
 
 
 @final
-class PacedReader(SourceReader[int]):
-    """Makes records as they fall due; a restored reader goes on from its position at the same rate."""
+class PacedReader(SourceReader[PacedSplit]):
+    """Makes records as they fall due."""
 
     def __init__(self, records_per_second: float, count: int) -> None:
         self._gap_s = 1.0 / records_per_second
@@ -114,16 +124,16 @@ class PacedReader(SourceReader[int]):
         self._pick = random.Random(3).randrange
         self._process = os.getpid()
 
-    def add_splits(self, splits: list[int]) -> None:
+    def add_splits(self, splits: list[PacedSplit]) -> None:
         for split in splits:
-            self._next = split
+            self._next, self._began_s = split.next, split.began_s
 
     def poll(self, records_max: int) -> Poll:
         if self._next >= self._count:
             return END_OF_INPUT
         now_s = time.monotonic()
         if self._began_s is None:
-            self._began_s = now_s - self._next * self._gap_s
+            self._began_s = now_s
         due = min(int((now_s - self._began_s) / self._gap_s) + 1, self._count, self._next + records_max)
         if due <= self._next:
             return NotReady((self._began_s + self._next * self._gap_s) * 1_000.0)
@@ -131,5 +141,5 @@ class PacedReader(SourceReader[int]):
         self._next = due
         return Records([(self._pick(KEYS), due_s, self._process) for due_s in dues])
 
-    def snapshot(self) -> list[int]:
-        return [self._next] if self._next < self._count else []
+    def snapshot(self) -> list[PacedSplit]:
+        return [PacedSplit(self._next, self._began_s)] if self._next < self._count else []

@@ -113,6 +113,59 @@ class LatencyWriter(SinkWriter[None]):
 
 @final
 @dataclass(frozen=True, slots=True)
+class ArrivalSink(Sink[None]):
+    """Notes when records `(key, due time, process id)` arrive; for low rates, as it leaves a line for each batch."""
+
+    folder: str
+
+    def writer(self, context: SinkContext) -> ArrivalWriter:
+        name = f"{context.subtask}-{context.attempt}-{os.getpid()}.arrivals"
+        return ArrivalWriter(Path(self.folder) / name)
+
+    def committer(self, context: SinkContext) -> NoCommit:
+        return NoCommit()
+
+
+@final
+class ArrivalWriter(SinkWriter[None]):
+    """Writes down the time and the latest due time of each batch."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w", buffering=1)
+
+    def write(self, records: list[Any]) -> None:
+        self._file.write(f"{time.monotonic()} {max(due_s for _, due_s, _ in records)}\n")
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[None]:
+        return []
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A batch that arrived at `time_s` in an attempt, in a process; its last record was due at `due_s`."""
+
+    time_s: float
+    due_s: float
+    attempt: int
+    process: int
+
+
+def read_arrivals(folder: Path) -> list[Arrival]:
+    """Return the arrivals in `folder`, in the order of time."""
+    found = []
+    for path in folder.glob("*.arrivals"):
+        _, attempt, process = map(int, path.stem.split("-"))
+        for time_s, due_s in map(str.split, path.read_text().split("\n")[:-1]):
+            found.append(Arrival(float(time_s), float(due_s), attempt, process))
+    return sorted(found, key=lambda arrival: arrival.time_s)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Mark:
     """One line of a tally."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from bench import inputs
-from bench.outputs import LatencySink, TallySink
+from bench.outputs import ArrivalSink, LatencySink, TallySink
 from headgate.common import Types
 from headgate.datastream import (
     KeyedProcessFunction,
@@ -54,7 +54,9 @@ class FailOnOrder(MapFunction):
     def map(self, value: Any) -> Any:
         if self._fail.exists():
             self._fail.unlink()
-            self._failed.write_text(str(time.monotonic()))
+            note = self._failed.with_suffix(".new")
+            note.write_text(str(time.monotonic()))
+            note.rename(self._failed)
             raise RuntimeError("told to fail")
         return value
 
@@ -115,7 +117,7 @@ def build_latency(env: StreamExecutionEnvironment, folder: str, seconds: float, 
 def build_fragile(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.PacedSource(1_000.0, seconds)
     stream = env.from_source(source, None, "paced").key_by(key_of).process(CountAndPass())
-    stream.map(FailOnOrder(folder)).sink_to(TallySink(folder))
+    stream.map(FailOnOrder(folder)).sink_to(ArrivalSink(folder))
 
 
 Build = Callable[[StreamExecutionEnvironment, str, float], None]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 from bench import programs
-from bench.outputs import percentile, read_latencies_ms, read_tallies, steady_rate
+from bench.outputs import Arrival, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_rate
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.running_job import RunningJob
@@ -26,6 +26,8 @@ from headgate.deploy.running_job import RunningJob
 ROOT = Path(__file__).parent.parent
 RESTARTED_S_MAX = 60.0
 CHILD_S_EXTRA = 180.0
+BETWEEN_FAILURES_S = 3.3
+"""Long enough for some checkpoints, and in no step with them."""
 
 
 @final
@@ -153,40 +155,41 @@ def wait_until(condition: Callable[[], float | None], what: str) -> float:
     return found
 
 
-def let_run(folder: Path) -> int:
-    """Let the latest attempt run for some checkpoints; return its number."""
-    wait_until(lambda: 0.0 if read_tallies(folder) else None, "the first output")
-    time.sleep(3.0)
-    return read_tallies(folder)[-1].attempt
+def let_run(folder: Path) -> Arrival:
+    """Let the job run for some checkpoints; return its latest output."""
+    wait_until(lambda: 0.0 if read_arrivals(folder) else None, "the first output")
+    time.sleep(BETWEEN_FAILURES_S)
+    return read_arrivals(folder)[-1]
 
 
-def first_output_after(folder: Path, attempt: int) -> float:
-    """Return the time of the first output of any later attempt."""
+def output_since(folder: Path, failed_s: float, attempt: int) -> float:
+    """Return the seconds from a failure to the first output, of an attempt after `attempt`, that was not due before."""
 
     def find() -> float | None:
-        firsts = [tally.marks[0].time_s for tally in read_tallies(folder) if tally.attempt > attempt]
-        return min(firsts, default=None)
+        arrivals = read_arrivals(folder)
+        return next((each.time_s for each in arrivals if each.attempt > attempt and each.due_s > failed_s), None)
 
-    return wait_until(find, "output after the failure")
+    return wait_until(find, "output after the failure") - failed_s
 
 
 def throw_exception(folder: Path) -> float:
     """Have user code fail; return the seconds from there to the first new output."""
-    attempt = let_run(folder)
+    last = let_run(folder)
+    failed = folder / programs.FAILED_FILE
+    failed.unlink(missing_ok=True)
     (folder / programs.FAIL_FILE).touch()
-    again_s = first_output_after(folder, attempt)
-    return again_s - float((folder / programs.FAILED_FILE).read_text())
+    failed_s = wait_until(lambda: float(failed.read_text()) if failed.exists() else None, "the failure")
+    return output_since(folder, failed_s, last.attempt)
 
 
 def kill_slot(folder: Path) -> float:
     """Kill the process of a slot; return the seconds from there to the first new output."""
-    attempt = let_run(folder)
-    victim = read_tallies(folder)[-1].process
-    if victim == os.getpid():
+    last = let_run(folder)
+    if last.process == os.getpid():
         raise TrialFailedError("this deployment has no process of its own for a slot")
-    killed_s = time.monotonic()
-    os.kill(victim, signal.SIGKILL)
-    return first_output_after(folder, attempt) - killed_s
+    failed_s = time.monotonic()
+    os.kill(last.process, signal.SIGKILL)
+    return output_since(folder, failed_s, last.attempt)
 
 
 FAILURES = {"exception": throw_exception, "kill": kill_slot}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench.inputs import CycleReader, PacedReader
+import time
+
+from bench.inputs import CycleReader, PacedReader, PacedSplit
 from headgate.functions.source import EndOfInput, NotReady, Records
 
 
@@ -33,10 +35,18 @@ def test_restored_reader_goes_on_where_the_snapshot_was() -> None:
 
 def test_paced_records_carry_the_time_they_were_due() -> None:
     reader = PacedReader(0.001, 2)
-    reader.add_splits([0])
+    reader.add_splits([PacedSplit(0)])
     polled = reader.poll(10)
     assert isinstance(polled, Records)
     (first,) = polled.records
     waiting = reader.poll(10)
     assert isinstance(waiting, NotReady)
     assert abs(waiting.wake_ms - (first[1] * 1_000.0 + 1_000_000.0)) < 1.0
+
+
+def test_restored_paced_reader_makes_what_fell_due_meanwhile_at_once() -> None:
+    reader = PacedReader(0.001, 100)
+    reader.add_splits([PacedSplit(1, time.monotonic() - 5_500.0)])
+    polled = reader.poll(10)
+    assert isinstance(polled, Records)
+    assert len(polled.records) == 5
