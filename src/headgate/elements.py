@@ -42,6 +42,10 @@ class Batch:
         """Return the records from position `start` on as a batch."""
         return self._slice(slice(start, None))
 
+    def piece(self, start: int, stop: int) -> Batch:
+        """Return the records from position `start` up to, but without, `stop` as a batch."""
+        return self._slice(slice(start, stop))
+
     def _slice(self, part: slice) -> Batch:
         timestamps, keys = self.timestamps, self.keys
         return Batch(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, final
 
 from headgate import options
 from headgate.clock import Clock
+from headgate.elements import Barrier
 from headgate.graph.physical import ChannelPlan, JobPlan
 from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator, OperatorContext, Restored
 from headgate.runtime.channel import InputChannel, LocalOutput, OutputChannel
 from headgate.runtime.exchange import Exchange
-from headgate.runtime.failure import failure_of
+from headgate.runtime.failure import failure_of, may_mend
 from headgate.runtime.messages import Deploy, UserFailure
 from headgate.runtime.output import Output
 from headgate.runtime.partition import partitioner
@@ -24,8 +26,8 @@ from headgate.runtime.subtask import Subtask, SubtaskHost, Wiring
 class ExecutionHost(SubtaskHost, Protocol):
     """What the subtasks of an execution ask of their slot."""
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop, for as long as the attempt lasts."""
+    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
         ...
 
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
@@ -55,7 +57,7 @@ class SubtaskServices:
     clock: Clock
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        self.host.submit(work, done)
+        self.host.submit_outward(work, done)
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
         self.host.committed(self.subtask, checkpoint_id)
@@ -72,12 +74,13 @@ class SubtaskServices:
 
 @final
 class FailedToOpenError(Exception):
-    """An operator could not be opened; `failure` is the report."""
+    """An operator could not be opened, because of `error`; `failure` is the report."""
 
-    def __init__(self, subtask: SubtaskId, failure: UserFailure) -> None:
+    def __init__(self, subtask: SubtaskId, failure: UserFailure, error: Exception) -> None:
         super().__init__(failure.describe())
         self.subtask = subtask
         self.failure = failure
+        self.retriable = may_mend(error)
 
 
 @final
@@ -136,7 +139,8 @@ class Execution:
             try:
                 operator.open(context)
             except Exception as error:
-                raise FailedToOpenError(subtask, failure_of(error, operator_plan.name, subtask.index)) from error
+                failure = failure_of(error, operator_plan.name, subtask.index)
+                raise FailedToOpenError(subtask, failure, error) from error
             operators.append(operator)
         return operators
 
@@ -180,21 +184,31 @@ class Execution:
         return self._opened[-1] if self._opened else None
 
     def _run(self, subtask: Subtask) -> bool:
-        self._at_work = subtask
-        try:
-            return subtask.run()
-        except Exception as error:
-            self._report(subtask, error)
-            return False
+        return self._guard(subtask, subtask.run)
+
+    def trigger(self, barrier: Barrier) -> None:
+        """Inject a barrier at all sources."""
+        for subtask in self.sources:
+            self._guard(subtask, partial(subtask.trigger, barrier))
+
+    def abort(self, checkpoint_id: CheckpointId) -> None:
+        """Tell all subtasks that the checkpoint was given up."""
+        for subtask in self.subtasks.values():
+            self._guard(subtask, partial(subtask.abort, checkpoint_id))
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         """Tell all operators that the checkpoint is complete."""
         for subtask in self.subtasks.values():
-            self._at_work = subtask
-            try:
-                subtask.notify_completed(checkpoint_id)
-            except Exception as error:
-                self._report(subtask, error)
+            self._guard(subtask, partial(subtask.notify_completed, checkpoint_id))
+
+    def _guard(self, subtask: Subtask, work: Callable[[], bool | None]) -> bool:
+        """Do a piece of the subtask's work, which fails the subtask by what it raises; return its answer."""
+        self._at_work = subtask
+        try:
+            return bool(work())
+        except Exception as error:
+            self._report(subtask, error)
+            return False
 
     def _report(self, subtask: Subtask, error: Exception) -> None:
         index = subtask.operators.index(subtask.current)
@@ -203,12 +217,12 @@ class Execution:
 
     def flush(self) -> bool:
         """Send everything gathered; return whether there was anything."""
-        return max([subtask.flush() for subtask in self.subtasks.values()], default=False)
+        return max([self._guard(subtask, subtask.flush) for subtask in self.subtasks.values()], default=False)
 
-    def flush_due(self, now_ms: float) -> None:
-        """Send what has waited for its buffer timeout."""
-        for subtask in self.subtasks.values():
-            subtask.flush_due(now_ms)
+    def flush_due(self, now_ms: float) -> bool:
+        """Send what has waited for its buffer timeout; return whether there was anything."""
+        subtasks = self.subtasks.values()
+        return max([self._guard(subtask, partial(subtask.flush_due, now_ms)) for subtask in subtasks], default=False)
 
     def wake_ms(self) -> float | None:
         """Return when a source wants to be polled again, None when none does."""

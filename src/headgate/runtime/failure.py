@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final
 
 import headgate
+from headgate.errors import DamagedFileError, ProgramError, RestoreError, UnsupportedError
 from headgate.operators.base import UserCodeError
 from headgate.runtime.messages import UserFailure
 
@@ -26,9 +27,21 @@ def short_repr(value: object) -> str:
         return f"<{type(value).__name__} whose repr fails: {type(error).__name__}>"
 
 
+def may_mend(error: BaseException) -> bool:
+    """Whether an attempt that could not begin because of `error` may do better when it is started again.
+
+    It may not when what it starts from is damaged or does not fit the job, or when the program is wrong.
+    """
+    return not isinstance(_cause(error), (RestoreError, DamagedFileError, ProgramError, UnsupportedError))
+
+
+def _cause(error: BaseException) -> BaseException:
+    return error.__cause__ if isinstance(error, UserCodeError) and error.__cause__ is not None else error
+
+
 def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure:
     """Return the report of `error`, raised while `operator` ran in `subtask`."""
-    cause = error.__cause__ if isinstance(error, UserCodeError) and error.__cause__ is not None else error
+    cause = _cause(error)
     during = f" (in {error.during})" if isinstance(error, UserCodeError) and error.during else ""
     has_record = isinstance(error, UserCodeError) and not error.during
     return UserFailure(

@@ -206,7 +206,8 @@ class JobMaster:
             case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
                 self._checkpoints.received(message)
             case messages.Collected():
-                if message.attempt == self._attempt:
+                # From `Deploy` on: a restored operator first hands over what its checkpoint holds.
+                if message.attempt == self._supervisor.attempt != self._ended:
                     self._services.collected(message)
             case messages.Progress():
                 self._on_progress(message)
@@ -223,7 +224,9 @@ class JobMaster:
         self.progress.failures.append(cause)
         _log.warning("attempt %d failed: %s", message.attempt, cause.partition("\n")[0])
         self._supervise(
-            supervision.AttemptFailed(attempt=message.attempt, cause=cause, retriable=True, now_ms=self._now())
+            supervision.AttemptFailed(
+                attempt=message.attempt, cause=cause, retriable=message.retriable, now_ms=self._now()
+            )
         )
 
     def _on_progress(self, message: messages.Progress) -> None:

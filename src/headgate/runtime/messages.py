@@ -79,12 +79,13 @@ class SlotTornDown:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFailed:
-    """A subtask (or the slot itself: `subtask` None) failed in `attempt`."""
+    """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help."""
 
     slot: SlotIndex
     attempt: Attempt
     subtask: SubtaskId | None
     failure: UserFailure | str
+    retriable: bool = True
 
 
 @final

@@ -59,14 +59,16 @@ class Output:
 
     def _send(self, index: int, part: Batch) -> None:
         """Send in batches of at most twice the normal size, so that a receiver's pieces stay bounded."""
-        while len(part) > 2 * self._batch_records:
-            self._channels[index].send(part.head(self._batch_records))
-            part = part.tail(self._batch_records)
-        self._channels[index].send(part)
+        channel, size = self._channels[index], self._batch_records
+        start = 0
+        while len(part) - start > 2 * size:
+            channel.send(part.piece(start, start + size))
+            start += size
+        channel.send(part.tail(start) if start else part)
 
-    def due_ms(self) -> float | None:
-        """Return the monotonic time at which the buffer timeout passes, None when nothing waits for it."""
-        return None if self._since_ms is None or self._timeout_ms < 0 else self._since_ms + self._timeout_ms
+    def is_due(self, now_ms: float) -> bool:
+        """Whether something has waited for the buffer timeout. A negative timeout never passes."""
+        return self._since_ms is not None and 0 <= self._timeout_ms <= now_ms - self._since_ms
 
     def flush(self) -> bool:
         """Send everything gathered; return whether there was anything."""

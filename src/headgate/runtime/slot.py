@@ -27,7 +27,7 @@ from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator, Restored
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.execution import Execution, FailedToOpenError
-from headgate.runtime.failure import failure_of
+from headgate.runtime.failure import failure_of, may_mend
 from headgate.runtime.io import Io
 from headgate.runtime.messages import (
     CheckpointAborted,
@@ -90,6 +90,8 @@ class Slot:
         self._running = False
         self._counters: dict[str, int] = {}
         self._progress_due_ms = 0.0
+        self._outward = 0
+        self._torn_down: Attempt | None = None
 
     @property
     def at_work(self) -> Operator | None:
@@ -116,7 +118,10 @@ class Slot:
         busy = self._work(execution)
         if self._uploads is not None and self._uploads.advance():
             busy = True
-        execution.flush_due(now_ms)
+        if execution.flush_due(now_ms):
+            busy = True
+        if not self._running:
+            return None
         if now_ms >= self._progress_due_ms:
             self._report_progress(execution, now_ms)
         if not busy:
@@ -158,9 +163,7 @@ class Slot:
             self._deploy(message)
             return
         if isinstance(message, TearDown):
-            if message.attempt == self._attempt:
-                self._end()
-            self._send(SlotTornDown(slot=self.index, attempt=message.attempt))
+            self._tear_down(message.attempt)
             return
         if message.attempt != self._attempt or self._execution is None:
             return
@@ -176,14 +179,13 @@ class Slot:
             case Start():
                 self._running = True
             case Trigger():
-                barrier = Barrier(message.checkpoint_id, message.trigger_ms)
-                for subtask in execution.sources:
-                    subtask.trigger(barrier)
+                execution.trigger(Barrier(message.checkpoint_id, message.trigger_ms))
             case CheckpointCompleted():
                 execution.notify_completed(message.checkpoint_id)
             case CheckpointAborted():
-                for subtask in execution.subtasks.values():
-                    subtask.abort(message.checkpoint_id)
+                execution.abort(message.checkpoint_id)
+                if self._uploads is not None:
+                    self._uploads.abandon(message.checkpoint_id)
 
     def _deploy(self, message: Deploy) -> None:
         """Take up a new attempt: read its state beside the loop, then build and answer `SlotReady`."""
@@ -208,7 +210,7 @@ class Slot:
         try:
             self._build_execution(message, restored)
         except FailedToOpenError as error:
-            self.failed(error.subtask, error.failure)
+            self._fail(error.subtask, error.failure, retriable=error.retriable)
         except Exception as error:
             self._slot_failed(error)
         else:
@@ -222,6 +224,18 @@ class Slot:
         self._uploads = Uploads(self._services.store, self, message.attempt, inline_bytes)
         self._execution = execution = Execution(plan, self.index, self._services.exchange, self)
         execution.build(message, restored)
+
+    def _tear_down(self, attempt: Attempt) -> None:
+        """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
+        if attempt == self._attempt:
+            self._end()
+        self._torn_down = attempt
+        self._confirm_end()
+
+    def _confirm_end(self) -> None:
+        if self._torn_down is not None and not self._outward:
+            self._send(SlotTornDown(slot=self.index, attempt=self._torn_down))
+            self._torn_down = None
 
     def abandon(self) -> None:
         """End at once, telling nobody: the slot's launch is over."""
@@ -248,12 +262,16 @@ class Slot:
     def _slot_failed(self, error: BaseException) -> None:
         failure = failure_of(error, f"slot {self.index}", self.index)
         _log.error("slot %d failed: %s", self.index, failure.error)
-        self._fail(None, failure)
+        self._fail(None, failure, retriable=may_mend(error))
 
-    def _fail(self, subtask: SubtaskId | None, failure: UserFailure | str) -> None:
+    def _fail(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
         self._running = False
         if self._attempt is not None:
-            self._send(TaskFailed(slot=self.index, attempt=self._attempt, subtask=subtask, failure=failure))
+            self._send(
+                TaskFailed(
+                    slot=self.index, attempt=self._attempt, subtask=subtask, failure=failure, retriable=retriable
+                )
+            )
 
     def exchange_broken(self, reason: str) -> None:
         """A peer was lost while the attempt ran."""
@@ -265,12 +283,27 @@ class Slot:
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
         attempt = self._attempt
+        self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
+
+    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        attempt = self._attempt
+        self._outward += 1
 
         def deliver(result: Any) -> None:
-            if attempt is not None and self._attempt == attempt:
-                done(result)
+            self._outward -= 1
+            self._confirm_end()
+            self._deliver(attempt, done, result)
 
         self._services.io.submit(work, deliver)
+
+    def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
+        if attempt is None or attempt != self._attempt:
+            return
+        try:
+            done(result)
+        except Exception as error:
+            self._slot_failed(error)
 
     def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
         if self._uploads is not None:
@@ -286,6 +319,7 @@ class Slot:
 
     def ended(self, subtask: SubtaskId) -> None:
         self._send(SubtaskEnded(attempt=self._current(), subtask=subtask))
+        self._progress_due_ms = 0.0  # the last counts must arrive before the job ends
 
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
         self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))

@@ -220,9 +220,13 @@ class Subtask:
 
     def _end(self) -> None:
         self._ended = True
-        for output in self.outputs:
-            output.broadcast(EndOfData())
+        self._broadcast(EndOfData())
         self._host.ended(self.id)
+
+    def _broadcast(self, element: Control) -> None:
+        self.current = self.operators[-1]
+        for output in self.outputs:
+            output.broadcast(element)
 
     def trigger(self, barrier: Barrier) -> None:
         """Inject a barrier at a source: the next record polled is the first after it."""
@@ -251,8 +255,7 @@ class Subtask:
             case TakeSnapshot():
                 self._take_snapshot(effect.barrier)
             case ForwardCancel():
-                for output in self.outputs:
-                    output.broadcast(CancelBarrier(effect.checkpoint_id))
+                self._broadcast(CancelBarrier(effect.checkpoint_id))
             case DeclineCheckpoint():
                 self._host.declined(self.id, effect.checkpoint_id, effect.reason)
             case AbortAlignment():
@@ -261,8 +264,7 @@ class Subtask:
     def _take_snapshot(self, barrier: Barrier) -> None:
         """Forward the barrier, then let every operator say what is to be saved. The loop stops for this only."""
         began_ms = self._clock.monotonic_ms()
-        for output in self.outputs:
-            output.broadcast(barrier)
+        self._broadcast(barrier)
         parts: list[tuple[Operator, OperatorSnapshot]] = []
         for operator in reversed(self.operators):
             self.current = operator
@@ -289,14 +291,14 @@ class Subtask:
 
     def flush(self) -> bool:
         """Send what the outputs have gathered; return whether there was anything."""
+        self.current = self.operators[-1]
         return max([output.flush() for output in self.outputs], default=False)
 
-    def flush_due(self, now_ms: float) -> None:
-        """Flush the outputs whose buffer timeout has passed."""
-        for output in self.outputs:
-            due_ms = output.due_ms()
-            if due_ms is not None and due_ms <= now_ms:
-                output.flush()
+    def flush_due(self, now_ms: float) -> bool:
+        """Flush the outputs whose buffer timeout has passed; return whether there was one."""
+        self.current = self.operators[-1]
+        due = [output for output in self.outputs if output.is_due(now_ms)]
+        return max([output.flush() for output in due], default=False)
 
     def close(self) -> list[BaseException]:
         """Close every operator, whatever fails; return what failed."""
