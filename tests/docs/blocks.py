@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import subprocess
@@ -57,7 +58,12 @@ def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
 
 
 def run_apart(program: Path, *arguments: str) -> str:
-    """Run a program as a user does; return what it prints. Fails the test if it fails."""
-    done = subprocess.run([sys.executable, str(program), *arguments], capture_output=True, text=True, timeout=100)
+    """Run a program as a user does, in an active virtual environment; return what it prints.
+
+    Fails the test if the program fails.
+    """
+    environ = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    command = [sys.executable, str(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ)
     assert done.returncode == 0, done.stderr
     return done.stdout

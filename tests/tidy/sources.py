@@ -26,7 +26,7 @@ _TEXT = {
     ".yaml",
     ".yml",
 }
-_LEFT_OUT = {"__pycache__", "headgate.egg-info", "out"}
+_LEFT_OUT = {"__pycache__", "headgate.egg-info", "out", "work"}
 
 
 def text_files() -> list[Path]:
