@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
+from headgate.checkpoint.handles import FileHandle, OperatorState
 from headgate.elements import Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import CheckpointId
@@ -49,6 +50,12 @@ class KeyedContext(KeyedProcessFunction.Context):
         return self
 
 
+def _place_of(part: OperatorState) -> str:
+    """Return where the state lies, for messages."""
+    state = f"keyed state of operator {part.uid!r}"
+    return f"{part.keyed.path} ({state})" if isinstance(part.keyed, FileHandle) else state
+
+
 class KeyedOperator(Operator):
     """Runs a user function for each record, with the record's key as the current one."""
 
@@ -61,7 +68,7 @@ class KeyedOperator(Operator):
         groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
         self._backend = HashMapBackend(groups, context.max_parallelism)
         for part, data in context.restored.keyed:
-            self._backend.restore(data, f"state of operator {part.uid!r}")
+            self._backend.restore(data, _place_of(part))
         runtime = Runtime(context, self._backend)
         open_function(self._function, runtime)
         self._call = self._bind(self._function, runtime)

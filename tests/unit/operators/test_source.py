@@ -1,0 +1,100 @@
+"""The source operator: splits are its state, and reading goes on exactly after the last record polled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headgate.connectors.collection import CollectionSource
+from headgate.elements import Batch
+from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.operators.source import SourceFactory, SourceOperator
+from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+
+
+def opened(source: Source[Any], *, restored: list[SavedOperator] | None = None) -> OperatorHarness:
+    harness = OperatorHarness(
+        SourceFactory(source), setup=Setup(splits=tuple(source.splits(1))), restored=restored or ()
+    )
+    harness.open()
+    return harness
+
+
+def poll(harness: OperatorHarness, records_max: int = 100) -> Batch | NotReady | object:
+    assert isinstance(harness.operator, SourceOperator)
+    return harness.operator.poll(records_max)
+
+
+def records(harness: OperatorHarness, records_max: int = 100) -> list[object]:
+    batch = poll(harness, records_max)
+    assert isinstance(batch, Batch)
+    return batch.records
+
+
+def test_after_a_restore_the_next_record_is_the_first_not_yet_polled() -> None:
+    source = CollectionSource("abcde")
+    harness = opened(source)
+    assert records(harness, 2) == ["a", "b"]
+    saved = harness.snapshot()
+    assert records(harness, 2) == ["c", "d"]
+    assert records(opened(source, restored=[saved])) == ["c", "d", "e"]
+
+
+def test_a_source_read_to_its_end_stays_at_its_end() -> None:
+    source = CollectionSource("ab")
+    harness = opened(source)
+    records(harness)
+    assert poll(harness) is END_OF_INPUT
+    assert poll(opened(source, restored=[harness.snapshot()])) is END_OF_INPUT
+
+
+class Columns(Source[int]):
+    """Gives one Arrow batch, counts it, then waits."""
+
+    def splits(self, parallelism: int) -> list[int]:
+        return [0]
+
+    def reader(self, context: SourceContext) -> SourceReader[int]:
+        return ColumnsReader(context)
+
+
+class ColumnsReader(SourceReader[int]):
+    def __init__(self, context: SourceContext) -> None:
+        self.context = context
+        self.is_first = True
+
+    def add_splits(self, splits: list[int]) -> None:
+        assert splits == [0]
+
+    def poll(self, records_max: int) -> Poll:
+        if not self.is_first:
+            return NotReady(self.context.monotonic_ms() + 5)
+        self.is_first = False
+        self.context.count("rows", 2)
+        return Records(pa.RecordBatch.from_pydict({"a": [1, 2], "b": ["x", "y"]}), [10, 20])
+
+    def snapshot(self) -> list[int]:
+        return [0]
+
+
+def test_columns_become_rows_with_their_timestamps() -> None:
+    harness = opened(Columns())
+    batch = poll(harness)
+    assert isinstance(batch, Batch)
+    assert [(row["a"], row["b"]) for row in batch.records] == [(1, "x"), (2, "y")]
+    assert batch.timestamps == [10, 20]
+
+
+def test_a_reader_has_the_clock_and_the_counters_of_its_slot() -> None:
+    harness = opened(Columns())
+    harness.clock.advance(100)
+    poll(harness)
+    assert poll(harness) == NotReady(105)
+    assert harness.services.counters == {"rows": 2}
+
+
+def test_a_source_takes_no_records() -> None:
+    with pytest.raises(Exception, match="takes no input"):
+        opened(Columns()).process("a")
