@@ -61,10 +61,13 @@ def slots_total(context: SparkContext) -> int:
 
 
 def slots_busy(context: SparkContext) -> int:
-    """Return how many tasks run now."""
-    tracker = context.statusTracker()
-    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-    return sum(stage.numActiveTasks for stage in stages if stage is not None)
+    """Return how many tasks run now. Asks the scheduler itself: the status tracker may be seconds behind it."""
+    scala: Any = context._jsc.sc()
+    counts = scala.taskScheduler().runningTasksByExecutors().values().iterator()
+    busy = 0
+    while counts.hasNext():
+        busy += int(counts.next())
+    return busy
 
 
 def _is_on(conf: dict[str, str], key: str) -> bool:

@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -30,9 +31,11 @@ _log = logging.getLogger(__name__)
 LOCAL_SLOTS_MIN: Final = 64
 """Task slots of an embedded session: each is no more than a permit, and all of them in use at once are no aim."""
 
-_LOG4J: Final = """\
+JVM_END_S_MAX: Final = 10.0
+
+LOG4J: Final = """\
 status = error
-rootLogger.level = warn
+rootLogger.level = {level}
 rootLogger.appenderRef.file.ref = file
 appender.file.type = File
 appender.file.name = file
@@ -107,6 +110,7 @@ class _EmbeddedSession:
             if session is not None:
                 atexit.unregister(self.stop)
                 session.stop()
+                _end_jvm()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
@@ -122,9 +126,23 @@ def _make(slots: int, folder: Path) -> SparkSession:
     return session
 
 
+def _end_jvm() -> None:
+    """End the JVM behind a stopped session, and wait until it is gone: it would outlive this process by a moment."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    jvm = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    if jvm is not None:
+        jvm.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            jvm.wait(JVM_END_S_MAX)
+
+
 def _settings(slots: int, folder: Path) -> dict[str, bool | float | int | str | None]:
     log4j = folder / "log4j2.properties"
-    log4j.write_text(_LOG4J.format(file=folder / "spark.log"))
+    log4j.write_text(LOG4J.format(file=folder / "spark.log", level="warn"))
     cores = str(os.cpu_count() or 1)
     return {
         "spark.master": f"local[{slots}]",

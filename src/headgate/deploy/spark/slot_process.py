@@ -92,8 +92,10 @@ class SlotProcess:
     def run(self) -> None:
         """Step the slot until it is told to end. Raises `MasterLost`."""
         self._heartbeat.start()
-        while not self.slot.closed:
+        while True:
             wake_ms = self.slot.step(self._clock.monotonic_ms())
+            if self.slot.closed:
+                return
             delivered = self._io.deliver()
             self._poller.poll(0.0 if delivered else self._idle_s(wake_ms))
             lost = self._lost or self._control.lost

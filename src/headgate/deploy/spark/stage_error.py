@@ -7,6 +7,8 @@ from typing import Final
 
 _MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _VERSION: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\]([^\n]*)")
+_CANCELLED: Final = re.compile(r"Job \d+ cancelled[^\n]*")
+_JAVA_ERROR: Final = re.compile(r"^: (?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Fault|Lost|Exit)): (.+)$", re.MULTILINE)
 _OWN_NEEDS: Final = frozenset({"headgate", "pyarrow", "pandas", "cloudpickle"})
 _LINE_CHARACTERS_MAX: Final = 500
@@ -23,8 +25,9 @@ def explain(report: str) -> str:
             f"the Python of the workers differs from the driver's:{version[1]} Set PYSPARK_PYTHON (or "
             "spark.pyspark.python) to the same minor version of Python as the driver's, on every worker"
         )
-    if "cancelled" in report and "job group" in report:
-        return "the stage was cancelled"
+    cancelled = _CANCELLED.search(report)
+    if cancelled is not None:
+        return f"Spark was told to cancel it: {cancelled[0]}"
     if "Python worker exited unexpectedly" in report:
         return "a Python worker died (it was killed, or ran out of memory)"
     if "ExecutorLostFailure" in report or "Executor heartbeat timed out" in report:
@@ -33,7 +36,8 @@ def explain(report: str) -> str:
     if python_error:
         kind, text = python_error[-1]
         return _cut(f"{kind}: {text}")
-    return _cut(report.strip().partition("\n")[0])
+    java_error = _JAVA_ERROR.search(report)
+    return _cut(java_error[2] if java_error is not None else report.strip().partition("\n")[0])
 
 
 def _missing(module: str) -> str:

@@ -1,0 +1,66 @@
+"""User functions for the tests of whole jobs. What happens in slots is seen by what they leave in a folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from headgate.common import Types
+from headgate.datastream import KeyedProcessFunction, RuntimeContext
+from headgate.datastream.state import ValueStateDescriptor
+
+
+class Fault:
+    """What goes wrong once, at the first record with the value `at`."""
+
+    def __init__(self, kind: str, at: int) -> None:
+        self.kind = kind
+        self.at = at
+
+    def strike(self, marker: Path) -> None:
+        if marker.exists():
+            return
+        marker.write_text(f"{os.getpid()} {time.time()}")
+        if self.kind == "exception":
+            raise ValueError(f"no luck with {self.at}")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Count(KeyedProcessFunction):
+    """Counts the records of each key: yields `(key, count)`. Notes which process ran it, and when it first worked."""
+
+    def __init__(self, folder: Path, fault: Fault | None = None) -> None:
+        self._folder = folder
+        self._fault = fault
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self._note: Path | None = self._folder / f"{time.time_ns()}-{os.getpid()}"
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        if self._fault is not None and value == self._fault.at:
+            self._fault.strike(self._folder / "fault")
+        count = (self._count.value() or 0) + 1
+        self._count.update(count)
+        if self._note is not None:
+            self._note.write_text(str(time.time()))
+            self._note = None
+        yield ctx.get_current_key(), count
+
+
+def pids(folder: Path) -> list[int]:
+    """The processes that counted, one entry for each attempt of each, in the order of their starts."""
+    notes = sorted(path for path in folder.iterdir() if "-" in path.name)
+    return [int(path.name.partition("-")[2]) for path in notes]
+
+
+def recovery_s(folder: Path) -> float:
+    """Time from the fault to the first record that was processed after it."""
+    struck = float((folder / "fault").read_text().split()[1])
+    return (
+        min(at for path in folder.iterdir() if "-" in path.name and (at := float(path.read_text())) > struck) - struck
+    )

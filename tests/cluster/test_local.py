@@ -1,0 +1,207 @@
+"""Whole jobs in Spark's local mode, on a session passed in."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.common import Configuration, Row, Types
+from headgate.connectors.datagen import DataGeneratorSource
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.errors import EnvironmentFault, JobFailedError
+from tests.cluster.programs import Count, Fault, pids, recovery_s
+
+pytestmark = pytest.mark.spark
+
+RECORDS = 4_000
+KEYS = 10
+
+
+def environment(spark: SparkSession, **settings: str) -> StreamExecutionEnvironment:
+    conf = Configuration.from_dict({key.replace("_", "."): value for key, value in settings.items()})
+    env = StreamExecutionEnvironment.get_execution_environment(conf, spark)
+    env.set_parallelism(2)
+    return env
+
+
+def checkpointed(spark: SparkSession) -> StreamExecutionEnvironment:
+    env = environment(spark)
+    env.enable_checkpointing(50)
+    conf = Configuration.from_dict(
+        {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "0 s"}
+    )
+    env.configure(conf.set_string("restart-strategy.fixed-delay.attempts", "3"))
+    return env
+
+
+def key_of(value: int) -> int:
+    return value % KEYS
+
+
+def run_count(env: StreamExecutionEnvironment, count: Count, rate: float | None = None) -> list[Any]:
+    source = DataGeneratorSource(lambda index: index, RECORDS, rate)
+    stream = env.from_source(source, None, "numbers").key_by(key_of).process(count)
+    return list(stream.execute_and_collect("count"))
+
+
+EXPECTED = Counter((key, count) for key in range(KEYS) for count in range(1, RECORDS // KEYS + 1))
+
+
+def test_a_keyed_count_over_two_slots_is_exact(spark: SparkSession, tmp_path: Path) -> None:
+    assert Counter(run_count(environment(spark), Count(tmp_path))) == EXPECTED
+    assert len(set(pids(tmp_path))) == 2
+
+
+def test_an_exception_restarts_the_job_in_the_same_processes(spark: SparkSession, tmp_path: Path) -> None:
+    results = run_count(checkpointed(spark), Count(tmp_path, Fault("exception", RECORDS // 2)), rate=8_000)
+    assert Counter(results) == EXPECTED
+    ran = pids(tmp_path)
+    assert (len(ran), len(set(ran))) == (4, 2)
+    print(f"recovery after an exception: {recovery_s(tmp_path):.3f} s")
+
+
+def test_a_killed_worker_is_replaced_and_the_result_is_exact(spark: SparkSession, tmp_path: Path) -> None:
+    results = run_count(checkpointed(spark), Count(tmp_path, Fault("kill", RECORDS // 2)), rate=8_000)
+    assert Counter(results) == EXPECTED
+    killed = int((tmp_path / "fault").read_text().split()[0])
+    assert killed in pids(tmp_path)[:2]
+    assert killed not in pids(tmp_path)[2:]
+    print(f"recovery after SIGKILL: {recovery_s(tmp_path):.3f} s")
+
+
+def test_an_error_of_user_code_is_told_without_a_foreign_stack(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(JobFailedError) as raised:
+        run_count(environment(spark), Count(tmp_path, Fault("exception", 7)))
+    told = str(raised.value)
+    for part in ("ValueError: no luck with 7", "'KEYED PROCESS'", "key: 7", "record: 7", "in strike"):
+        assert part in told
+    for foreign in ("py4j", "Py4J", "pyspark", "org.apache", "headgate/runtime"):
+        assert foreign not in told
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    due_s = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < due_s, "waited in vain"
+        time.sleep(0.02)
+
+
+def listening(pid: int) -> set[int]:
+    """The ports that a process listens on."""
+    if not psutil.pid_exists(pid):
+        return set()
+    connections = psutil.Process(pid).net_connections(kind="tcp")
+    return {found.laddr.port for found in connections if found.status == psutil.CONN_LISTEN}
+
+
+def submit_endless(spark: SparkSession, folder: Path, job_name: str = "endless") -> Any:
+    env = environment(spark)
+    numbers = env.from_source(DataGeneratorSource(lambda index: index, None, 1_000), None, "numbers")
+    numbers.key_by(key_of).process(Count(folder)).filter(lambda _: False).print()
+    job = env.submit(job_name)
+    wait_until(lambda: len(pids(folder)) == 2)
+    return job
+
+
+def test_a_cancelled_job_leaves_no_port_thread_or_file(spark: SparkSession, tmp_path: Path) -> None:
+    ports, threads = listening(os.getpid()), set(threading.enumerate())
+    files = set(Path(tempfile.gettempdir()).glob("headgate-*"))
+    job = submit_endless(spark, tmp_path)
+    assert all(listening(pid) for pid in [os.getpid(), *pids(tmp_path)])
+    job.cancel()
+    assert job.wait(10.0).status.value == "cancelled"
+    assert listening(os.getpid()) == ports
+    assert [pid for pid in pids(tmp_path) if listening(pid)] == []
+    assert set(Path(tempfile.gettempdir()).glob("headgate-*")) == files
+    wait_until(lambda: set(threading.enumerate()) <= threads)
+    assert spark.sparkContext.statusTracker().getActiveStageIds() == []
+
+
+def test_a_job_shows_in_sparks_ui_and_its_secret_shows_nowhere(
+    spark: SparkSession, spark_folder: Path, tmp_path: Path
+) -> None:
+    job = submit_endless(spark, tmp_path, "find me")
+    secret = job._host._secret.reveal()
+    context = spark.sparkContext
+    api = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}"
+    seen = {path: urllib.request.urlopen(f"{api}/{path}").read() for path in ("jobs", "stages", "environment", "sql")}
+    seen["conf"] = repr(context.getConf().getAll()).encode()
+    seen["processes"] = b"".join(read(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    seen["environments"] = b"".join(read(path) for path in Path("/proc").glob("[0-9]*/environ"))
+    job.cancel()
+    job.wait()
+    seen |= {path.name: path.read_bytes() for path in spark_folder.rglob("*") if path.is_file()}
+    assert b"headgate: find me" in seen["jobs"]
+    assert any(b"SparkListenerJobStart" in text for text in seen.values())
+    encoded = base64.b64encode(secret).rstrip(b"=")
+    forms = (secret, secret.hex().encode(), secret.hex().upper().encode(), encoded, repr(secret)[2:-1].encode())
+    assert [where for where, text in seen.items() for form in forms if form in text] == []
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the process has ended, or is another user's
+        return b""
+
+
+def test_too_few_free_slots_are_told_at_once(spark: SparkSession) -> None:
+    env = environment(spark)
+    env.set_parallelism(9)
+    env.from_collection([1]).rebalance().map(lambda n: n).print()
+    began_s = time.monotonic()
+    with pytest.raises(EnvironmentFault, match=r"holds 9 task slots.*Spark has 4: .*local\[10\]"):
+        env.execute()
+    assert time.monotonic() - began_s < 5.0
+
+
+def test_slots_that_another_job_holds_are_not_free(spark: SparkSession, tmp_path: Path) -> None:
+    job = submit_endless(spark, tmp_path)
+    env = environment(spark)
+    env.set_parallelism(3)
+    env.from_collection([1]).rebalance().map(lambda n: n).print()
+    began_s = time.monotonic()
+    with pytest.raises(EnvironmentFault, match="Spark has 4, of which 2 are busy"):
+        env.execute()
+    assert time.monotonic() - began_s < 5.0
+    job.cancel()
+    job.wait()
+
+
+def test_speculation_is_refused(spark: SparkSession) -> None:
+    env = environment(spark)
+    env.from_collection([1]).print()
+    spark.sparkContext._conf.set("spark.speculation", "true")
+    try:
+        with pytest.raises(EnvironmentFault, match=r"set spark\.speculation=false"):
+            env.execute()
+    finally:
+        spark.sparkContext._conf.set("spark.speculation", "false")
+
+
+def test_a_stage_that_is_cancelled_from_outside_ends_the_job_with_a_reason(spark: SparkSession, tmp_path: Path) -> None:
+    job = submit_endless(spark, tmp_path)
+    spark.sparkContext.cancelAllJobs()
+    outcome = job.wait(10.0)
+    assert outcome.status.value == "failed"
+    assert "lost" in outcome.cause or "cancelled" in outcome.cause
+
+
+def test_a_dataframe_goes_through_a_job_and_comes_back(spark: SparkSession) -> None:
+    env = environment(spark)
+    counted = Types.ROW_NAMED(["parity", "count"], [Types.LONG(), Types.LONG()])
+    ones = env.from_spark(spark.range(1_000)).map(lambda row: Row(row.id % 2, 1), counted)
+    frame = ones.key_by(lambda row: row[0]).sum(1).to_spark()
+    assert sorted(map(tuple, frame.groupBy("parity").max("count").collect())) == [(0, 500), (1, 500)]

@@ -1,0 +1,118 @@
+"""What is refused before anything is submitted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from headgate.deploy.spark.preflight import (
+    SessionFacts,
+    check_session,
+    check_slots,
+    check_storage,
+    unfit,
+    warnings,
+)
+from headgate.errors import EnvironmentFault
+
+LOCAL = SessionFacts(spark_version="4.3.0", connect=False, master="local[4]", slots_total=4)
+CLUSTER = SessionFacts(spark_version="4.0.1", connect=False, master="spark://one:7077", slots_total=4)
+OWN = {"python": "3.11", "pyarrow": "21.0.0", "headgate": "0.1.0", "host": "one", "pid": "1"}
+
+
+@pytest.mark.parametrize("facts", [LOCAL, CLUSTER])
+def test_a_fitting_session_is_accepted(facts: SessionFacts) -> None:
+    check_session(facts)
+    check_slots(facts, 4)
+    check_storage(facts, "/shared")
+
+
+@pytest.mark.parametrize(
+    ("facts", "setting"),
+    [
+        (replace(CLUSTER, connect=True), "classic SparkSession"),
+        (replace(CLUSTER, spark_version="3.5.1"), "Spark 4.0 or newer, this is 3.5.1"),
+        (replace(CLUSTER, dynamic_allocation=True), "spark.dynamicAllocation.enabled=false"),
+        (replace(CLUSTER, speculation=True), "spark.speculation=false"),
+        (replace(LOCAL, speculation=True), "spark.speculation=false"),
+    ],
+)
+def test_the_setting_to_change_is_named(facts: SessionFacts, setting: str) -> None:
+    with pytest.raises(EnvironmentFault, match=setting):
+        check_session(facts)
+
+
+def test_local_mode_has_no_dynamic_allocation_whatever_the_conf_says() -> None:
+    check_session(replace(LOCAL, dynamic_allocation=True))
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (LOCAL, r"holds 5 task slots for its life, but Spark has 4: .*local\[6\]"),
+        (replace(LOCAL, slots_total=8, slots_busy=4), "Spark has 8, of which 4 are busy"),
+        (CLUSTER, "spark.executor.instances"),
+    ],
+)
+def test_too_few_free_slots_are_refused(facts: SessionFacts, told: str) -> None:
+    with pytest.raises(EnvironmentFault, match=told):
+        check_slots(facts, 5)
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://one:7077", "yarn", "k8s://https://one"])
+def test_a_cluster_needs_storage_that_is_shared(master: str) -> None:
+    with pytest.raises(EnvironmentFault, match=r"execution\.checkpointing\.dir"):
+        check_storage(replace(CLUSTER, master=master), None)
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]"])
+def test_local_mode_does_with_a_temporary_folder(master: str) -> None:
+    check_storage(replace(LOCAL, master=master), None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (replace(CLUSTER, slots_per_executor=4), "spark.executor.memoryOverhead is 384 MB for up to 4 slots"),
+        (replace(CLUSTER, slots_per_executor=4, executor_memory_mb=8192), "is 819 MB"),
+        (replace(CLUSTER, slots_per_executor=2, overhead_mb=512), "is 512 MB.*set it to 1024 MB"),
+        (replace(CLUSTER, slots_per_executor=2, pyspark_memory_mb=256), "spark.executor.pyspark.memory is 256 MB"),
+    ],
+)
+def test_memory_that_does_not_fit_is_warned_of(facts: SessionFacts, told: str) -> None:
+    (warning,) = warnings(facts)
+    assert re.search(told, warning), warning
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        LOCAL,
+        CLUSTER,
+        replace(CLUSTER, slots_per_executor=2, overhead_mb=2048),
+        replace(CLUSTER, slots_per_executor=2, pyspark_memory_mb=2048),
+    ],
+)
+def test_memory_that_fits_or_is_not_known_is_not_warned_of(facts: SessionFacts) -> None:
+    assert warnings(facts) == []
+
+
+def test_a_slot_like_the_driver_is_fit() -> None:
+    assert unfit(OWN, {**OWN, "host": "two", "pid": "7"}) is None
+
+
+@pytest.mark.parametrize(
+    ("slot", "told"),
+    [
+        ({**OWN, "python": "3.12"}, "python 3.12 instead of 3.11"),
+        ({**OWN, "pyarrow": "18.0.0", "headgate": "0.0.9"}, "pyarrow 18.0.0 instead of 21.0.0, headgate 0.0.9"),
+        ({"python": "3.11", "headgate": "0.1.0", "host": "two"}, "host two runs pyarrow missing"),
+    ],
+)
+def test_a_slot_with_other_versions_is_refused(slot: dict[str, str], told: str) -> None:
+    reason = unfit(OWN, slot)
+    assert reason is not None
+    assert told in reason
+    assert "PYSPARK_PYTHON" in reason

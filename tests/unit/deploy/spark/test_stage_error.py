@@ -1,0 +1,52 @@
+"""What failed stages say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from headgate.deploy.spark.stage_error import explain
+
+PREFIX = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+ABORTED = (
+    PREFIX + ": org.apache.spark.SparkException: Job aborted due to stage failure: Could not recover from a failed "
+    "barrier ResultStage. Most recent failure reason: Stage failed because barrier task ResultTask(0, 1) finished "
+    "unsuccessfully.\n"
+)
+WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (WORKER + "ModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000", "install headgate[spark]"),
+        (WORKER + "ModuleNotFoundError: No module named 'headgate'\n", "PYSPARK_PYTHON"),
+        (WORKER + "ModuleNotFoundError: No module named 'my_rules.late'\n", "module 'my_rules.late'.*pyFiles"),
+        (
+            WORKER + "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker "
+            "has different version: 3.12 than that in driver: 3.11, PySpark cannot run.\n",
+            "3.12 than that in driver: 3.11.*PYSPARK_PYTHON",
+        ),
+        (PREFIX + ": org.apache.spark.SparkException: Job 5 cancelled as part of cancellation of all jobs\n", "Job 5"),
+        (
+            ABORTED + "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n",
+            "a Python worker died",
+        ),
+        (ABORTED + "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)", "executor 1 exited"),
+        (
+            WORKER + "headgate.deploy.spark.slot_process.MasterLost: slot 1 ends itself: no answer\n\tat org.apache",
+            "^MasterLost: slot 1 ends itself: no answer$",
+        ),
+        (
+            PREFIX + ": java.lang.IllegalStateException: SparkContext has been shutdown\n\tat org",
+            "^SparkContext has been",
+        ),
+        ("something else\nand more", "^something else$"),
+    ],
+)
+def test_the_cause_is_told_in_a_line(report: str, told: str) -> None:
+    text = explain(report)
+    assert re.search(told, text), text
+    assert "\n" not in text
+    assert len(text) < 600
