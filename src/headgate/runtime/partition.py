@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 from headgate.elements import Batch
+from headgate.errors import SerializationError
 from headgate.functions.api import KeySelector
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import EdgePlan
-from headgate.operators.base import UserCodeError, failed_at, method_of
-from headgate.state.keygroups import KeyGroupCache, subtask_of_group
+from headgate.operators.base import UserCodeError, failed_at, last_index, method_of
+from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.types.keys import canonical_bytes, hash_code
+
+ROUTES_MAX: Final = 1 << 20
 
 Parts = list[tuple[int, Batch]]
 """Indexes of target channels with what goes there."""
@@ -34,20 +38,23 @@ class Forward:
 
 @final
 class Rebalance:
-    """Batch by batch, round robin; begins at the sender's own index so that senders do not move in step."""
+    """Round robin; begins at the sender's own index so that senders do not move in step."""
 
     def __init__(self, channels: int, first: int) -> None:
         self._channels = channels
         self._next = first % channels
 
     def split(self, batch: Batch) -> Parts:
-        """Cut the batch into as many even parts as there are channels, the odd records to the next in turn."""
+        """Cut the batch into even parts, one for each channel; the odd records go to the next channels in turn."""
         count = self._channels
-        size = -(-len(batch) // count)
+        share, odd = divmod(len(batch), count)
         parts: Parts = []
-        for start in range(0, len(batch), size):
-            parts.append((self._next, batch.head(size) if start == 0 else batch.tail(start).head(size)))
-            self._next = (self._next + 1) % count
+        start = 0
+        for turn in range(count if share else odd):
+            stop = start + share + (turn < odd)
+            parts.append(((self._next + turn) % count, batch.piece(start, stop)))
+            start = stop
+        self._next = (self._next + odd) % count
         return parts
 
 
@@ -64,19 +71,19 @@ class Broadcast:
 
 @final
 class RouteCache(dict[Any, int]):
-    """Key -> index of the target channel, as `routes[key]` in the loop; bounded by its key group cache."""
+    """Key -> index of the target channel, as `routes[key]` in the loop. Emptied when it holds `ROUTES_MAX` keys."""
 
-    __slots__ = ("_groups", "_max_parallelism", "_parallelism")
+    __slots__ = ("_max_parallelism", "_parallelism")
 
     def __init__(self, parallelism: int, max_parallelism: int) -> None:
         super().__init__()
-        self._groups = KeyGroupCache(max_parallelism, entries_max=1)
         self._parallelism = parallelism
         self._max_parallelism = max_parallelism
 
     def __missing__(self, key: Any) -> int:
-        target = subtask_of_group(self._groups[key], self._parallelism, self._max_parallelism)
-        if len(self) >= 1 << 20:
+        group = key_group(hash_code(key), self._max_parallelism)
+        target = subtask_of_group(group, self._parallelism, self._max_parallelism)
+        if len(self) >= ROUTES_MAX:
             self.clear()
         self[key] = target
         return target
@@ -92,13 +99,9 @@ class KeyGroupPartitioner:
         self._routes = RouteCache(parallelism, max_parallelism)
 
     def split(self, batch: Batch) -> Parts:
-        """Raises `UserCodeError` when the selector fails, `SerializationError` for a key that cannot be one."""
+        """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
         keys = self._keys(batch)
-        route = self._routes
-        try:
-            targets = [route[key] for key in keys]
-        except TypeError as error:
-            raise UserCodeError(during="key_by: the key cannot be hashed") from error
+        targets = self._targets(keys, batch.records)
         if self._parallelism == 1:
             batch.keys = keys
             return [(0, batch)]
@@ -112,6 +115,15 @@ class KeyGroupPartitioner:
         except Exception as error:
             raise failed_at(records, position) from error
 
+    def _targets(self, keys: list[Any], records: list[Any]) -> list[int]:
+        route = self._routes
+        position = iter(keys)
+        try:
+            return [route[key] for key in position]
+        except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
+            index = last_index(keys, position)
+            raise UserCodeError(record=records[index], key=keys[index]) from _refusal(keys[index], error)
+
     def _deal(self, batch: Batch, keys: list[Any], targets: list[int]) -> Parts:
         outs: list[list[Any]] = [[] for _ in range(self._parallelism)]
         out_keys: list[list[Any]] = [[] for _ in range(self._parallelism)]
@@ -120,15 +132,26 @@ class KeyGroupPartitioner:
             out_keys[target].append(key)
         times: list[list[int] | None] = [None] * self._parallelism
         if batch.timestamps is not None:
-            times = [
-                [time for time, target in zip(batch.timestamps, targets, strict=True) if target == index]
-                for index in range(self._parallelism)
-            ]
+            out_times: list[list[int]] = [[] for _ in range(self._parallelism)]
+            for target, time in zip(targets, batch.timestamps, strict=True):
+                out_times[target].append(time)
+            times = [*out_times]
         return [
             (index, Batch(outs[index], times[index], out_keys[index]))
             for index in range(self._parallelism)
             if outs[index]
         ]
+
+
+def _refusal(key: Any, error: Exception) -> Exception:
+    """Return the error that says why `key` cannot be one: for a key without a hash, that of its canonical bytes."""
+    if isinstance(error, SerializationError):
+        return error
+    try:
+        canonical_bytes(key)
+    except SerializationError as better:
+        return better
+    return error
 
 
 def partitioner(edge: EdgePlan, sender: int, channels: int, max_parallelism: int) -> Partitioner:
