@@ -1,0 +1,34 @@
+"""Channels that note what is sent, for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.elements import Batch, Element
+
+
+class NotingChannel:
+    """The sending end of a channel that goes nowhere."""
+
+    def __init__(self, room: int = 10**9) -> None:
+        self.sent: list[Element] = []
+        self.room = room
+
+    @property
+    def writable(self) -> bool:
+        return len(self.batches) < self.room
+
+    def send(self, element: Element) -> None:
+        self.sent.append(element)
+
+    @property
+    def batches(self) -> list[Batch]:
+        return [element for element in self.sent if isinstance(element, Batch)]
+
+    @property
+    def records(self) -> list[Any]:
+        return [record for batch in self.batches for record in batch.records]
+
+    def told(self) -> list[Any]:
+        """What was sent: records as a list, control elements as they are."""
+        return [element.records if isinstance(element, Batch) else element for element in self.sent]

@@ -1,0 +1,88 @@
+"""Subtasks outside a slot, for the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.clock import VirtualClock
+from headgate.connectors.collection import CollectionSource
+from headgate.elements import Barrier, Batch
+from headgate.ids import ChannelId, CheckpointId, SubtaskId
+from headgate.operators.base import Operator, OperatorFactory
+from headgate.operators.map import MapFactory
+from headgate.operators.source import SourceFactory
+from headgate.runtime.channel import InputChannel
+from headgate.runtime.output import Output
+from headgate.runtime.partition import Forward
+from headgate.runtime.subtask import Subtask, TakenSnapshot, Wiring
+from headgate.testing.harness import OperatorHarness, Setup
+from tests.unit.runtime.outputs import NotingChannel
+
+
+def barrier(checkpoint_id: int) -> Barrier:
+    return Barrier(CheckpointId(checkpoint_id), 0)
+
+
+class NotingHost:
+    """A slot that notes what its subtask tells."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.snapshots: list[TakenSnapshot] = []
+        self.declines: list[tuple[CheckpointId, str]] = []
+        self.ends: list[SubtaskId] = []
+
+    def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
+        self.snapshots.append(snapshot)
+
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+        self.declines.append((checkpoint_id, reason))
+
+    def ended(self, subtask: SubtaskId) -> None:
+        self.ends.append(subtask)
+
+    @property
+    def snapshot_ids(self) -> list[int]:
+        return [snapshot.barrier.checkpoint_id for snapshot in self.snapshots]
+
+
+def operator_of(factory: OperatorFactory, *splits: Any) -> Operator:
+    harness = OperatorHarness(factory, setup=Setup(splits=splits))
+    harness.open()
+    return harness.operator
+
+
+class Rig:
+    """One subtask with inputs that the test fills and an output that it looks at."""
+
+    def __init__(
+        self, *factories: OperatorFactory, inputs: int = 1, batch_records: int = 100, room: int = 10**9
+    ) -> None:
+        self.host = NotingHost()
+        self.out = NotingChannel(room)
+        self.inputs = [InputChannel(ChannelId(number)) for number in range(inputs)]
+        operators = [operator_of(factory) for factory in factories or (MapFactory(lambda value: value),)]
+        wiring = Wiring(self.inputs, [Output([self.out], Forward(), batch_records, 0)])
+        self.subtask = Subtask(SubtaskId(1, 0), operators, wiring, self.host, batch_records)
+
+    def feed(self, channel: int, *elements: Any) -> None:
+        """Push elements; a list is a batch of records."""
+        for element in elements:
+            self.inputs[channel].push(Batch(element) if isinstance(element, list) else element)
+
+    def run(self) -> int:
+        """Work until there is none; return in how many pieces."""
+        pieces = 0
+        while self.subtask.run():
+            pieces += 1
+        return pieces
+
+
+def source_rig(records: list[Any], batch_records: int = 100) -> Rig:
+    """A subtask that reads a list."""
+    rig = Rig(inputs=0)
+    source = CollectionSource(records)
+    reader = operator_of(SourceFactory(source), *source.splits(1))
+    wiring = Wiring([], [Output([rig.out], Forward(), batch_records, 0)])
+    rig.subtask = Subtask(SubtaskId(0, 0), [reader], wiring, rig.host, batch_records)
+    return rig
