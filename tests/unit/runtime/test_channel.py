@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.elements import Barrier, Batch, EndOfData
+from headgate.elements import Barrier, Batch, Element, EndOfData
 from headgate.ids import ChannelId, CheckpointId
 from headgate.runtime.channel import InputChannel, LocalOutput
 
@@ -12,7 +12,7 @@ BARRIER = Barrier(CheckpointId(1), 0)
 def test_elements_come_out_in_the_order_in_which_they_came_in() -> None:
     channel = InputChannel(ChannelId(0))
     output = LocalOutput(channel, 16)
-    elements = [Batch([1]), BARRIER, Batch([2]), EndOfData()]
+    elements: list[Element] = [Batch([1]), BARRIER, Batch([2]), EndOfData()]
     for element in elements:
         output.send(element)
     assert [channel.pop() for _ in elements] == elements
