@@ -61,6 +61,5 @@ def pids(folder: Path) -> list[int]:
 def recovery_s(folder: Path) -> float:
     """Time from the fault to the first record that was processed after it."""
     struck = float((folder / "fault").read_text().split()[1])
-    return (
-        min(at for path in folder.iterdir() if "-" in path.name and (at := float(path.read_text())) > struck) - struck
-    )
+    worked = [float(path.read_text()) for path in folder.iterdir() if "-" in path.name]
+    return min(at for at in worked if at > struck) - struck

@@ -39,10 +39,8 @@ def environment(spark: SparkSession, **settings: str) -> StreamExecutionEnvironm
 def checkpointed(spark: SparkSession) -> StreamExecutionEnvironment:
     env = environment(spark)
     env.enable_checkpointing(50)
-    conf = Configuration.from_dict(
-        {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "0 s"}
-    )
-    env.configure(conf.set_string("restart-strategy.fixed-delay.attempts", "3"))
+    fixed = "restart-strategy.fixed-delay"
+    env.configure(Configuration.from_dict({"restart-strategy.type": "fixed-delay", f"{fixed}.delay": "0 s"}))
     return env
 
 

@@ -7,9 +7,9 @@ import queue
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 from pyspark import Broadcast
 from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, network_config
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.slot_process import UNFIT, environment
-from headgate.deploy.spark.slot_spec import SlotSpec, slot_task
+from headgate.deploy.spark.slot_spec import SlotSpec, SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
@@ -148,7 +148,7 @@ class SparkHost:
         self._stage = Stage(self._spark, order, task, lambda error: self._on_ended(launch, error))
         self._stage.start()
 
-    def _task(self, launch: Launch, proof: str | None) -> Callable[[], Callable[[Iterator[Any]], Iterator[Any]]]:
+    def _task(self, launch: Launch, proof: str | None) -> Callable[[], SlotTask]:
         services = self._started()
         spec = SlotSpec(
             job_id=self._plan.job_id,
@@ -164,7 +164,7 @@ class SparkHost:
         # In local mode the workers are of this machine, so what the driver can import they can, too.
         paths = [os.path.abspath(path) for path in sys.path] if self._local else []
 
-        def make() -> Callable[[Iterator[Any]], Iterator[Any]]:
+        def make() -> SlotTask:
             for slot in range(self._plan.slots) if proof is not None else ():
                 write_probe(services.store, f"{proof}-{slot}")
             return slot_task(spec, self._package, paths)

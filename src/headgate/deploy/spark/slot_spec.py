@@ -7,12 +7,15 @@ is pickled by value and refers to nothing of headgate, so a worker without headg
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.config import Settings
 from headgate.ids import JobId, Launch
+
+SlotTask = Callable[[Iterable[Any]], Iterator[Any]]
+"""What one task of the stage does; Spark gives it rows, of which there are none, and takes rows, of which neither."""
 
 
 @final
@@ -37,7 +40,7 @@ class SlotSpec:
         return f"SlotSpec({self.job_name!r}, launch {self.launch})"
 
 
-def slot_task(spec: SlotSpec, package: Any, paths: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def slot_task(spec: SlotSpec, package: Any, paths: list[str]) -> SlotTask:
     """Return the function of the Spark task that hosts a slot.
 
     `package` is the packed job, as bytes or as a broadcast of them; `paths` are folders that Python looks for modules
@@ -45,7 +48,7 @@ def slot_task(spec: SlotSpec, package: Any, paths: list[str]) -> Callable[[Itera
     """
     data = pickle.dumps(spec, 5)
 
-    def headgate_slot(rows: Iterator[Any]) -> Iterator[Any]:
+    def headgate_slot(rows: Iterable[Any]) -> Iterator[Any]:
         import sys  # noqa: PLC0415  # this function travels by value
 
         sys.path.extend(path for path in paths if path not in sys.path)

@@ -6,15 +6,16 @@ pandas into each worker before the first slot registers, which doubles the time 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 from py4j.protocol import Py4JError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headgate.deploy.spark.slot_spec import SlotTask
 from headgate.deploy.spark.stage_error import explain
 
 CANCEL_AGAIN_S: Final = 0.5
@@ -41,7 +42,7 @@ class Stage:
         self,
         spark: SparkSession,
         order: StageOrder,
-        make_task: Callable[[], Callable[[Iterator[Any]], Iterator[Any]]],
+        make_task: Callable[[], SlotTask],
         on_ended: Callable[[str | None], None],
     ) -> None:
         """`make_task` is called on the stage's thread too, and may block."""
@@ -74,7 +75,7 @@ class Stage:
             error = explain(str(raised))
         self._on_ended(error)
 
-    def _submit(self, task: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
+    def _submit(self, task: SlotTask) -> None:
         context = self._spark.sparkContext
         context.setJobGroup(self._order.group, self._order.description, interruptOnCancel=True)
         context.setLocalProperty(_POOL, self._order.pool)  # type: ignore[arg-type]  # None: the default pool
