@@ -3,22 +3,47 @@
 Functions of the main script are pickled by value. Its classes go along as a whole and are made attributes of the slot's
 own `__main__`, so that records and state which hold their instances can be pickled by reference there, which is short,
 fast, and readable again after a restart.
+
+Each operator is pickled by itself: a function object that the program uses twice is two in the job, as in Flink.
 """
 
 from __future__ import annotations
 
 import pickle
 import sys
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import cloudpickle
 
 from headgate.errors import EnvironmentFault
-from headgate.graph.physical import JobPlan
+from headgate.graph.physical import JobPlan, VertexPlan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SealedFactory:
+    """The factory of an operator, pickled. Whatever is made from it shares nothing with any other operator."""
+
+    data: bytes
+
+    def create(self) -> Any:
+        """Return a new operator. Raises `EnvironmentFault` as `unpack` does."""
+        return _load(self.data).create()
 
 
 def pack(plan: JobPlan) -> bytes:
     """Return the job as bytes. Its functions were checked when the graph was built."""
-    return cloudpickle.dumps((_main_classes(), plan), 5)  # type: ignore[no-any-return]  # cloudpickle has no types
+    sealed = replace(plan, vertices=tuple(map(_seal, plan.vertices)))
+    return cloudpickle.dumps((_main_classes(), sealed), 5)  # type: ignore[no-any-return]  # cloudpickle has no types
+
+
+def _seal(vertex: VertexPlan) -> VertexPlan:
+    operators = tuple(
+        replace(operator, factory=SealedFactory(cloudpickle.dumps(operator.factory, 5)))
+        for operator in vertex.operators
+    )
+    return replace(vertex, operators=operators)
 
 
 def _main_classes() -> dict[str, type]:
@@ -44,15 +69,19 @@ def unpack(data: bytes) -> JobPlan:
 
     Raises `EnvironmentFault` when a module that the job needs is not there.
     """
-    try:
-        classes, plan = pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
-    except ModuleNotFoundError as error:
-        raise EnvironmentFault(
-            f"the job needs module {error.name!r}, which this worker does not have. Ship it with the job "
-            "(spark.submit.pyFiles, or --py-files of spark-submit) or install it on the workers"
-        ) from error
+    classes, plan = _load(data)
     main = sys.modules["__main__"]
     for name, value in classes.items():
         setattr(main, name, value)
     assert isinstance(plan, JobPlan)
     return plan
+
+
+def _load(data: bytes) -> Any:
+    try:
+        return pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
+    except ModuleNotFoundError as error:
+        raise EnvironmentFault(
+            f"the job needs module {error.name!r}, which this worker does not have. Ship it with the job "
+            "(spark.submit.pyFiles, or --py-files of spark-submit) or install it on the workers"
+        ) from error

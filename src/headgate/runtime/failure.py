@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final
 
 import headgate
-from headgate.errors import DamagedFileError, ProgramError, RestoreError, UnsupportedError
+from headgate.errors import DamagedFileError, EnvironmentFault, ProgramError, RestoreError, UnsupportedError
 from headgate.operators.base import UserCodeError
 from headgate.runtime.messages import UserFailure
 
@@ -30,9 +30,12 @@ def short_repr(value: object) -> str:
 def may_mend(error: BaseException) -> bool:
     """Whether an attempt that could not begin because of `error` may do better when it is started again.
 
-    It may not when what it starts from is damaged or does not fit the job, or when the program is wrong.
+    It may not when what it starts from is damaged or does not fit the job, or when the program is wrong, or lacks
+    something where it runs. Storage and network, which are faults of the environment too, may mend.
     """
-    return not isinstance(_cause(error), (RestoreError, DamagedFileError, ProgramError, UnsupportedError))
+    cause = _cause(error)
+    wrong = isinstance(cause, (RestoreError, DamagedFileError, ProgramError, UnsupportedError))
+    return not wrong and type(cause) is not EnvironmentFault
 
 
 def _cause(error: BaseException) -> BaseException:

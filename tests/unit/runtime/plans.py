@@ -1,0 +1,165 @@
+"""Plans of small jobs, work beside the loop that is done when the test says so, and slots in the middle of both."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from headgate import options
+from headgate.checkpoint.store import MemoryStore
+from headgate.clock import VirtualClock
+from headgate.connectors.collection import CollectionSource
+from headgate.deploy.package import pack, unpack
+from headgate.functions.source import Source
+from headgate.graph.logical import (
+    AnyKeySelector,
+    Edge,
+    GraphDefaults,
+    LogicalGraph,
+    Node,
+    OperatorFactory,
+    Partitioning,
+)
+from headgate.graph.physical import JobOptions, JobPlan, plan
+from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
+from headgate.operators.source import SourceFactory
+from headgate.runtime.channel import InputChannel
+from headgate.runtime.memory import MemoryExchange, Switchboard
+from headgate.runtime.messages import Deploy, FromSlot, Start, ToSlot
+from headgate.runtime.slot import Slot, SlotServices
+
+JOB_ID = JobId("ab" * 16)
+M = TypeVar("M")
+
+
+@dataclass
+class Step:
+    """One operator of a line of operators, and how its records come to it."""
+
+    factory: OperatorFactory
+    partitioning: Partitioning | None = None
+    key_selector: AnyKeySelector | None = None
+    parallelism: int = 1
+
+
+def line_plan(
+    source: Source[Any] | Iterable[Any], *steps: Step | OperatorFactory, settings: dict[str, Any] | None = None
+) -> JobPlan:
+    """The plan of a source and the operators after it."""
+    first = source if isinstance(source, Source) else CollectionSource(source)
+    parts = [Step(SourceFactory(first)), *(step if isinstance(step, Step) else Step(step) for step in steps)]
+    nodes = [
+        Node(id=number, name=f"op{number}", uid=f"op{number}", operator=step.factory, parallelism=step.parallelism)
+        for number, step in enumerate(parts)
+    ]
+    nodes[0].is_source = nodes[-1].is_sink = True
+    edges = [
+        Edge(source=one, target=two, partitioning=step.partitioning, key_selector=step.key_selector)
+        for (one, two), step in zip(itertools.pairwise(range(len(parts))), parts[1:], strict=True)
+    ]
+    resolved = options.resolve(settings or {})
+    checkpointing = resolved.get(options.CHECKPOINT_INTERVAL) is not None
+    return plan(
+        LogicalGraph(nodes, edges),
+        JobOptions(
+            job_id=JOB_ID,
+            job_name="a job",
+            defaults=GraphDefaults(parallelism=1, buffer_timeout_ms=resolved.get(options.BUFFER_TIMEOUT)),
+            settings=resolved,
+            checkpointing=checkpointing,
+        ),
+    )
+
+
+class HeldIo:
+    """Work beside the loop, which is done when the test says so."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.held.append((work, done))
+
+    def run_one(self) -> None:
+        work, done = self.held.pop(0)
+        result: Any
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001  # a result, as in a slot
+            result = error
+        done(result)
+
+    def run(self) -> bool:
+        """Do all there is; return whether there was any."""
+        worked = bool(self.held)
+        while self.held:
+            self.run_one()
+        return worked
+
+
+@dataclass
+class SlotRig:
+    """One slot of a job, and what it tells the master."""
+
+    plan: JobPlan
+    index: int = 0
+    switchboard: Switchboard = field(default_factory=dict)
+    clock: VirtualClock = field(default_factory=lambda: VirtualClock(1000.0))
+    store: MemoryStore = field(default_factory=MemoryStore)
+
+    def __post_init__(self) -> None:
+        self.io = HeldIo()
+        self.sent: list[FromSlot] = []
+        self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, 16)
+        package = pack(self.plan)
+        services = SlotServices(
+            clock=self.clock, io=self.io, store=self.store, exchange=self.exchange, send=self.sent.append
+        )
+        self.slot = Slot(lambda: unpack(package), SlotIndex(self.index), services)
+
+    def tell(self, *messages: ToSlot) -> None:
+        """Send messages and have the slot take them in."""
+        for message in messages:
+            self.slot.receive(message)
+        self.step()
+
+    def step(self) -> float | None:
+        return self.slot.step(self.clock.monotonic_ms())
+
+    def settle(self) -> None:
+        """Step, and do work beside the loop, until there is nothing to do at this time."""
+        while self.io.run() or self.step() == self.clock.monotonic_ms():
+            pass
+
+    def deploy(self, attempt: int = 1, *, checkpoint: int | None = None, **rest: Any) -> None:
+        self.tell(deploy_of(self.plan, attempt, checkpoint=checkpoint, **rest))
+        self.io.run()
+
+    def run(self, attempt: int = 1) -> None:
+        """Deploy and start an attempt."""
+        self.deploy(attempt)
+        self.tell(Start(attempt=Attempt(attempt)))
+
+    def all_sent(self, kind: type[M]) -> list[M]:
+        return [message for message in self.sent if isinstance(message, kind)]
+
+    def inputs(self) -> dict[ChannelId, InputChannel]:
+        """The receiving ends of the slot's channels."""
+        return dict(self.exchange._inputs)
+
+
+def deploy_of(plan: JobPlan, attempt: int, *, checkpoint: int | None = None, **rest: Any) -> Deploy:
+    splits = {
+        SubtaskId(vertex.id, 0): vertex.operators[0].factory.source.splits(1)
+        for vertex in plan.vertices
+        if isinstance(vertex.operators[0].factory, SourceFactory)
+    }
+    return Deploy(
+        attempt=Attempt(attempt),
+        peers={SlotIndex(index): ("", 0) for index in range(plan.slots)},
+        checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
+        restored=rest.pop("restored", {}),
+        splits=splits if checkpoint is None else {},
+    )
