@@ -1,7 +1,8 @@
 """Outputs of the measured jobs: sinks that count, and that take latencies, per batch; and how to read what they leave.
 
 A writer leaves one file, named by subtask, attempt and process id, with a line now and then: the time on the machine's
-monotonic clock, the records so far, and the longest pause between two batches since the line before.
+monotonic clock, the records so far, the longest pause between two batches since the line before, and the processor time
+of the process.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class TallyWriter(SinkWriter[None]):
         self._last_s = now_s
         if now_s >= self._due_s:
             self._due_s = now_s + MARK_GAP_S
-            self._file.write(f"{now_s} {self._count} {self._pause_s}\n")
+            self._file.write(f"{now_s} {self._count} {self._pause_s} {time.process_time()}\n")
             self._pause_s = 0.0
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[None]:
@@ -172,6 +173,7 @@ class Mark:
     time_s: float
     count: int
     pause_s: float
+    cpu_s: float
 
 
 @final
@@ -190,31 +192,50 @@ def read_tallies(folder: Path) -> list[Tally]:
     found = []
     for path in folder.glob("*.marks"):
         subtask, attempt, process = map(int, path.stem.split("-"))
-        lines = path.read_text().split("\n")[:-1]
-        marks = [Mark(float(now), int(count), float(pause)) for now, count, pause in map(str.split, lines)]
+        marks = [_mark(line) for line in path.read_text().split("\n")[:-1]]
         if marks:
             found.append(Tally(subtask, attempt, process, marks))
     return sorted(found, key=lambda tally: (tally.attempt, tally.subtask))
 
 
-def steady_rate(tallies: list[Tally], warm_up_s: float) -> float:
-    """Return the records per second of all tallies together, in the time that all of them share after the warm-up."""
+def _mark(line: str) -> Mark:
+    time_s, count, pause_s, cpu_s = line.split()
+    return Mark(float(time_s), int(count), float(pause_s), float(cpu_s))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """What a job did in its steady state: `rate` in records per second, `cpu_ns` of all slots for each record."""
+
+    rate: float
+    cpu_ns: float
+
+
+def steady_state(tallies: list[Tally], warm_up_s: float) -> Steady:
+    """Return what all writers together did in the time that they share after the warm-up, each in its own process."""
     begin_s = max(tally.marks[0].time_s for tally in tallies) + warm_up_s
     end_s = min(tally.marks[-1].time_s for tally in tallies)
     if end_s <= begin_s:
         raise ValueError(f"no steady state: the job's output lasts {end_s - begin_s + warm_up_s:.1f} s")
-    return sum(_count_at(tally, end_s) - _count_at(tally, begin_s) for tally in tallies) / (end_s - begin_s)
+    count, cpu_s = 0.0, 0.0
+    for tally in tallies:
+        begin, end = _at(tally, begin_s), _at(tally, end_s)
+        count += end[0] - begin[0]
+        cpu_s += end[1] - begin[1]
+    return Steady(count / (end_s - begin_s), cpu_s / count * 1e9)
 
 
-def _count_at(tally: Tally, time_s: float) -> float:
-    """Return the count at a time, on the straight line between the marks around it."""
+def _at(tally: Tally, time_s: float) -> tuple[float, float]:
+    """Return count and processor time at a time, on the straight line between the marks around it."""
     before = tally.marks[0]
     for mark in tally.marks[1:]:
         if mark.time_s >= time_s:
             share = (time_s - before.time_s) / (mark.time_s - before.time_s)
-            return before.count + share * (mark.count - before.count)
+            count = before.count + share * (mark.count - before.count)
+            return count, before.cpu_s + share * (mark.cpu_s - before.cpu_s)
         before = mark
-    return before.count
+    return before.count, before.cpu_s
 
 
 def read_latencies_ms(folder: Path, warm_up_s: float) -> list[float]:

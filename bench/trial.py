@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 from bench import programs
-from bench.outputs import Arrival, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_rate
+from bench.outputs import Arrival, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.running_job import RunningJob
@@ -91,13 +91,13 @@ def measure(trial: Trial) -> Result:
 
 
 def measure_loop(trial: Trial) -> Result:
-    """Go over the list again and again; return the rate of outputs."""
+    """Go over the list again and again; return rate and processor time of outputs."""
     once = programs.LOOPS[trial.program]()
     once()
-    outputs, began_s = 0, time.monotonic()
+    outputs, began_s, began_cpu_s = 0, time.monotonic(), time.process_time()
     while (took_s := time.monotonic() - began_s) < trial.seconds:
         outputs += once()
-    return {"rate": outputs / took_s}
+    return {"rate": outputs / took_s, "cpu_ns": (time.process_time() - began_cpu_s) / outputs * 1e9}
 
 
 def start(trial: Trial, folder: str) -> RunningJob:
@@ -130,7 +130,7 @@ def results(trial: Trial, folder: Path, job: RunningJob) -> Result:
     found: Result = {"checkpoints": [asdict(checkpoint) for checkpoint in job.progress.checkpoints]}
     tallies = read_tallies(folder)
     if tallies:
-        found["rate"] = steady_rate(tallies, trial.warm_up_s)
+        found |= asdict(steady_state(tallies, trial.warm_up_s))
         after_s = tallies[0].marks[0].time_s + trial.warm_up_s
         found["pause_ms"] = 1_000.0 * max(
             mark.pause_s for tally in tallies for mark in tally.marks if mark.time_s > after_s

@@ -6,30 +6,34 @@ from pathlib import Path
 
 import pytest
 
-from bench.outputs import Mark, Tally, percentile, read_tallies, steady_rate
+from bench.outputs import Mark, Tally, percentile, read_tallies, steady_state
 
 
 def tally(subtask: int, rate: float, begin_s: int, end_s: int) -> Tally:
-    marks = [Mark(float(now), int(rate * (now - begin_s)), 0.0) for now in range(begin_s, end_s + 1)]
+    marks = [Mark(float(now), int(rate * (now - begin_s)), 0.0, float(now)) for now in range(begin_s, end_s + 1)]
     return Tally(subtask, 1, 7, marks)
 
 
 def test_rate_is_the_sum_of_subtasks_over_the_time_they_share() -> None:
-    assert steady_rate([tally(0, 100.0, 0, 10), tally(1, 50.0, 2, 14)], 1.0) == pytest.approx(150.0)
+    steady = steady_state([tally(0, 100.0, 0, 10), tally(1, 50.0, 2, 14)], 1.0)
+    assert steady.rate == pytest.approx(150.0)
+    assert steady.cpu_ns == pytest.approx(2e9 / 150.0)
 
 
 def test_warm_up_does_not_count() -> None:
-    slow_start = Tally(0, 1, 7, [Mark(0.0, 0, 0.0), Mark(5.0, 5, 0.0), Mark(6.0, 105, 0.0), Mark(7.0, 205, 0.0)])
-    assert steady_rate([slow_start], 5.0) == pytest.approx(100.0)
+    slow_start = Tally(
+        0, 1, 7, [Mark(time_s, count, 0.0, time_s) for time_s, count in [(0.0, 0), (5.0, 5), (6.0, 105), (7.0, 205)]]
+    )
+    assert steady_state([slow_start], 5.0).rate == pytest.approx(100.0)
 
 
 def test_job_that_ends_within_the_warm_up_has_no_rate() -> None:
     with pytest.raises(ValueError, match="no steady state"):
-        steady_rate([tally(0, 100.0, 0, 3)], 5.0)
+        steady_state([tally(0, 100.0, 0, 3)], 5.0)
 
 
 def test_half_written_line_is_not_a_mark(tmp_path: Path) -> None:
-    (tmp_path / "0-1-77.marks").write_text("1.5 10 0.1\n2.5 20 0.1\n3.")
+    (tmp_path / "0-1-77.marks").write_text("1.5 10 0.1 1.0\n2.5 20 0.1 2.0\n3.")
     (tmp_path / "1-1-78.marks").write_text("")
     (found,) = read_tallies(tmp_path)
     assert (found.subtask, found.attempt, found.process, [mark.count for mark in found.marks]) == (0, 1, 77, [10, 20])
