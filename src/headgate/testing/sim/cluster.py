@@ -6,7 +6,6 @@ which go on to process, write, acknowledge and commit what they can. A slot that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -39,6 +38,7 @@ class Troubles:
 
     repeated_message: float = 0.0
     lost_notification: float = 0.0
+    lost_trigger: float = 0.0
 
 
 @final
@@ -82,14 +82,24 @@ class SlotProcess(Process):
 
     def send(self, message: ToSlot) -> None:
         """The master's way to the slot (`SlotLink`)."""
-        is_lost = (
-            isinstance(message, messages.CheckpointCompleted)
-            and message.checkpoint_id not in self._cluster.store.ledger.final_ids
-            and self.world.chance(self._cluster.troubles.lost_notification)
-        )
+        is_lost = self._is_lost(message)
         self.world.note(self.master.name, f"to {self.name}{' (lost)' if is_lost else ''}: {_brief(message)}")
         if not is_lost:
             self.down.send(message)
+
+    def _is_lost(self, message: ToSlot) -> bool:
+        """Checkpoints bear the loss of triggers and notifications, except that the last one must be heard of."""
+        troubles = self._cluster.troubles
+        match message:
+            case messages.CheckpointCompleted(checkpoint_id=checkpoint_id):
+                is_last = checkpoint_id in self._cluster.store.ledger.final_ids
+                return not is_last and self.world.chance(troubles.lost_notification)
+            case messages.CheckpointAborted():
+                return self.world.chance(troubles.lost_notification)
+            case messages.Trigger():
+                return self.world.chance(troubles.lost_trigger)
+            case _:
+                return False
 
     def close(self) -> None:
         """The master closes the connection (`SlotLink`): what is under way may still arrive, and be too late."""
@@ -120,7 +130,7 @@ class SlotProcess(Process):
         self.up.send(message)
         may_repeat = isinstance(message, SubtaskAcked | SubtaskCommitted | SubtaskDeclined | messages.SlotTornDown)
         if may_repeat and self.world.chance(self._cluster.troubles.repeated_message):
-            again_ms = self.world.now_ms + self.world.rng.uniform(1.0, 400.0)
+            again_ms = self.world.now_ms + self.world.rng.uniform(1.0, 600.0)
             self.master.on_loop(again_ms, lambda: self.master.from_slot(self.launch, message))
 
     def _watch(self, message: FromSlot) -> None:
@@ -159,7 +169,7 @@ class MasterProcess(Process):
             io=self.io,
             storage=JobStorage(cluster.store, self.world.clock),
             launcher=self,
-            collected=cluster.collected,
+            collected=lambda message: None,
         )
         self.master = JobMaster(cluster.plan, services)
 
@@ -253,7 +263,7 @@ class Cluster:
         self.processes: list[SlotProcess] = []
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()
-        self.collected: Callable[[messages.Collected], None] = lambda message: None
+        self.was_cancelled = False
         self._names: dict[str, int] = {}
 
     @property

@@ -14,7 +14,7 @@ from headgate.runtime.exchange import Peers
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
-SLOW_HOP_MS: Final = (5.0, 60.0)
+SLOW_HOP_MS: Final = (5.0, 120.0)
 
 
 class Host(Protocol):
@@ -134,7 +134,7 @@ class Flow:
 
     def _hop_ms(self) -> float:
         rng = self._world.rng
-        return rng.uniform(*(SLOW_HOP_MS if rng.random() < 0.03 else HOP_MS))
+        return rng.uniform(*(SLOW_HOP_MS if rng.random() < self._world.slow_hops else HOP_MS))
 
 
 @final

@@ -12,6 +12,7 @@ from headgate.testing.sim.external import External
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
+_WEIGHTS: Final = (12, 6, 6, 8, 8, 6, 4, 4, 6, 2, 1, 1)
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
@@ -36,6 +37,8 @@ class Faults:
             "broken link": self._break_link,
             "stalled link": self._stall_link,
             "launch ends": self._end_launch,
+            "master crash at the end": self._crash_master_at_the_end,
+            "cancellation": self._cancel,
         }
 
     def plan(self) -> None:
@@ -45,10 +48,12 @@ class Faults:
             return
         self._cluster.store.mishap_rate = rng.choice((0.0, 0.0, 0.01, 0.05))
         self._outside.mishap_rate = rng.choice((0.0, 0.0, 0.03))
-        self._cluster.troubles = Troubles(rng.choice((0.0, 0.1)), rng.choice((0.0, 0.3)))
+        self._cluster.troubles = Troubles(*(rng.choice((0.0, most)) for most in (0.3, 0.3, 0.05)))
+        self._cluster.store.slowness = rng.choice((0.01, 0.05, 0.3))
+        self._world.slow_hops = rng.choice((0.01, 0.03, 0.15))
         self._world.at(CALM_AFTER_MS, self._calm_down)
-        horizon_ms = rng.choice((300.0, 800.0, CALM_AFTER_MS))
-        for kind in rng.choices(list(self._kinds), weights=(6, 3, 3, 4, 2, 3, 2, 2, 3, 1), k=rng.randint(0, 5)):
+        horizon_ms = rng.choice((150.0, 400.0, 1_000.0, CALM_AFTER_MS))
+        for kind in rng.choices(list(self._kinds), weights=_WEIGHTS, k=rng.randint(0, 6)):
             when_ms = rng.uniform(20.0, horizon_ms)
             self.planned.append(f"{kind} at {when_ms:.0f} ms")
             self._world.at(when_ms, partial(self._bring_about, kind))
@@ -56,6 +61,7 @@ class Faults:
     def _calm_down(self) -> None:
         self._world.note("faults", "are over")
         self._cluster.store.mishap_rate = self._outside.mishap_rate = 0.0
+        self._cluster.store.slowness = self._world.slow_hops = 0.0
         self._cluster.troubles = Troubles()
 
     def _bring_about(self, kind: str) -> None:
@@ -100,6 +106,14 @@ class Faults:
         if master.master.outcome is None:
             master.die("crash")
             self._world.after(1.0, 300.0, self._cluster.start_master)
+
+    def _crash_master_at_the_end(self) -> None:
+        self._cluster.store.on_result = lambda: self._world.after(0.0, 3.0, self._crash_master)
+
+    def _cancel(self) -> None:
+        self._cluster.was_cancelled = True
+        self._cluster.master.master.cancel()
+        self._cluster.master.wake()
 
     def _storage_outage(self) -> None:
         self._cluster.store.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))

@@ -2,12 +2,14 @@
 
 A record is `(origin, counts)`. The origin `(source, split, position, copy)` says where it comes from. Each keyed stage
 adds `(stage, key, count)`, where count is the how-manieth record of its key this was. Whatever the interleaving, a job
-puts out every origin as often as it should, and per key of a keyed stage the counts 1, 2, 3, ... each once.
+puts out every origin as often as it should, and per key of a keyed stage the counts 1, 2, 3, ... each once (over and
+over again, where a stage forgets its keys).
 """
 
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +39,8 @@ Record = tuple[Origin, tuple[tuple[int, Any, int], ...]]
 
 JOB_ID: Final = JobId("5e" * 16)
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
-COUNTERS: Final = ("value", "list", "reduce")
+COUNTERS: Final = ("value", "list", "reduce", "clearing")
+CLEARED_AT: Final = 5
 
 
 @final
@@ -96,8 +99,11 @@ def random_job(rng: random.Random) -> JobSpec:
 
 
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
-    splits = tuple(rng.randint(0, 40) for _ in range(rng.randint(1, 4)))
     parallelism = rng.randint(1, width)
+    is_fast = rng.random() < 0.4
+    splits = tuple(rng.randint(0, 100 if is_fast else 40) for _ in range(rng.randint(1, 4)))
+    if is_fast:
+        return SourceSpec(splits, parallelism, rng.randint(1, 3), rng.choice((0.0, 0.0, 1.0)))
     return SourceSpec(splits, parallelism, rng.randint(1, 8), rng.uniform(5.0, 60.0))
 
 
@@ -189,6 +195,8 @@ def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorF
             return KeyedProcessFactory(CountInValue(index, name, outside))
         case "list":
             return KeyedProcessFactory(CountInList(index, name, outside))
+        case "clearing":
+            return KeyedProcessFactory(CountAndClear(index, name, outside))
         case "reduce":
             return ReduceFactory(add_counts)
         case _:
@@ -279,6 +287,7 @@ class CountInValue(KeyedProcessFunction):
         self._outside = outside
 
     def open(self, runtime_context: RuntimeContext) -> None:
+        system(self._outside).pass_through(f"open of {self._name}")
         self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.PICKLED_BYTE_ARRAY()))
 
     def process_element(self, value: Record, ctx: KeyedProcessFunction.Context) -> Iterable[Record]:
@@ -301,6 +310,19 @@ class CountInList(CountInValue):
         seen[0] += 1
         self._count.update(seen)
         return seen[0]
+
+
+@final
+class CountAndClear(CountInValue):
+    """Counts the records of a key up to a limit, then forgets the key."""
+
+    def _next(self) -> int:
+        count: int = (self._count.value() or 0) + 1
+        if count == CLEARED_AT:
+            self._count.clear()
+        else:
+            self._count.update(count)
+        return count
 
 
 # --- the source ----------------------------------------------------------------------------------------------------
@@ -403,15 +425,16 @@ def expected_output(spec: JobSpec) -> Output:
         elif stage.kind == "broadcast":
             origins = Counter({origin: n * stage.parallelism for origin, n in origins.items()})
         elif stage.kind in COUNTERS:
-            counts[index] = _counted(KeyOf(index, stage.keys), origins)
+            counts[index] = _counted(stage, KeyOf(index, stage.keys), origins)
     return Output(origins, counts)
 
 
-def _counted(key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
+def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
+    limit = CLEARED_AT if stage.kind == "clearing" else sys.maxsize
     totals: Counter[Any] = Counter()
     for origin, n in origins.items():
         totals[key_of((origin, ()))] += n
-    return Counter((key, count) for key, total in totals.items() for count in range(1, total + 1))
+    return Counter((key, n % limit + 1) for key, total in totals.items() for n in range(total))
 
 
 def output_of(spec: JobSpec, records: Iterable[Record]) -> Output:

@@ -26,7 +26,7 @@ class Pipe:
     def send(self, message: Any) -> None:
         """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first."""
         rng = self._world.rng
-        hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < 0.02 else HOP_MS))
+        hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < self._world.slow_hops else HOP_MS))
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + hop_ms)
         self._receiver.on_loop(self._arrival_ms, lambda: self._arrive(message))
 

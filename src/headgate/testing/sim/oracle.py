@@ -30,6 +30,17 @@ def judge(spec: JobSpec, outside: External, store: SimStore, *, may_leave_files:
         yield f"files are left behind: {', '.join(sorted(left)[:5])}"
 
 
+def judge_part(spec: JobSpec, outside: External) -> Iterator[str]:
+    """Yield what is wrong with the output of a job that was cancelled: there may be less of it, but not more."""
+    records: list[Record] = [record for name in sorted(outside.final) for record in outside.final[name]]
+    found, expected = output_of(spec, records), expected_output(spec)
+    if found.origins - expected.origins:
+        yield f"output of a cancelled job differs: {_difference(found.origins, expected.origins)}"
+    for stage, counts in expected.counts.items():
+        if found.counts[stage] - counts:
+            yield f"counts of stage {stage} of a cancelled job differ: {_difference(found.counts[stage], counts)}"
+
+
 def _difference(found: Counter[Any], expected: Counter[Any]) -> str:
     missing, surplus = expected - found, found - expected
     return f"{missing.total()} missing {_some(missing)}, {surplus.total()} too many {_some(surplus)}"

@@ -124,8 +124,8 @@ class SimIo:
             done(result)
             process.wake()
 
-        slow = world.chance(0.05)
-        process.beside_loop(world.now_ms + world.rng.uniform(0.2, 120.0 if slow else 8.0), run)
+        is_slow = world.chance(self._store.slowness)
+        process.beside_loop(world.now_ms + world.rng.uniform(0.2, 150.0 if is_slow else 8.0), run)
 
     def crash(self) -> None:
         """Lose the work that waits, or let it happen, in whole or up to its first write, with nobody to hear of it."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
+from unittest.mock import patch
 
 from headgate import options
 from headgate.deploy.package import pack
 from headgate.runtime.supervision import JobStatus
+from headgate.state import hashmap
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.jobs import plan_of, random_job
-from headgate.testing.sim.oracle import judge
+from headgate.testing.sim.oracle import judge, judge_part
 from headgate.testing.sim.storage import SimStore
 from headgate.testing.sim.world import World
 
@@ -58,7 +61,7 @@ class RunReport:
 
 
 def run(seed: int, *, faults: bool = True) -> RunReport:
-    """Simulate the job of a seed, with its faults or without. Raises whatever breaks the job master's own loop.
+    """Simulate the job of a seed, with its faults or without.
 
     >>> run(1).passed
     True
@@ -67,7 +70,7 @@ def run(seed: int, *, faults: bool = True) -> RunReport:
     store = SimStore(world)
     outside = External(world, store.ledger)
     try:
-        with _without_logs():
+        with _without_logs(), patch.object(hashmap, "CHUNK_CELLS", 1):  # in many pieces, though there is little state
             return _run(seed, store, outside, Faults if faults else None)
     finally:
         outside.close()
@@ -78,17 +81,21 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     spec = random_job(world.rng)
     plan = plan_of(spec, outside.number)
     cluster = Cluster(world, store, plan, pack(plan), plan.settings.get(options.CREDIT_BATCHES))
-    functions = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
+    names = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
+    functions = [*names, *(f"open of {name}" for name in names)]
     planned: list[str] = []
     if faults_of is not None:
         faults = faults_of(cluster, outside, functions)
         faults.plan()
         planned = faults.planned
     cluster.start_master()
-    world.run(cluster.is_over, END_MS_MAX, ACTIONS_MAX)
+    try:
+        world.run(cluster.is_over, END_MS_MAX, ACTIONS_MAX)
+    except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
+        world.violated("".join(traceback.format_exception(error)).rstrip())
     if not world.violations:
         is_tidy = store.mishaps == 0 and len(cluster.processes) == plan.slots
-        _judge(world, cluster, list(judge(spec, outside, store, may_leave_files=not is_tidy)))
+        _judge(cluster, judge(spec, outside, store, may_leave_files=not is_tidy), judge_part(spec, outside))
     return RunReport(
         seed=seed,
         job=spec.describe(),
@@ -102,13 +109,14 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     )
 
 
-def _judge(world: World, cluster: Cluster, verdict: list[str]) -> None:
+def _judge(cluster: Cluster, of_whole: Iterator[str], of_part: Iterator[str]) -> None:
     outcome = cluster.master.master.outcome
     assert outcome is not None
-    if outcome.status is not JobStatus.FINISHED:
-        world.violated(f"the job ended as {outcome.status.value}: {outcome.cause}")
-    for what in verdict:
-        world.violated(what)
+    was_cancelled = outcome.status is JobStatus.CANCELLED and cluster.was_cancelled
+    if outcome.status is not JobStatus.FINISHED and not was_cancelled:
+        cluster.world.violated(f"the job ended as {outcome.status.value}: {outcome.cause}")
+    for what in of_part if was_cancelled else of_whole:
+        cluster.world.violated(what)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from headgate.checkpoint.store import Chunk, MemoryStore
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE
-from headgate.testing.sim.world import World
+from headgate.testing.sim.world import Action, World
 
 _MISHAPS: Final = ("nothing", "torn", "complete")
 
@@ -89,7 +89,11 @@ class SimStore:
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
         self.mishaps = 0
+        self.slowness = 0.0
+        """How much of all work beside a loop takes long."""
         self.tears_next_write = False
+        self.on_result: Action = lambda: None
+        """Called when the job's result is written."""
         self._world = world
 
     def locate(self, path: str) -> str:
@@ -123,6 +127,8 @@ class SimStore:
     def _put(self, path: str, data: bytes) -> None:
         self.memory.write(path, [data])
         self.ledger.written(path, data)
+        if path == paths.RESULT:
+            self.on_result()
 
     def read(self, path: str) -> bytes | None:
         self._may_fail(f"read {path}")
@@ -132,8 +138,8 @@ class SimStore:
         self._may_fail(f"list {folder!r}")
         return self.memory.list_files(folder)
 
-    def delete(self, paths: Iterable[str]) -> None:
-        for path in paths:
+    def delete(self, files: Iterable[str]) -> None:
+        for path in files:
             self._may_fail(f"delete {path}")
             if path in self.memory.files:
                 self._world.note("storage", f"deletes {path}")

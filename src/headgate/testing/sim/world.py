@@ -27,6 +27,8 @@ class World:
         self.violations: list[str] = []
         """What broke a promise; the first one ends the run."""
         self.actions = 0
+        self.slow_hops = 0.0
+        """How much of all that travels takes long."""
         self._planned: list[tuple[float, int, Action]] = []
         self._planned_count = 0
 

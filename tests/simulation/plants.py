@@ -1,0 +1,236 @@
+"""Faults to plant in production code: each breaks one promise, and the simulator has to see it.
+
+A plant replaces a part of production code for the time of a test; production code itself has no switches for it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from headgate.checkpoint import paths, workflow
+from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
+from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
+from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
+from headgate.checkpoint.coordinator import CheckpointCoordinator
+from headgate.checkpoint.handles import FileHandle, StateHandle
+from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
+from headgate.elements import Barrier
+from headgate.ids import Attempt, ChannelId, CheckpointId
+from headgate.operators.base import OperatorSnapshot
+from headgate.operators.sink import SinkOperator
+from headgate.runtime.checkpoints import Checkpoints
+from headgate.runtime.job_master import JobMaster
+from headgate.runtime.subtask import Subtask
+from headgate.runtime.supervision import SupervisorEffect
+from headgate.runtime.supervisor import Supervisor
+from headgate.runtime.upload import Uploads
+from headgate.state.hashmap import KeyedSnapshot
+from headgate.testing.sim.exchange import SimExchange
+from headgate.testing.sim.external import External
+from headgate.testing.sim.jobs import SimReader, SimSplit
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def no_alignment(patch: pytest.MonkeyPatch) -> None:
+    """The first barrier of a checkpoint takes the snapshot; no channel waits for the others."""
+
+    def handle(self: BarrierAligner, event: AlignmentEvent) -> list[AlignmentEffect]:
+        if not isinstance(event, BarrierReceived) or event.barrier.checkpoint_id <= self._current:
+            return []
+        self._current = event.barrier.checkpoint_id
+        return [TakeSnapshot(barrier=event.barrier)]
+
+    patch.setattr(BarrierAligner, "handle", handle)
+
+
+def no_fencing(patch: pytest.MonkeyPatch) -> None:
+    """Master, slots and the exchange take whatever arrives for a part of the attempt that they are in."""
+    on_message, on_attempt_event = CheckpointCoordinator._on_message, Supervisor._on_attempt_event
+
+    def coordinated(self: CheckpointCoordinator, message: CheckpointMessage, now_ms: float) -> list[CoordinatorEffect]:
+        return [] if self._attempt is None else on_message(self, _as_current(self, message), now_ms)
+
+    def supervised(self: Supervisor, event: Any) -> list[SupervisorEffect]:
+        return on_attempt_event(self, replace(event, attempt=self._attempt))
+
+    def arrived(self: SimExchange, flow: Any, channel_id: ChannelId, element: Any, consumed: Any) -> bool:
+        if channel_id in self._inputs:
+            self._inputs[channel_id].push(element, 1)
+            self.process.wake()
+        consumed()
+        return True
+
+    def end(self: SimExchange) -> None:
+        self.attempt, self._inputs, self._flows = None, {}, {}
+
+    patch.setattr(CheckpointCoordinator, "_on_message", coordinated)
+    patch.setattr(Supervisor, "_on_attempt_event", supervised)
+    patch.setattr(JobMaster, "receive", lambda self, launch, message: self._dispatch(message))
+    patch.setattr(SimExchange, "arrived", arrived)
+    patch.setattr(SimExchange, "end", end)
+
+
+def ack_of_an_old_attempt(patch: pytest.MonkeyPatch) -> None:
+    """An acknowledgement of an older attempt or launch counts for the checkpoint that is being collected."""
+    on_message, receive = CheckpointCoordinator._on_message, JobMaster.receive
+
+    def unfenced(self: CheckpointCoordinator, message: CheckpointMessage, now_ms: float) -> list[CoordinatorEffect]:
+        return on_message(self, _as_current(self, message) if isinstance(message, SubtaskAcked) else message, now_ms)
+
+    def receive_all(self: JobMaster, launch: Any, message: Any) -> None:
+        receive(self, self._supervisor.launch if isinstance(message, SubtaskAcked) else launch, message)
+
+    patch.setattr(CheckpointCoordinator, "_on_message", unfenced)
+    patch.setattr(JobMaster, "receive", receive_all)
+
+
+def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) -> CheckpointMessage:
+    """Return a message of an older attempt as one of this attempt, about the checkpoint that is being collected."""
+    if coordinator._attempt in (None, message.attempt):
+        return message
+    if isinstance(message, SubtaskAcked) and coordinator._pending:
+        return replace(message, attempt=coordinator._attempt, checkpoint_id=min(coordinator._pending))
+    return replace(message, attempt=coordinator._attempt)
+
+
+def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
+    """A subtask acknowledges first and writes its state after that."""
+    written = Uploads._store_bytes
+
+    def later(self: Uploads, path: str, pieces: list[bytes]) -> StateHandle:
+        if sum(map(len, pieces)) < self._inline_bytes:
+            return written(self, path, pieces)
+        self._host.submit(lambda: self._store.write(path, pieces), lambda result: None)
+        data = b"".join(pieces)
+        return FileHandle(path, len(data), zlib.crc32(data))
+
+    patch.setattr(Uploads, "_store_bytes", later)
+
+
+def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
+    """A sink commits at the barrier instead of on completion."""
+    snapshot = SinkOperator.snapshot
+
+    def committing(self: SinkOperator, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+        taken = snapshot(self, checkpoint_id)
+        self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))
+        return taken
+
+    patch.setattr(SinkOperator, "snapshot", committing)
+
+
+def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
+    """The end of an attempt gives up also the checkpoint whose manifest is being written, and restores at once."""
+    ended, stored = CheckpointCoordinator._on_attempt_ended, CheckpointCoordinator._on_stored
+    refused = CheckpointCoordinator._on_refused
+
+    def give_up_all(self: CheckpointCoordinator, attempt: Attempt) -> list[CoordinatorEffect]:
+        effects = ended(self, attempt)
+        if self._storing is None:
+            return effects
+        doubtful = self._pending.pop(self._storing)
+        self._storing = None
+        return [*effects, DiscardFiles(checkpoint_id=doubtful.checkpoint_id, attempt=doubtful.attempt)]
+
+    def when_known(settle: Callable[..., list[CoordinatorEffect]]) -> Callable[..., list[CoordinatorEffect]]:
+        def handle(self: CheckpointCoordinator, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
+            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._storing else []
+
+        return handle
+
+    patch.setattr(CheckpointCoordinator, "_on_attempt_ended", give_up_all)
+    patch.setattr(CheckpointCoordinator, "_on_stored", when_known(stored))
+    patch.setattr(CheckpointCoordinator, "_on_refused", when_known(refused))
+    patch.setattr(Checkpoints, "when_settled", lambda self, action: action())
+
+
+def lost_replay(patch: pytest.MonkeyPatch) -> None:
+    """After a restore, a source goes on one record too far."""
+
+    def skip_one(self: SimReader, splits: list[SimSplit]) -> None:
+        self._splits += [
+            SimSplit(split.split, split.position + (split.position > 0 and split.position + 1 < split.end), split.end)
+            for split in splits
+        ]
+
+    patch.setattr(SimReader, "add_splits", skip_one)
+
+
+def double_commit(patch: pytest.MonkeyPatch) -> None:
+    """Committing what is final already makes it final once more."""
+    commit_one = External._commit_one
+
+    def commit_again(self: External, name: str) -> None:
+        if name in self.final:
+            self.final[name] = self.final[name] * 2
+        else:
+            commit_one(self, name)
+
+    patch.setattr(External, "_commit_one", commit_again)
+
+
+def position_ahead_of_the_barrier(patch: pytest.MonkeyPatch) -> None:
+    """A source saves its position only after it has read on past the barrier."""
+    take = Subtask._take_snapshot
+
+    def read_on(self: Subtask, barrier: Barrier) -> None:
+        if self.is_source:
+            for output in self.outputs:
+                output.broadcast(barrier)
+            self._poll()
+        take(self, barrier)
+
+    patch.setattr(Subtask, "_take_snapshot", read_on)
+
+
+def no_barrier_after_the_end(patch: pytest.MonkeyPatch) -> None:
+    """A source that has ended takes no notice of triggers."""
+    trigger = Subtask.trigger
+
+    def while_running(self: Subtask, barrier: Barrier) -> None:
+        if not self._ended:
+            trigger(self, barrier)
+
+    patch.setattr(Subtask, "trigger", while_running)
+
+
+def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
+    """Retention deletes the state of the checkpoints that it is to keep, too."""
+
+    def too_many(listing: list[str], keep: list[Any]) -> list[str]:
+        newest = max(manifest.checkpoint_id for manifest in keep)
+        return [
+            path
+            for path in listing
+            if (found := paths.checkpoint_of(path)) is not None and found <= newest and path != paths.metadata(newest)
+        ]
+
+    patch.setattr(workflow, "superseded_files", too_many)
+
+
+def torn_manifest_taken_for_whole(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks whether a manifest is whole."""
+    patch.setattr(workflow, "is_torn", lambda data: False)
+
+
+def restore_without_pending_commits(patch: pytest.MonkeyPatch) -> None:
+    """What a checkpoint holds for committing is forgotten by a restore."""
+    restored = CommitTracker._on_restored
+    patch.setattr(CommitTracker, "_on_restored", lambda self, checkpoint_id, pending: restored(self, checkpoint_id, ()))
+
+
+def attempts_numbered_anew(patch: pytest.MonkeyPatch) -> None:
+    """A new driver begins with attempt 1, whatever drivers before it have done."""
+    patch.setattr(workflow, "last_attempt", lambda store: Attempt(0))
+    patch.setattr(workflow, "begin_attempt", lambda store, attempt: None)
+
+
+def state_written_as_it_is_now(patch: pytest.MonkeyPatch) -> None:
+    """Values that change while a snapshot is being written are written as changed."""
+    patch.setattr(KeyedSnapshot, "save", lambda self, cell: None)

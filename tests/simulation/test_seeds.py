@@ -1,0 +1,59 @@
+"""Whole jobs under faults: whatever the seed, each record counts exactly once and the job comes to its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from headgate.testing.sim.run import run
+from tests.simulation import plants
+
+BLOCK = 50
+BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 301, BLOCK)]
+
+
+@pytest.mark.parametrize("first", BLOCKS)
+def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
+    reports = (run(seed) for seed in range(first, first + BLOCK))
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
+
+
+def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
+    failed = [report.describe() for seed in range(1, 31) if not (report := run(seed, faults=False)).passed]
+    assert not failed, "\n\n".join(failed)
+
+
+def test_the_seeds_bring_about_what_they_are_meant_to() -> None:
+    reports = [run(seed) for seed in range(1, 31)]
+    assert sum(report.restarts for report in reports) > 15
+    assert sum(report.checkpoints for report in reports) > 100
+    story = "\n".join(line for report in reports for line in report.trace)
+    for happening in ("dies: crash", "is aborted", "torn", "starts", "CheckpointAborted", "kills launch"):
+        assert happening in story
+
+
+def test_a_failure_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    plants.commit_before_the_manifest(monkeypatch)
+    report = next(report for seed in range(1, 20) if not (report := run(seed)).passed)
+    story = report.describe(trace_lines=5)
+    assert f"seed {report.seed} failed: transaction" in story
+    assert f"make sim SEED={report.seed}\n" in story
+    assert story.splitlines()[-1].strip() == report.trace[-1].strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [11, 75])
+def test_a_seed_determines_the_run_to_the_last_byte(seed: int) -> None:
+    one, other = (_trace_in_a_process(seed, hash_seed) for hash_seed in ("1", "2"))
+    assert one.count(b"\n") > 100
+    assert one == other
+
+
+def _trace_in_a_process(seed: int, hash_seed: str) -> bytes:
+    command = [sys.executable, "-m", "headgate.testing.sim", "--seed", str(seed)]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
