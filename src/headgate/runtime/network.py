@@ -19,6 +19,7 @@ from headgate.elements import Batch, Element
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
+from headgate.operators.base import UserCodeError
 from headgate.runtime.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange import Peers
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
@@ -41,7 +42,7 @@ class CreditWindow:
 class RemoteOutput:
     """The sending end of a channel into another slot."""
 
-    __slots__ = ("_batches", "_bytes", "_connection_of", "_id", "_target", "_window")
+    __slots__ = ("_batches", "_bytes", "_connection_of", "_id", "_records_max", "_target", "_window")
 
     def __init__(
         self,
@@ -56,21 +57,35 @@ class RemoteOutput:
         self._connection_of = connection_of
         self._batches = 0
         self._bytes = 0
+        self._records_max = 1
 
     @property
     def writable(self) -> bool:
         return self._batches < self._window.batches and self._bytes < self._window.size_bytes
 
     def send(self, element: Element) -> None:
-        """Send an element. Raises `SerializationError` for records that cannot be pickled."""
+        """Send an element. Raises `UserCodeError` naming a record that cannot be pickled."""
         connection = self._connection_of(self._target)
-        if isinstance(element, Batch):
-            payload = _pickled(element)
+        if not isinstance(element, Batch):
+            connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
+            return
+        start = 0
+        while start < len(element):
+            stop = start + self._records_max
+            piece = element if start == 0 and stop >= len(element) else element.piece(start, stop)
+            payload = _pickled(piece)
             self._batches += 1
             self._bytes += len(payload)
             connection.send(_HEAD.pack(self._id, _BATCH), payload)
-        else:
-            connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
+            self._learn(len(piece), len(payload))
+            start = stop
+
+    def _learn(self, records: int, size_bytes: int) -> None:
+        """Keep frames within the window: a batch of large records is cut before it is pickled."""
+        if size_bytes > self._window.size_bytes:
+            self._records_max = max(1, records * self._window.size_bytes // size_bytes)
+        elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
+            self._records_max *= 2
 
     def credited(self, batches: int, size_bytes: int) -> None:
         """The receiver has consumed that much."""
@@ -81,11 +96,20 @@ class RemoteOutput:
 def _pickled(batch: Batch) -> bytes:
     try:
         return pickle.dumps((batch.records, batch.timestamps, batch.keys), 5)
-    except Exception as error:
-        raise SerializationError(
+    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
+        raise UserCodeError(record=_culprit(batch)) from SerializationError(
             f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
             " the top level of a module or of the main script"
-        ) from error
+        )
+
+
+def _culprit(batch: Batch) -> object:
+    for record in batch.records:
+        try:
+            pickle.dumps(record, 5)
+        except Exception:  # noqa: BLE001
+            return record
+    return None
 
 
 @final
