@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from headgate.common import Types
 from headgate.datastream import KeyedProcessFunction, RuntimeContext
 from headgate.datastream.state import ValueStateDescriptor
@@ -27,7 +29,12 @@ class Fault:
         marker.write_text(f"{os.getpid()} {time.time()}")
         if self.kind == "exception":
             raise ValueError(f"no luck with {self.at}")
-        os.kill(os.getpid(), signal.SIGKILL)
+        worker = psutil.Process()
+        if self.kind == "kill the executor":
+            # The worker is a child of Spark's daemon, and that of the executor.
+            worker = worker.parents()[1]
+        worker.send_signal(signal.SIGKILL)
+        time.sleep(60.0)
 
 
 class Count(KeyedProcessFunction):

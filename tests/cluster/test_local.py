@@ -71,7 +71,7 @@ def test_an_exception_restarts_the_job_in_the_same_processes(spark: SparkSession
 
 
 def test_a_killed_worker_is_replaced_and_the_result_is_exact(spark: SparkSession, tmp_path: Path) -> None:
-    results = run_count(checkpointed(spark), Count(tmp_path, Fault("kill", RECORDS // 2)), rate=8_000)
+    results = run_count(checkpointed(spark), Count(tmp_path, Fault("kill the worker", RECORDS // 2)), rate=8_000)
     assert Counter(results) == EXPECTED
     killed = int((tmp_path / "fault").read_text().split()[0])
     assert killed in pids(tmp_path)[:2]

@@ -21,7 +21,7 @@ from headgate.connectors.parquet import ParquetReader, ParquetSource, RowGroupSp
 from headgate.connectors.places import Place
 from headgate.errors import EnvironmentFault, ProgramError, StorageError
 from headgate.functions.source import Source, SourceContext
-from headgate.options import STORAGE_DIR
+from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.types.arrow import type_of_schema
 from headgate.types.typeinfo import RowTypeInfo
 
@@ -62,7 +62,7 @@ class DataFrameSource(Source[RowGroupSplit]):
 
 def new_folder(settings: Settings) -> str:
     """Return a folder for one DataFrame in the job's storage; it is removed when the program exits."""
-    base = settings.get(STORAGE_DIR)
+    base = settings.get(STORAGE_DIR) or settings.get(CHECKPOINT_DIR)
     if base is None:
         base = tempfile.mkdtemp(prefix="headgate-frames-")
         atexit.register(_remove, base)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import secrets
@@ -15,6 +16,7 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from headgate import options
+from headgate.checkpoint import paths
 from headgate.checkpoint.store import FileSystemStore
 from headgate.checkpoint.workflow import check_probes, write_probe
 from headgate.clock import SystemClock
@@ -28,7 +30,7 @@ from headgate.deploy.spark.slot_spec import SlotSpec, SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
-from headgate.ids import Launch
+from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control import ControlServer
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_master import JobMaster, MasterServices
@@ -73,6 +75,7 @@ class SparkHost:
         self._services: _Services | None = None
         self._stage: Stage | None = None
         self._proof: str | None = None
+        self._hosts: dict[SlotIndex, str] = {}
         self._ended: queue.SimpleQueue[tuple[Launch, str | None]] = queue.SimpleQueue()
 
     def _packed(self) -> bytes | Broadcast[bytes]:
@@ -127,6 +130,9 @@ class SparkHost:
             self._stage.join(END_S_MAX)
         if self._services is not None:
             self._services.server.close()
+            if self._proof is not None:
+                with contextlib.suppress(StorageError):
+                    self._services.store.delete_folder(paths.PROBES)
         self._poller.close()
         self._io.close()
         if isinstance(self._package, Broadcast):
@@ -138,6 +144,7 @@ class SparkHost:
 
     def launch(self, launch: Launch) -> None:
         self._proof = None if self._local else secrets.token_hex(8)
+        self._hosts.clear()
         order = StageOrder(
             slots=self._plan.slots,
             group=f"headgate-{self._plan.job_id}-{launch}",
@@ -162,12 +169,12 @@ class SparkHost:
             settings=self._plan.settings,
         )
         # In local mode the workers are of this machine, so what the driver can import they can, too.
-        paths = [os.path.abspath(path) for path in sys.path] if self._local else []
+        modules = [os.path.abspath(path) for path in sys.path] if self._local else []
 
         def make() -> SlotTask:
-            for slot in range(self._plan.slots) if proof is not None else ():
-                write_probe(services.store, f"{proof}-{slot}")
-            return slot_task(spec, self._package, paths)
+            if proof is not None:
+                write_probe(services.store, proof)
+            return slot_task(spec, self._package, modules)
 
         return make
 
@@ -181,14 +188,20 @@ class SparkHost:
         self.wake()
 
     def _unfit(self, message: RegisterSlot) -> str | None:
-        """Return why a slot cannot run the job, None if it can. Reads two small files when storage is to be proved."""
+        """Return why a slot cannot run the job, None if it can. May read a small file for each slot."""
         facts = message.environment
         found = facts.get(UNFIT) or unfit(self._facts, facts)
         if found is None and self._proof is not None:
-            try:
-                check_probes(
-                    self._started().store, f"{self._proof}-{message.slot}", {message.slot: facts.get("host", "?")}
-                )
-            except StorageError as error:
-                found = str(error)
+            found = self._unshared(self._proof, message.slot, facts["host"])
         return found
+
+    def _unshared(self, proof: str, slot: SlotIndex, host: str) -> str | None:
+        """Return why storage is not shared, None while it seems so; looks when the last slot has come."""
+        self._hosts[slot] = host
+        if len(self._hosts) < self._plan.slots:
+            return None
+        try:
+            check_probes(self._started().store, proof, self._hosts)
+        except StorageError as error:
+            return str(error)
+        return None

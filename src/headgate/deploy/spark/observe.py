@@ -60,6 +60,11 @@ def slots_total(context: SparkContext) -> int:
     return int(scala.maxNumConcurrentTasks(scala.resourceProfileManager().defaultResourceProfile()))
 
 
+def slots_free(context: SparkContext) -> int:
+    """Return how many more tasks could start now."""
+    return slots_total(context) - slots_busy(context)
+
+
 def slots_busy(context: SparkContext) -> int:
     """Return how many tasks run now. Asks the scheduler itself: the status tracker may be seconds behind it."""
     scala: Any = context._jsc.sc()

@@ -110,7 +110,7 @@ class _EmbeddedSession:
             if session is not None:
                 atexit.unregister(self.stop)
                 session.stop()
-                _end_jvm()
+                end_jvm()
             if self._folder is not None:
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
@@ -126,7 +126,7 @@ def _make(slots: int, folder: Path) -> SparkSession:
     return session
 
 
-def _end_jvm() -> None:
+def end_jvm() -> None:
     """End the JVM behind a stopped session, and wait until it is gone: it would outlive this process by a moment."""
     gateway = SparkContext._gateway
     if gateway is None:
@@ -154,7 +154,6 @@ def _settings(slots: int, folder: Path) -> dict[str, bool | float | int | str | 
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -XX:+UseSerialGC -Xshare:auto",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.executorEnv.PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "spark.python.task.killTimeout": "100ms",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -135,7 +135,7 @@ def _registration(spec: SlotSpec, index: SlotIndex, address: Address, store: Fil
     facts = environment()
     if spec.proof is not None:
         try:
-            answer_probe(store, f"{spec.proof}-{index}", index, facts["host"])
+            answer_probe(store, spec.proof, index, facts["host"])
         except StorageError as error:
             facts[UNFIT] = str(error)
     return RegisterSlot(launch=spec.launch, slot=index, host=address.host, port=address.port, environment=facts)

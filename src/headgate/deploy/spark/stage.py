@@ -6,6 +6,7 @@ pandas into each worker before the first slot registers, which doubles the time 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
@@ -15,11 +16,14 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headgate.deploy.spark.observe import slots_free
 from headgate.deploy.spark.slot_spec import SlotTask
 from headgate.deploy.spark.stage_error import explain
 
 CANCEL_AGAIN_S: Final = 0.5
 """A stage that is submitted just now is not seen by a cancellation: it is cancelled again."""
+SLOTS_WAIT_S_MAX: Final = 60.0
+SLOTS_LOOK_S: Final = 0.05
 _POOL: Final = "spark.scheduler.pool"
 
 
@@ -79,10 +83,19 @@ class Stage:
         context = self._spark.sparkContext
         context.setJobGroup(self._order.group, self._order.description, interruptOnCancel=True)
         context.setLocalProperty(_POOL, self._order.pool)  # type: ignore[arg-type]  # None: the default pool
+        self._await_slots()
         if self._killed:
             return
         # A result stage: Spark would try again by itself if others had to read what the slots return.
         context.parallelize([], self._order.slots).barrier().mapPartitions(task).collect()
+
+    def _await_slots(self) -> None:
+        """Wait for slots that are still held or still to come: Spark looks for them once in 15 s only."""
+        due_s = time.monotonic() + SLOTS_WAIT_S_MAX
+        while not self._killed and time.monotonic() < due_s:
+            if slots_free(self._spark.sparkContext) >= self._order.slots:
+                return
+            time.sleep(SLOTS_LOOK_S)
 
     def _cancel(self) -> None:
         try:

@@ -1,0 +1,136 @@
+"""Whole jobs on a standalone master with two workers: several executors, each with Python workers of its own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.common import Configuration
+from headgate.connectors.datagen import DataGeneratorSource
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.errors import EnvironmentFault, JobFailedError
+from tests.cluster.conftest import StandaloneCluster
+from tests.cluster.programs import Count, Fault, pids, recovery_s
+
+pytestmark = pytest.mark.standalone
+
+RECORDS = 4_000
+KEYS = 10
+SLOTS = 3
+
+
+def key_of(value: int) -> int:
+    return value % KEYS
+
+
+def run_count(spark: SparkSession, count: Count, **settings: str) -> list[Any]:
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({key.replace("_", "."): value for key, value in settings.items()}), spark
+    )
+    env.set_parallelism(SLOTS)
+    source = DataGeneratorSource(lambda index: index, RECORDS, 4_000)
+    stream = env.from_source(source, None, "numbers").key_by(key_of).process(count)
+    return list(stream.execute_and_collect("count on a cluster"))
+
+
+RESTARTING = {
+    "execution_checkpointing_interval": "100 ms",
+    "restart-strategy_type": "fixed-delay",
+    "restart-strategy_fixed-delay_delay": "0 s",
+}
+EXPECTED = Counter((key, count) for key in range(KEYS) for count in range(1, RECORDS // KEYS + 1))
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> dict[str, str]:
+    return {"execution_checkpointing_dir": str(tmp_path / "checkpoints")}
+
+
+@pytest.mark.parametrize("kind", ["kill the worker", "kill the executor"])
+def test_whatever_is_killed_the_result_is_exact(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str], kind: str
+) -> None:
+    results = run_count(cluster_session, Count(tmp_path, Fault(kind, RECORDS // 2)), **RESTARTING, **storage)
+    assert Counter(results) == EXPECTED
+    ran = pids(tmp_path)
+    assert len(ran) == 2 * SLOTS
+    assert int((tmp_path / "fault").read_text().split()[0]) not in ran[SLOTS:]
+    print(f"recovery, {kind}: {recovery_s(tmp_path):.3f} s")
+
+
+def test_a_job_without_shared_storage_is_refused_at_once(cluster_session: SparkSession, tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(EnvironmentFault, match=r"execution\.checkpointing\.dir"):
+        run_count(cluster_session, Count(tmp_path))
+    assert time.monotonic() - began_s < 5.0
+
+
+def test_storage_that_is_not_shared_is_found_out_at_the_start(cluster_session: SparkSession, tmp_path: Path) -> None:
+    # The working folder of whoever asks: another one for the driver and for each executor.
+    elsewhere = "/proc/self/cwd/.headgate-not-shared"
+    try:
+        with pytest.raises(JobFailedError, match=f"not shared: slot . on host .* does not see .*{elsewhere}"):
+            run_count(cluster_session, Count(tmp_path), execution_checkpointing_dir=elsewhere)
+    finally:
+        remove(Path(elsewhere))
+    assert pids(tmp_path) == []
+
+
+def remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+def test_a_worker_without_headgate_is_told_with_what_to_install(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    context = cluster_session.sparkContext
+    before, context.pythonExec = context.pythonExec, str(bare)
+    try:
+        with pytest.raises(JobFailedError, match=r"no module '\w+': install headgate\[spark\].*PYSPARK_PYTHON"):
+            run_count(cluster_session, Count(tmp_path), **storage)
+    finally:
+        context.pythonExec = before
+
+
+def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rules_of_mine.py").write_text("def late(value):\n    return value\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({key.replace("_", "."): value for key, value in storage.items()}), cluster_session
+    )
+    env.set_parallelism(1)
+    late = importlib.import_module("rules_of_mine").late
+    env.from_collection([1]).map(late).print()
+    with pytest.raises(JobFailedError, match=r"needs module 'rules_of_mine'.*spark\.submit\.pyFiles"):
+        env.execute()
+
+
+def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
+    cluster: StandaloneCluster, cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
+) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({key.replace("_", "."): value for key, value in storage.items()}), cluster_session
+    )
+    env.set_parallelism(2)
+    env.from_collection(["find me"]).rebalance().map(str.upper).print()
+    job: Any = env.submit("prints")
+    secret = job._host._secret.reveal()
+    assert job.wait(30.0).status.value == "finished"
+    logs = b"".join(path.read_bytes() for path in cluster.folder.rglob("*") if path.is_file())
+    assert b"FIND ME" in logs
+    assert secret not in logs
+    assert secret.hex().encode() not in logs
