@@ -44,7 +44,7 @@ def test_the_job_gives_the_alerts_of_the_reference(tmp_path: Path) -> None:
     write_flights(path, 2_000)
     config = Configuration().set_string("headgate.deploy.target", "minicluster")
     env = StreamExecutionEnvironment.get_execution_environment(config).set_parallelism(2)
-    with alerts(env.from_collection(departed(path))).execute_and_collect() as found:  # type: ignore[union-attr]
+    with alerts(env.from_collection(departed(path))).execute_and_collect() as found:
         rows = sorted(Alert(*row) for row in found)
     expected = expected_alerts(path)
     assert len(expected) > 50

@@ -22,7 +22,11 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     os.environ.setdefault("JAVA_HOME", str(ensure_java()))
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "ERROR"}
+    settings: dict[str, bool | float | int | str | None] = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.log.level": "ERROR",
+    }
     session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
     yield session
     session.stop()
