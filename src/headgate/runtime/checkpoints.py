@@ -170,7 +170,7 @@ class Checkpoints:
     def _store_manifest(self, order: coordination.StoreManifest) -> None:
         def done(result: Stored | Refused | BaseException) -> None:
             now_ms = self._now()
-            if isinstance(result, InDoubt):
+            if isinstance(result, (InDoubt, OSError)):
                 _log.warning("the outcome of writing checkpoint %d is not known yet: %s", order.checkpoint_id, result)
                 self._retry = (now_ms + SETTLE_RETRY_MS, settle)
             elif isinstance(result, Stored):

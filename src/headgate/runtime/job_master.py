@@ -103,6 +103,7 @@ class JobMaster:
         self._submitted_ms = 0.0
         self._fatal: str | None = None
         self._preparing = False
+        self._ending = False
         self._cancelled = False
 
     @property
@@ -135,7 +136,7 @@ class JobMaster:
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
         self._cancelled = True
-        if self.outcome is None and not self._preparing:
+        if self.outcome is None and not (self._preparing or self._ending):
             self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def request_checkpoint(self) -> None:
@@ -327,6 +328,7 @@ class JobMaster:
 
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
+        self._ending = True
         outcome = self._outcome_of(JobStatus.FAILED, cause)
 
         def done(result: object) -> None:
@@ -336,6 +338,7 @@ class JobMaster:
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result and clean up; only then is there an outcome."""
+        self._ending = True
         if self._fatal is not None:
             status, cause = JobStatus.FAILED, self._fatal
         outcome = self._outcome_of(status, cause)
