@@ -23,7 +23,7 @@ from headgate.clock import SystemClock
 from headgate.deploy.local import storage_location
 from headgate.deploy.package import pack
 from headgate.deploy.running_job import Results
-from headgate.deploy.spark.network import LOOPBACK, network_config
+from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.slot_process import UNFIT, environment
 from headgate.deploy.spark.slot_spec import SlotSpec, SlotTask, slot_task
@@ -96,7 +96,7 @@ class SparkHost:
             collected=results.collected,
         )
         master = JobMaster(self._plan, services)
-        wire = Wire(network_config(self._plan.settings, self._own_address()), self._secret)
+        wire = Wire(driver_network(self._plan.settings, self._own_address()), self._secret)
         server = ControlServer(wire, self._poller, self._clock, master, self._unfit)
         self._services = _Services(master=master, server=server, store=store, location=location)
         return master

@@ -14,18 +14,28 @@ LOOPBACK: Final = "127.0.0.1"
 _EVERYWHERE: Final = "0.0.0.0"  # connections are authenticated
 
 
-def network_config(settings: Settings, own_address: str) -> NetworkConfig:
-    """Return the network configuration of a process that others reach at `own_address`, unless the settings say else.
+def driver_network(settings: Settings, own_address: str) -> NetworkConfig:
+    """Return the network configuration of the driver: slots reach it at the advertised host, else at its own address.
 
     On loopback, only this machine can connect; elsewhere the process listens on every interface. Raises ConfigError.
     """
+    return _network(settings, own_address, settings.get(options.ADVERTISED_HOST))
+
+
+def slot_network(settings: Settings, own_address: str) -> NetworkConfig:
+    """Return the network configuration of a slot: like the driver's, but an advertised host is the driver's only."""
+    return _network(settings, own_address, None)
+
+
+def _network(settings: Settings, own_address: str, advertised: str | None) -> NetworkConfig:
     bind_host = settings.get(options.BIND_HOST)
     if bind_host is None:
         bind_host = LOOPBACK if own_address == LOOPBACK else _EVERYWHERE
-    advertised = own_address if bind_host == _EVERYWHERE else None
+    if advertised is None and bind_host == _EVERYWHERE:
+        advertised = own_address
     return NetworkConfig(
         bind_host=bind_host,
-        advertised_host=settings.get(options.ADVERTISED_HOST) or advertised,
+        advertised_host=advertised,
         ports=settings.get(options.PORT_RANGE_OPTION),
         tls=_tls(settings),
     )

@@ -23,7 +23,7 @@ from headgate.checkpoint.workflow import answer_probe
 from headgate.clock import SystemClock
 from headgate.deploy.package import unpack
 from headgate.deploy.spark.logs import slot_logging
-from headgate.deploy.spark.network import address_towards, network_config
+from headgate.deploy.spark.network import address_towards, slot_network
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.errors import StorageError
 from headgate.ids import SlotIndex
@@ -74,7 +74,7 @@ class SlotProcess:
         self._last_resort = threading.Timer(STUCK_S_MAX, os._exit, (1,))
         self._last_resort.daemon = True
         master = Address(spec.host, spec.port)
-        wire = Wire(network_config(spec.settings, address_towards(*master)), JobSecret(spec.secret))
+        wire = Wire(slot_network(spec.settings, address_towards(*master)), JobSecret(spec.secret))
         window = CreditWindow(spec.settings.get(options.CREDIT_BATCHES), spec.settings.get(options.CREDIT_BYTES))
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
         store = FileSystemStore.open(spec.storage, spec.job_id)
