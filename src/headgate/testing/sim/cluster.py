@@ -12,6 +12,7 @@ from typing import Any, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
 from headgate.deploy.package import unpack
+from headgate.deploy.running_job import Results
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
@@ -169,7 +170,7 @@ class MasterProcess(Process):
             io=self.io,
             storage=JobStorage(cluster.store, self.world.clock),
             launcher=self,
-            collected=lambda message: None,
+            collected=cluster.results.collected,
         )
         self.master = JobMaster(cluster.plan, services)
 
@@ -264,6 +265,8 @@ class Cluster:
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()
         self.was_cancelled = False
+        self.results = Results()
+        """What has reached the program that runs now."""
         self._names: dict[str, int] = {}
 
     @property
@@ -273,6 +276,7 @@ class Cluster:
 
     def start_master(self) -> None:
         """Start the program: a driver process that submits the job."""
+        self.results = Results()
         process = MasterProcess(self)
         self.world.note(process.name, "starts")
         self.masters.append(process)

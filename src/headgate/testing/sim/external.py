@@ -87,6 +87,10 @@ class External:
                 self.world.note("outside", f"{name} is aborted")
                 del self.pending[name]
 
+    def records_of(self, uid: str) -> list[Any]:
+        """Return all final records of the sink with that uid."""
+        return [record for name in sorted(self.final) if name.startswith(f"{uid}.") for record in self.final[name]]
+
     # --- user code
 
     def pass_through(self, function: str) -> None:

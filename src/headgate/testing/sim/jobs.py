@@ -12,7 +12,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from headgate import options
@@ -23,6 +23,7 @@ from headgate.graph import physical
 from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan
 from headgate.ids import JobId
+from headgate.operators.collect import CollectFactory
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
@@ -67,6 +68,16 @@ class StageSpec:
 
 @final
 @dataclass(frozen=True, slots=True)
+class SideSpec:
+    """A second output, of what leaves stage `stage`: to a sink of its own, or to the program that waits for it."""
+
+    stage: int
+    kind: str
+    parallelism: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     """A job: the union of its sources goes through the stages into the sink."""
 
@@ -74,12 +85,19 @@ class JobSpec:
     stages: tuple[StageSpec, ...]
     sink_parallelism: int
     settings: dict[str, Any]
+    side: SideSpec | None = None
 
     def describe(self) -> str:
         """Return the job in one line."""
         sources = " + ".join(f"{each.splits}x{each.parallelism}" for each in self.sources)
         stages = " > ".join(f"{each.kind}x{each.parallelism}" for each in self.stages)
-        return f"{sources} > {stages} > sink x{self.sink_parallelism}, {self.settings}"
+        side = "" if self.side is None else f", stage {self.side.stage} > {self.side.kind} x{self.side.parallelism}"
+        return f"{sources} > {stages} > sink x{self.sink_parallelism}{side}, {self.settings}"
+
+    def at_side(self) -> JobSpec:
+        """Return the part of the job that ends in the second output."""
+        assert self.side is not None
+        return replace(self, stages=self.stages[: self.side.stage + 1], side=None)
 
 
 def random_job(rng: random.Random) -> JobSpec:
@@ -95,13 +113,16 @@ def random_job(rng: random.Random) -> JobSpec:
             stages.append(_stage(rng, rng.choice(("map", "rebalance")), width))
     if not stages:
         stages.append(_stage(rng, "map", width))
-    return JobSpec(sources, tuple(stages), rng.randint(1, width), _random_settings(rng))
+    side = None
+    if rng.random() < 0.3:
+        side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
+    return JobSpec(sources, tuple(stages), rng.randint(1, width), _random_settings(rng), side)
 
 
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
     parallelism = rng.randint(1, width)
     is_fast = rng.random() < 0.4
-    splits = tuple(rng.randint(0, 100 if is_fast else 40) for _ in range(rng.randint(1, 4)))
+    splits = tuple(rng.randint(0, 80 if is_fast else 40) for _ in range(rng.randint(1, 4)))
     if is_fast:
         return SourceSpec(splits, parallelism, rng.randint(1, 3), rng.choice((0.0, 0.0, 1.0)))
     return SourceSpec(splits, parallelism, rng.randint(1, 8), rng.uniform(5.0, 60.0))
@@ -114,7 +135,7 @@ def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> StageSpe
 def _random_settings(rng: random.Random) -> dict[str, Any]:
     return {
         "execution.checkpointing.interval": rng.choice((20, 50, 100, 200)),
-        "execution.checkpointing.timeout": rng.choice((150, 300, 800)),
+        "execution.checkpointing.timeout": rng.choice((400, 800, 2_000)),
         "execution.checkpointing.min-pause": rng.choice((0, 0, 30)),
         "execution.checkpointing.max-concurrent-checkpoints": rng.choice((1, 1, 2, 3)),
         "execution.checkpointing.tolerable-failed-checkpoints": rng.choice((0, 1, 5)),
@@ -139,15 +160,15 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
     graph = LogicalGraph()
     inputs: list[int] = []
     for index, source in enumerate(spec.sources):
-        factory = SourceFactory(SimSource(index, source))
-        inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=factory, parallelism=source.parallelism)))
+        reading = SourceFactory(SimSource(index, source))
+        inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=reading, parallelism=source.parallelism)))
         graph.nodes[-1].is_source = True
     for index, stage in enumerate(spec.stages):
         inputs = [_add_stage(graph, stage, index, inputs, outside)]
-    sink = Node(id=0, name="sink", operator=SinkFactory(SimSink(outside)), parallelism=spec.sink_parallelism)
-    sink.is_sink = True
-    target = _add(graph, sink)
-    graph.edges += [Edge(source=source, target=target) for source in inputs]
+        if spec.side is not None and spec.side.stage == index:
+            factory = CollectFactory() if spec.side.kind == "collect" else SinkFactory(SimSink(outside))
+            _add_sink(graph, "side", factory, spec.side.parallelism, inputs[0])
+    _add_sink(graph, "sink", SinkFactory(SimSink(outside)), spec.sink_parallelism, inputs[0])
     settings = options.resolve(spec.settings)
     defaults = GraphDefaults(parallelism=1, buffer_timeout_ms=settings.get(options.BUFFER_TIMEOUT))
     return physical.plan(
@@ -161,6 +182,11 @@ def _add(graph: LogicalGraph, node: Node) -> int:
     node.uid = node.name
     graph.nodes.append(node)
     return node.id
+
+
+def _add_sink(graph: LogicalGraph, name: str, factory: OperatorFactory, parallelism: int, source: int) -> None:
+    node = Node(id=0, name=name, operator=factory, parallelism=parallelism, is_sink=True)
+    graph.edges.append(Edge(source=source, target=_add(graph, node)))
 
 
 def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], outside: int) -> int:

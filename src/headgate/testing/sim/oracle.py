@@ -3,42 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, final
 
 from headgate.checkpoint import paths
 from headgate.testing.sim.external import External
 from headgate.testing.sim.jobs import JobSpec, Origin, Record, expected_output, keeps_order, output_of
 from headgate.testing.sim.storage import SimStore
 
+Differ = Callable[[Counter[Any], Counter[Any]], bool]
 
-def judge(spec: JobSpec, outside: External, store: SimStore, *, may_leave_files: bool) -> Iterator[str]:
-    """Yield what is wrong with the end of a job, in words."""
-    records: list[Record] = [record for name in sorted(outside.final) for record in outside.final[name]]
-    found, expected = output_of(spec, records), expected_output(spec)
-    if found.origins != expected.origins:
-        yield f"output differs: {_difference(found.origins, expected.origins)}"
-    for stage, counts in expected.counts.items():
-        if found.counts[stage] != counts:
-            yield f"counts of stage {stage} differ: {_difference(found.counts[stage], counts)}"
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What is left when a job is over. `collected` is what reached the program, which ran `programs` times."""
+
+    spec: JobSpec
+    outside: External
+    store: SimStore
+    collected: list[Record]
+    programs: int
+    is_tidy: bool
+    """Whether nothing happened that may leave files behind."""
+
+
+def judge_finished(ending: Ending) -> Iterator[str]:
+    """Yield what is wrong with the end of a job that ran to its end, in words."""
+    spec, outside = ending.spec, ending.outside
+    records = outside.records_of("sink")
+    yield from _compare("output", spec, records, Counter.__ne__)
     yield from _out_of_order(spec, records)
+    if spec.side is not None and spec.side.kind == "sink":
+        yield from _compare("side output", spec.at_side(), outside.records_of("side"), Counter.__ne__)
+    elif spec.side is not None:
+        # What reached a program that crashed is gone with it.
+        differ = Counter.__ne__ if ending.programs == 1 else _has_surplus
+        yield from _compare("collected output", spec.at_side(), ending.collected, differ)
     for name, transaction in outside.pending.items():
         if transaction.attempt == outside.newest_attempt:
             yield f"transaction {name} of the last attempt was never committed"
-    left = [path for path in store.memory.files if path != paths.RESULT]
-    if left and not may_leave_files:
+    left = [path for path in ending.store.memory.files if path != paths.RESULT]
+    if left and ending.is_tidy:
         yield f"files are left behind: {', '.join(sorted(left)[:5])}"
 
 
-def judge_part(spec: JobSpec, outside: External) -> Iterator[str]:
-    """Yield what is wrong with the output of a job that was cancelled: there may be less of it, but not more."""
-    records: list[Record] = [record for name in sorted(outside.final) for record in outside.final[name]]
+def judge_cancelled(ending: Ending) -> Iterator[str]:
+    """Yield what is wrong with the end of a job that was cancelled: there may be less output, but not more."""
+    yield from _compare("output", ending.spec, ending.outside.records_of("sink"), _has_surplus)
+    if ending.spec.side is not None:
+        side = [*ending.outside.records_of("side"), *ending.collected]
+        yield from _compare("side output", ending.spec.at_side(), side, _has_surplus)
+
+
+def _compare(what: str, spec: JobSpec, records: list[Record], differ: Differ) -> Iterator[str]:
     found, expected = output_of(spec, records), expected_output(spec)
-    if found.origins - expected.origins:
-        yield f"output of a cancelled job differs: {_difference(found.origins, expected.origins)}"
+    if differ(found.origins, expected.origins):
+        yield f"{what} differs: {_difference(found.origins, expected.origins)}"
     for stage, counts in expected.counts.items():
-        if found.counts[stage] - counts:
-            yield f"counts of stage {stage} of a cancelled job differ: {_difference(found.counts[stage], counts)}"
+        if differ(found.counts[stage], counts):
+            yield f"{what}: counts of stage {stage} differ: {_difference(found.counts[stage], counts)}"
+
+
+def _has_surplus(found: Counter[Any], expected: Counter[Any]) -> bool:
+    return not found <= expected
 
 
 def _difference(found: Counter[Any], expected: Counter[Any]) -> str:

@@ -18,7 +18,7 @@ from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.jobs import plan_of, random_job
-from headgate.testing.sim.oracle import judge, judge_part
+from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished
 from headgate.testing.sim.storage import SimStore
 from headgate.testing.sim.world import World
 
@@ -94,8 +94,19 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
         world.violated("".join(traceback.format_exception(error)).rstrip())
     if not world.violations:
+        cluster.results.end()
         is_tidy = store.mishaps == 0 and len(cluster.processes) == plan.slots
-        _judge(cluster, judge(spec, outside, store, may_leave_files=not is_tidy), judge_part(spec, outside))
+        _judge(
+            cluster,
+            Ending(
+                spec=spec,
+                outside=outside,
+                store=store,
+                collected=list(cluster.results),
+                programs=len(cluster.masters),
+                is_tidy=is_tidy,
+            ),
+        )
     return RunReport(
         seed=seed,
         job=spec.describe(),
@@ -109,13 +120,13 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     )
 
 
-def _judge(cluster: Cluster, of_whole: Iterator[str], of_part: Iterator[str]) -> None:
+def _judge(cluster: Cluster, ending: Ending) -> None:
     outcome = cluster.master.master.outcome
     assert outcome is not None
     was_cancelled = outcome.status is JobStatus.CANCELLED and cluster.was_cancelled
     if outcome.status is not JobStatus.FINISHED and not was_cancelled:
         cluster.world.violated(f"the job ended as {outcome.status.value}: {outcome.cause}")
-    for what in of_part if was_cancelled else of_whole:
+    for what in judge_cancelled(ending) if was_cancelled else judge_finished(ending):
         cluster.world.violated(what)
 
 
