@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -128,9 +129,9 @@ def test_the_result_is_durable_before_the_checkpoints_are_deleted() -> None:
     delete = rig.store.delete
     results: list[Any] = []
 
-    def watched(files: Iterable[str]) -> None:
+    def watched(paths: Iterable[str]) -> None:
         results.append(workflow.read_result(rig.store))
-        delete(files)
+        delete(paths)
 
     rig.store.delete = watched  # type: ignore[method-assign]
     assert rig.run().status is JobStatus.FINISHED
@@ -246,9 +247,17 @@ def _damaged(path: str, data: bytes | None) -> bytes | None:
 
 def test_records_of_a_completed_checkpoint_are_delivered_though_the_slots_never_heard_of_it() -> None:
     rig = counting_rig()
+    write = rig.store.write
+
+    def deafening(path: str, chunks: Any) -> Any:
+        if path == paths.metadata(CheckpointId(3)):
+            rig.deaf.update(rig.slots)
+        return write(path, chunks)
+
+    rig.store.write = deafening  # type: ignore[method-assign]
     rig.master.submit()
-    rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
-    rig.run_until(lambda: rig.store.read(paths.metadata(CheckpointId(3))) is not None)
+    rig.run_until(lambda: len(rig.master.progress.checkpoints) == 3)
+    rig.deaf.clear()
     rig.master.slot_lost(Launch(1), SlotIndex(0), "killed before it was told")
     assert rig.end().status is JobStatus.FINISHED
     assert sorted(rig.collected()) == expected()
