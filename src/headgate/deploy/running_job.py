@@ -113,6 +113,8 @@ class RunningJob:
     def status(self) -> JobStatus:
         if self._outcome is not None:
             return _ENDS[self._outcome.status]
+        if self._over.is_set():
+            return JobStatus.FAILED  # what the job runs on has failed, and `wait` raises how
         if self._master is None:
             return JobStatus.CREATED
         known = _STATES.get(self._master.status)
@@ -129,7 +131,8 @@ class RunningJob:
         self._host.wake()
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
-        self._over.wait(timeout_s)
+        if not self._over.wait(timeout_s):
+            return None
         if self._error is not None:
             raise self._error
         return self._outcome

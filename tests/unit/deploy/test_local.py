@@ -1,0 +1,203 @@
+"""MiniCluster end to end: what the program gets is right, whatever fails on the way."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.common.serialization import Encoder
+from headgate.connectors.file_sink import FileSink
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.deploy.local import MiniCluster
+from headgate.errors import JobFailedError
+from headgate.functions.api import KeyedProcessFunction, MapFunction, SinkFunction
+from headgate.functions.context import RuntimeContext
+from headgate.operators.collect import CollectFactory
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.types.typeinfo import Types
+from tests.unit.datastream.environments import environment
+from tests.unit.deploy.sources import CountingSource
+from tests.unit.runtime.plans import line_plan
+
+CALLS: Counter[str] = Counter()
+SEEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def _clear() -> None:
+    CALLS.clear()
+    SEEN.clear()
+
+
+def restarting(parallelism: int = 2) -> StreamExecutionEnvironment:
+    settings = {
+        "execution__checkpointing__interval": "20 ms",
+        "restart-strategy__fixed-delay__delay": "0 ms",
+        "restart-strategy__type": "fixed-delay",
+        "restart-strategy__fixed-delay__attempts": "10",
+    }
+    return environment(**settings).set_parallelism(parallelism)
+
+
+class FailingAt(MapFunction):
+    """Fails at some of its calls, counted over all subtasks and attempts."""
+
+    def __init__(self, *calls: int) -> None:
+        self.calls = calls
+
+    def map(self, value: Any) -> Any:
+        CALLS["map"] += 1
+        if CALLS["map"] in self.calls:
+            raise ValueError("planned")
+        return value
+
+
+class RunningCount(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+def slow_numbers(env: StreamExecutionEnvironment, count: int) -> DataStream:
+    """Numbers at a rate at which several checkpoints are made before the last."""
+    return env.from_source(RateLimitedSource(NumberSequenceSource(0, count - 1), 4 * count), None, "numbers")
+
+
+def counted(env: StreamExecutionEnvironment, count: int, *failures: int) -> DataStream:
+    return slow_numbers(env, count).map(FailingAt(*failures)).key_by(lambda n: n % 7).process(RunningCount())
+
+
+def expected(count: int) -> list[tuple[int, int]]:
+    return sorted((n % 7, n // 7 + 1) for n in range(count))
+
+
+@pytest.mark.parametrize("failures", [(), (100,), (1, 2, 150, 300)])
+def test_collected_records_are_exact_through_restarts(failures: tuple[int, ...]) -> None:
+    assert sorted(counted(restarting(), 400, *failures).execute_and_collect()) == expected(400)
+    assert CALLS["map"] >= 400
+
+
+def test_a_file_sink_holds_each_record_once_through_restarts(tmp_path: Path) -> None:
+    env = restarting()
+    encoder: Any = Encoder.simple_string_encoder()
+    sink = FileSink.for_row_format(str(tmp_path / "out"), encoder).build()
+    counted(env, 400, 1, 90, 210).map(lambda pair: json.dumps(pair)).sink_to(sink)
+    env.execute()
+    lines = [line for file in (tmp_path / "out").rglob("part-*") for line in file.read_text().splitlines()]
+    assert sorted(tuple(json.loads(line)) for line in lines) == expected(400)
+    assert [file.name for file in (tmp_path / "out").rglob("*") if "inprogress" in file.name] == []
+
+
+def test_a_function_object_is_fresh_in_each_subtask_and_each_attempt() -> None:
+    class Numbering(MapFunction):
+        def __init__(self) -> None:
+            self.mine = 0
+
+        def map(self, value: Any) -> Any:
+            self.mine += 1
+            CALLS["numbered"] += 1
+            if CALLS["numbered"] == 3:
+                raise ValueError("planned")
+            return self.mine
+
+    env = environment(**{"restart-strategy__type": "fixed-delay", "restart-strategy__fixed-delay__delay": "0 ms"})
+    numbers = env.set_parallelism(2).from_collection([1, 2, 3, 4]).rebalance().map(Numbering())
+    numbers.add_sink(Seeing())
+    env.execute()
+    assert sorted(SEEN[-4:]) == [1, 1, 2, 2]
+
+
+class Seeing(SinkFunction):
+    def invoke(self, value: Any, context: Any) -> None:
+        SEEN.append(value)
+
+
+def test_one_function_object_used_for_two_streams_is_two_objects() -> None:
+    class Numbering(MapFunction):
+        def __init__(self) -> None:
+            self.mine = 0
+
+        def map(self, value: Any) -> Any:
+            self.mine += 1
+            return self.mine
+
+    env, function = environment(), Numbering()
+    one, other = env.from_collection([*"ab"]).map(function), env.from_collection([*"cde"]).map(function)
+    assert sorted(one.union(other).execute_and_collect()) == [1, 1, 2, 2, 3]
+
+
+def test_the_users_own_function_object_is_left_alone() -> None:
+    function = FailingAt()
+    function.calls = (0,)
+    list(environment().from_collection([1]).map(function).execute_and_collect())
+    assert vars(function) == {"calls": (0,)}
+
+
+def test_without_restarts_left_the_users_error_ends_the_job() -> None:
+    env = environment(**{"execution__checkpointing__interval": "20 ms", "restart-strategy__type": "none"})
+    with pytest.raises(JobFailedError, match="ValueError: planned"):
+        list(env.from_collection(range(10)).map(FailingAt(5)).execute_and_collect())
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [(None, "must return a key for every record"), ([1], r"key on tuple\(the list\)")]
+)
+def test_a_key_that_cannot_be_one_is_refused_with_what_to_do(key: Any, words: str) -> None:
+    env = environment()
+    with pytest.raises(JobFailedError, match=words):
+        list(env.from_collection([1]).key_by(lambda n: key).map(lambda n: n).execute_and_collect())
+
+
+def test_state_used_in_open_is_refused_without_restarts_for_ever() -> None:
+    class Early(RunningCount):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            super().open(runtime_context)
+            self.count.value()
+
+    env = environment(**{"restart-strategy__type": "none"})
+    with pytest.raises(JobFailedError, match="only while a record is processed"):
+        list(env.from_collection([1]).key_by(lambda n: n).process(Early()).execute_and_collect())
+
+
+def test_the_counters_of_a_short_job_are_complete() -> None:
+    """A job that ends within a second, before progress is reported by the clock."""
+    outcome = MiniCluster().submit(line_plan(CountingSource(50), CollectFactory())).wait()
+    assert outcome is not None
+    assert outcome.counters == {"skipped": 50}
+
+
+def leftovers() -> set[str]:
+    folder = Path(tempfile.gettempdir())
+    return {path.name for path in folder.glob("headgate-*")}
+
+
+@pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
+def test_a_job_leaves_no_thread_and_no_folder_behind(end: str) -> None:
+    before_files, before_threads = leftovers(), set(threading.enumerate())
+    env = environment(**{"execution__checkpointing__interval": "20 ms", "restart-strategy__type": "none"})
+    ends: dict[str, Callable[[], Any]] = {
+        "finish": lambda: list(env.from_collection([1]).execute_and_collect()),
+        "fail": lambda: _failing(env),
+        "cancel": lambda: list(slow_numbers(env, 10**6).execute_and_collect(limit=1)),
+    }
+    ends[end]()
+    assert leftovers() <= before_files
+    assert [thread for thread in threading.enumerate() if thread not in before_threads] == []
+
+
+def _failing(env: StreamExecutionEnvironment) -> None:
+    with pytest.raises(JobFailedError):
+        list(env.from_collection([0]).map(lambda n: 1 / n).execute_and_collect())

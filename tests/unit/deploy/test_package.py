@@ -1,0 +1,99 @@
+"""The package of a job: fresh objects each time, classes of the main script, and what a worker lacks."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from headgate.deploy.package import pack, unpack
+from headgate.errors import EnvironmentFault
+from headgate.graph.physical import JobPlan
+from headgate.operators.collect import CollectFactory
+from headgate.operators.map import MapFactory, MapOperator
+from tests.unit.runtime.plans import line_plan
+
+
+class Holder:
+    """A function object with something in it."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def __call__(self, value: Any) -> Any:
+        return value
+
+
+def functions_of(plan: JobPlan) -> list[Any]:
+    operators = [operator.factory.create() for vertex in plan.vertices for operator in vertex.operators]
+    return [operator._function for operator in operators if isinstance(operator, MapOperator)]
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A main script of our own."""
+    module = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    return module
+
+
+def test_each_unpacking_makes_fresh_functions() -> None:
+    package = pack(line_plan([1], MapFactory(Holder()), CollectFactory()))
+    (one,), (other,) = functions_of(unpack(package)), functions_of(unpack(package))
+    assert one is not other
+    assert one.items is not other.items
+
+
+def test_a_function_used_twice_is_two_functions() -> None:
+    holder = Holder()
+    one, other = functions_of(unpack(pack(line_plan([1], MapFactory(holder), MapFactory(holder), CollectFactory()))))
+    assert one is not other
+
+
+def test_the_plan_is_otherwise_the_same() -> None:
+    plan = line_plan([1], MapFactory(Holder()), CollectFactory())
+    again = unpack(pack(plan))
+    assert (again.job_id, again.channels, again.edges) == (plan.job_id, plan.channels, plan.edges)
+    assert [vertex.name for vertex in again.vertices] == [vertex.name for vertex in plan.vertices]
+
+
+def test_packing_leaves_the_drivers_plan_as_it_is() -> None:
+    plan = line_plan([1], MapFactory(Holder()), CollectFactory())
+    before = [operator.factory for vertex in plan.vertices for operator in vertex.operators]
+    pack(plan)
+    assert [operator.factory for vertex in plan.vertices for operator in vertex.operators] == before
+
+
+def test_objects_of_the_main_scripts_classes_can_be_pickled_by_name_in_a_slot(
+    main: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exec("class Visit:\n    def __init__(self, page):\n        self.page = page", vars(main))
+    package = pack(line_plan([1], CollectFactory()))
+    record = pickle.dumps(main.Visit("home"))
+    slot = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", slot)
+    unpack(package)
+    assert pickle.loads(record).page == "home"  # noqa: S301  # made above
+    assert len(record) < 100
+
+
+def test_a_class_that_cannot_travel_is_left_out(main: ModuleType) -> None:
+    exec("import threading\nclass Locked:\n    lock = threading.Lock()\nclass Fine: pass", vars(main))
+    package = pack(line_plan([1], CollectFactory()))
+    del main.Fine, main.Locked
+    unpack(package)
+    assert hasattr(main, "Fine")
+    assert not hasattr(main, "Locked")
+
+
+def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("only_in_the_driver")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("def function(value): return value", vars(module))
+    package = pack(line_plan([1], MapFactory(module.function), CollectFactory()))
+    monkeypatch.delitem(sys.modules, module.__name__)
+    with pytest.raises(EnvironmentFault, match=r"needs module 'only_in_the_driver'.*spark.submit.pyFiles"):
+        functions_of(unpack(package))

@@ -1,0 +1,107 @@
+"""The handle of a running job, and what becomes of records on their way to the program."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from headgate.clock import SystemClock
+from headgate.deploy.handle import JobStatus
+from headgate.deploy.local import LocalHost
+from headgate.deploy.running_job import Results, RunningJob
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.operators.collect import CollectFactory
+from headgate.runtime import supervision
+from headgate.runtime.job_master import JobMaster
+from headgate.runtime.messages import Collected
+from tests.unit.runtime.plans import line_plan
+
+
+def message(records: list[int], checkpoint: int | None = 1, *, subtask: int = 0, attempt: int = 1) -> Collected:
+    return Collected(
+        attempt=Attempt(attempt),
+        subtask=SubtaskId(0, subtask),
+        checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
+        records=pickle.dumps(records),
+    )
+
+
+def taken(*messages: Collected) -> list[int]:
+    results = Results()
+    for each in messages:
+        results.collected(each)
+    results.end()
+    return list(results)
+
+
+def test_records_of_a_checkpoint_are_taken_once_from_each_subtask() -> None:
+    again = message([1], attempt=2)
+    assert taken(message([1]), again, message([2], subtask=1), message([3], 2)) == [1, 2, 3]
+
+
+def test_records_without_a_checkpoint_are_all_taken() -> None:
+    assert taken(message([1], None), message([1], None)) == [1, 1]
+
+
+def test_after_the_end_an_iterator_ends_at_once_every_time() -> None:
+    results = Results()
+    results.collected(message([1]))
+    results.end()
+    assert list(results) == [1]
+    assert list(results) == []
+
+
+def test_a_job_is_followed_by_its_handle() -> None:
+    plan = line_plan([1, 2], CollectFactory())
+    running = RunningJob(plan, LocalHost(plan, SystemClock()))
+    assert running.status() is JobStatus.CREATED
+    outcome = running.start().wait(timeout_s=10)
+    assert outcome is not None
+    assert outcome.status is supervision.JobStatus.FINISHED
+    assert running.status() is JobStatus.FINISHED
+    assert list(running.results()) == [1, 2]
+    running.cancel()
+    assert running.status() is JobStatus.FINISHED
+
+
+class BrokenHost:
+    """A deployment that fails at its start, or in a turn."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.closed = 0
+        plan = line_plan([1], CollectFactory())
+        self.inner = LocalHost(plan, SystemClock())
+
+    def start(self, results: Results) -> JobMaster:
+        if self.where == "start":
+            raise OSError("no cluster")
+        return self.inner.start(results)
+
+    def turn(self) -> None:
+        raise OSError("the cluster is gone")
+
+    def wake(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed += 1
+        self.inner.close()
+
+
+def test_what_the_start_raises_is_raised_by_start_and_everything_is_closed() -> None:
+    host = BrokenHost("start")
+    with pytest.raises(OSError, match="no cluster"):
+        RunningJob(line_plan([1], CollectFactory()), host).start()
+    assert host.closed == 1
+
+
+def test_what_breaks_the_jobs_thread_is_raised_by_wait_and_ends_the_results() -> None:
+    host = BrokenHost("turn")
+    running = RunningJob(line_plan([1], CollectFactory()), host)
+    with pytest.raises(OSError, match="the cluster is gone"):
+        running.start().wait(timeout_s=10)
+    assert list(running.results()) == []
+    assert host.closed == 1
+    assert running.status() is JobStatus.FAILED
