@@ -70,6 +70,7 @@ class ControlServer:
         self._master = master
         self._check = check
         self._beats: dict[tuple[Launch, SlotIndex], float] = {}
+        self._registered: dict[tuple[Launch, SlotIndex], Connection] = {}
         self._listener = wire.listen(poller, self._accept)
 
     @property
@@ -94,8 +95,11 @@ class ControlServer:
         launch, slot = Launch(hello.launch), SlotIndex(hello.slot)
 
         def on_closed(connection: Connection, closed: Closed) -> None:
-            self._beats.pop((launch, slot), None)
-            self._master.slot_lost(launch, slot, str(closed))
+            # Not so for a slot that was refused because its place is taken: the one in that place lives.
+            if self._registered.get((launch, slot)) is connection:
+                del self._registered[launch, slot]
+                self._beats.pop((launch, slot), None)
+                self._master.slot_lost(launch, slot, str(closed))
 
         on_frame = self._on_beat(launch, slot) if hello.purpose == "heartbeat" else self._on_message(launch)
         return Handlers(on_frame, on_closed)
@@ -124,6 +128,7 @@ class ControlServer:
             self._master.slot_unfit(message.launch, unfit)
             connection.close()
             return
+        self._registered.setdefault((message.launch, message.slot), connection)
         self._master.register(message, WireLink(connection))
 
 
