@@ -26,7 +26,7 @@ from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.link import Pipe
 from headgate.testing.sim.process import Process
 from headgate.testing.sim.storage import SimStore, is_simulated
-from headgate.testing.sim.world import World
+from headgate.testing.sim.world import Action, World
 
 ZOMBIE_MS_MAX = 600.0
 HEARTBEAT_TIMEOUT_MS = 150.0
@@ -177,7 +177,10 @@ class MasterProcess(Process):
     def step(self) -> float | None:
         wake_ms = self.master.step(self.world.now_ms)
         self.master._supervisor.check_invariants()
-        self.master._checkpoints._coordinator.check_invariants()
+        coordinator = self.master._checkpoints._coordinator
+        coordinator.check_invariants()
+        if coordinator.in_doubt() is not None and self._cluster.on_doubt is not None:
+            self._cluster.on_doubt()
         return wake_ms
 
     @property
@@ -265,6 +268,8 @@ class Cluster:
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()
         self.was_cancelled = False
+        self.on_doubt: Action | None = None
+        """Called when the writing of a manifest has begun."""
         self.results = Results()
         """What has reached the program that runs now."""
         self._names: dict[str, int] = {}

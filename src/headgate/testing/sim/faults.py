@@ -12,7 +12,7 @@ from headgate.testing.sim.external import External
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 8, 6, 4, 4, 6, 2, 1, 1)
+_WEIGHTS: Final = (12, 6, 6, 8, 8, 6, 4, 4, 6, 2, 1, 1, 3, 6)
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
@@ -39,6 +39,8 @@ class Faults:
             "launch ends": self._end_launch,
             "master crash at the end": self._crash_master_at_the_end,
             "cancellation": self._cancel,
+            "slow storage": self._slow_storage,
+            "slot crash in doubt": self._crash_slot_in_doubt,
         }
 
     def plan(self) -> None:
@@ -52,8 +54,8 @@ class Faults:
         self._cluster.store.slowness = rng.choice((0.01, 0.05, 0.3))
         self._world.slow_hops = rng.choice((0.01, 0.03, 0.15))
         self._world.at(CALM_AFTER_MS, self._calm_down)
-        horizon_ms = rng.choice((150.0, 400.0, 1_000.0, CALM_AFTER_MS))
-        for kind in rng.choices(list(self._kinds), weights=_WEIGHTS, k=rng.randint(0, 6)):
+        horizon_ms = rng.choice((150.0, 300.0, 600.0, 1_200.0))
+        for kind in rng.choices(list(self._kinds), weights=_WEIGHTS, k=rng.randint(0, 7)):
             when_ms = rng.uniform(20.0, horizon_ms)
             self.planned.append(f"{kind} at {when_ms:.0f} ms")
             self._world.at(when_ms, partial(self._bring_about, kind))
@@ -117,6 +119,19 @@ class Faults:
 
     def _storage_outage(self) -> None:
         self._cluster.store.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))
+
+    def _slow_storage(self) -> None:
+        self._cluster.store.slow_until_ms = self._world.now_ms + self._world.rng.uniform(100.0, 500.0)
+
+    def _crash_slot_in_doubt(self) -> None:
+        """Lose a slot while the outcome of writing a manifest is not known, which takes long."""
+
+        def crash() -> None:
+            self._cluster.on_doubt = None
+            self._crash_slot()
+
+        self._slow_storage()
+        self._cluster.on_doubt = crash
 
     def _outside_outage(self) -> None:
         self._outside.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))

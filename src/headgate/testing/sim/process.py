@@ -124,8 +124,7 @@ class SimIo:
             done(result)
             process.wake()
 
-        is_slow = world.chance(self._store.slowness)
-        process.beside_loop(world.now_ms + world.rng.uniform(0.2, 150.0 if is_slow else 8.0), run)
+        process.beside_loop(world.now_ms + self._store.delay_ms(), run)
 
     def crash(self) -> None:
         """Lose the work that waits, or let it happen, in whole or up to its first write, with nobody to hear of it."""

@@ -91,10 +91,18 @@ class SimStore:
         self.mishaps = 0
         self.slowness = 0.0
         """How much of all work beside a loop takes long."""
+        self.slow_until_ms = 0.0
         self.tears_next_write = False
         self.on_result: Action = lambda: None
         """Called when the job's result is written."""
         self._world = world
+
+    def delay_ms(self) -> float:
+        """Return how long work beside a loop waits before it is done."""
+        rng = self._world.rng
+        if self._world.now_ms < self.slow_until_ms:
+            return rng.uniform(0.2, 300.0)
+        return rng.uniform(0.2, 150.0 if rng.random() < self.slowness else 8.0)
 
     def locate(self, path: str) -> str:
         return f"sim:{path}"
