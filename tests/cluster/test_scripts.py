@@ -73,6 +73,7 @@ import logging, os, pathlib, sys
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 
+MARKS = sys.argv[1]  # a worker has arguments of its own
 print("before the job")
 env = StreamExecutionEnvironment.get_execution_environment()
 env.set_parallelism(2)
@@ -80,15 +81,25 @@ env.set_parallelism(2)
 
 def shout(number):
     if number < 2:
+        pathlib.Path(MARKS, f"pid-{os.getpid()}").touch()
         print(f"number {number} in a slot")
         logging.getLogger("mine").info("log of %d", number)
-        pathlib.Path(sys.argv[1], f"pid-{os.getpid()}").touch()
     return number
 
 
 numbers = env.from_source(DataGeneratorSource(lambda index: index, None, 100), None, "numbers")
 numbers.rebalance().map(shout).filter(lambda _: False).print()
 env.execute("endless job")
+"""
+
+
+LEAVING = """
+import time
+
+env.execute_async("left running")
+while not pathlib.Path(MARKS, "leave").exists():
+    time.sleep(0.05)
+print("leaving")
 """
 
 
@@ -128,6 +139,11 @@ def wait_for_text(folder: Path, text: str, script: subprocess.Popen[str], timeou
         time.sleep(0.05)
 
 
+def left_behind(folder: Path) -> list[str]:
+    """Temporary files that are there still, but for the JVM's own."""
+    return [path.name for path in (folder / "tmp").iterdir() if not path.name.startswith("hsperf")]
+
+
 @pytest.fixture
 def endless(folder: Path) -> Iterator[subprocess.Popen[str]]:
     (folder / "marks").mkdir()
@@ -144,12 +160,13 @@ def endless(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_ctrl_c_leaves_no_process_and_no_file(endless: subprocess.Popen[str], folder: Path) -> None:
     family = psutil.Process(endless.pid).children(recursive=True)
     slots = {int(path.name.partition("-")[2]) for path in (folder / "marks").iterdir()}
+    assert len(slots) == 2
     assert slots <= {process.pid for process in family}
     os.killpg(endless.pid, signal.SIGINT)
     assert endless.wait(END_S_MAX) != 0
     _, left = psutil.wait_procs(family, timeout=5.0)
     assert left == []
-    assert [path.name for path in (folder / "tmp").iterdir() if not path.name.startswith("hsperf")] == []
+    assert left_behind(folder) == []
     told = output_of(folder)
     assert told.rstrip().endswith("KeyboardInterrupt")
     assert "py4j" not in told.replace("site-packages/py4j", "")
@@ -171,6 +188,17 @@ def test_records_and_state_hold_classes_of_the_main_script_across_a_killed_worke
     assert script.wait(90.0) == 0, output_of(folder)
     total = sum(range(1, 1000, 2))
     assert f"RESULT True 1000 {total}" in output_of(folder)
-    assert list((folder / "tmp").iterdir()) == [] or [path.name for path in (folder / "tmp").iterdir()] == [
-        path.name for path in (folder / "tmp").glob("hsperf*")
-    ]
+    assert left_behind(folder) == []
+
+
+def test_a_program_that_ends_before_its_job_ends_the_job(folder: Path) -> None:
+    (folder / "marks").mkdir()
+    script = start(ENDLESS.replace('env.execute("endless job")', LEAVING), folder)
+    wait_for_text(folder, "log of 0", script)
+    family = psutil.Process(script.pid).children(recursive=True)
+    (folder / "marks" / "leave").touch()
+    assert script.wait(END_S_MAX) == 0, output_of(folder)
+    _, left = psutil.wait_procs(family, timeout=5.0)
+    assert left == []
+    assert left_behind(folder) == []
+    assert output_of(folder).rstrip().endswith("leaving")

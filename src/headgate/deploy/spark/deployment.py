@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
-from typing import final
+import weakref
+from typing import Final, final
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +19,18 @@ from headgate.deploy.spark.observe import await_slots, observe
 from headgate.graph.physical import JobPlan
 
 _log = logging.getLogger(__name__)
+
+_EXIT_S_MAX: Final = 10.0
+_running: Final[weakref.WeakSet[RunningJob]] = weakref.WeakSet()
+
+
+def _end_jobs() -> None:
+    """At the exit of the program: end the jobs that it has left running."""
+    for job in list(_running):
+        job.cancel()
+    for job in list(_running):
+        with contextlib.suppress(Exception):  # nobody is left to be told
+            job.wait(_EXIT_S_MAX)
 
 
 @final
@@ -33,7 +48,12 @@ class SparkDeployment:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
-        return RunningJob(job, SparkHost(job, spark)).start()
+        running = RunningJob(job, SparkHost(job, spark)).start()
+        _running.add(running)
+        # Last in, first out: jobs end before the session that they run on is stopped.
+        atexit.unregister(_end_jobs)
+        atexit.register(_end_jobs)
+        return running
 
 
 def check(spark: SparkSession, job: JobPlan) -> None:

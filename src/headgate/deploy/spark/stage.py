@@ -76,7 +76,7 @@ class Stage:
         try:
             self._submit(self._make_task())
         except Exception as raised:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
-            error = explain(str(raised))
+            error = explain(_report(raised))
         self._on_ended(error)
 
     def _submit(self, task: SlotTask) -> None:
@@ -104,6 +104,13 @@ class Stage:
                 self._thread.join(CANCEL_AGAIN_S)
         except (Py4JError, PySparkException, OSError):
             return  # the session is gone, and with it the stage
+
+
+def _report(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone
+        return "Spark is gone: the session was stopped, or its JVM has died"
 
 
 def _thread(run: Callable[[], None], name: str) -> InheritableThread:
