@@ -13,7 +13,7 @@ from tests.simulation import plants
 PLANTS: list[tuple[plants.Plant, int, str]] = [
     (plants.no_alignment, 60, "output"),
     (plants.no_fencing, 200, ""),
-    (plants.ack_of_an_old_attempt, 200, "is not whole|output"),
+    (plants.ack_of_an_old_attempt, 200, "is not whole|output|no durable manifest names it"),
     (plants.metadata_before_the_state, 40, "is not whole"),
     (plants.commit_before_the_manifest, 5, "no durable manifest names it"),
     (plants.abort_in_doubt, 250, "is not whole|output|newest checkpoint|names it"),
