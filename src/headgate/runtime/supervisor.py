@@ -30,7 +30,8 @@ one. A slot that stays silent past the deadline may still hold something, so the
 
 Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch that gets no
 slot, or too few in time, fails the job at once: the cluster is too small or refuses the stage, and trying again would
-only hide that. Later launches, and losses of slots that had registered, are for the restart strategy to decide.
+only hide that. Later launches, those of a job that an earlier driver has run, and losses of slots that had registered
+are for the restart strategy to decide.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ class Supervisor:
         self._launch_over = True
         self._attempt = Attempt(0)
         self._restarts = 0
+        self._has_history = False
         self._registered: set[SlotIndex] = set()
         self._answered: set[SlotIndex] = set()
         self._deadline_ms: float | None = None
@@ -167,6 +169,7 @@ class Supervisor:
                 if self._state is not _S.CREATED:
                     raise self._story.broken(f"the job was submitted in state {self._state}")
                 self._attempt = event.last_attempt
+                self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
             case SlotRegistered() | SlotLost() | LaunchEnded():
                 return self._on_launch_event(event)
@@ -224,8 +227,12 @@ class Supervisor:
         if self._state not in _LIVE:
             return []
         error = event.error or "without an error, but before the job was done"
-        hosted_some = self._launch > 1 or bool(self._registered)
+        hosted_some = bool(self._registered) or not self._is_first_launch()
         return self._fail_launch(f"the stage that hosts the slots ended: {error}", hosted_some, event.now_ms)
+
+    def _is_first_launch(self) -> bool:
+        """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
+        return self._launch == 1 and not self._has_history
 
     def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[SupervisorEffect]:
         effects = [*self._end_attempt(), *self._relaunch()]
@@ -334,7 +341,7 @@ class Supervisor:
             return []
         match self._state:
             case _S.LAUNCHING:
-                return self._fail_launch(self._describe_missing(), self._launch > 1, now_ms)
+                return self._fail_launch(self._describe_missing(), not self._is_first_launch(), now_ms)
             case _S.TEARING_DOWN:
                 return self._relaunch()
             case _S.WAITING:

@@ -185,6 +185,12 @@ def test_too_few_slots_at_the_start_are_an_error_that_says_how_many_of_how_many(
     assert "only 1 of 2 slots registered within 1000 ms (missing: 1)" in str(end.cause)
 
 
+def test_too_few_slots_for_a_job_that_an_earlier_driver_has_run_are_for_the_restart_strategy(job: Job) -> None:
+    job.handle(s.Submitted(now_ms=0.0, last_attempt=A2))
+    assert job.end_launch(error="no workers yet") == []
+    assert job.state is State.RELAUNCHING
+
+
 def test_too_few_slots_at_a_later_launch_are_for_the_restart_strategy(job: Job) -> None:
     job.relaunching()
     job.at(100.0)
