@@ -32,7 +32,7 @@ from headgate.runtime.upload import Uploads
 from headgate.state.hashmap import KeyedSnapshot
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
-from headgate.testing.sim.jobs import SimReader, SimSplit
+from headgate.testing.sim.user_code import SimReader, SimSplit
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -8,7 +8,8 @@ from headgate.checkpoint.workflow import JobResult
 from headgate.clock import VirtualClock
 from headgate.ids import Attempt
 from headgate.runtime.job_storage import JobStorage
-from headgate.testing.sim.jobs import JobSpec, SourceSpec, StageSpec, plan_of
+from headgate.testing.sim.jobs import JobSpec, StageSpec, plan_of
+from headgate.testing.sim.user_code import SourceSpec
 
 PLAN = plan_of(JobSpec((SourceSpec((3, 2), 1, 1, 1.0),), (StageSpec("map", 1, True),), 1, {}), outside=0)
 

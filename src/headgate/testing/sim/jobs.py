@@ -1,24 +1,12 @@
-"""Random small jobs, and what each of them must put out.
-
-A record is `(origin, counts)`. The origin `(source, split, position, copy)` says where it comes from. Each keyed stage
-adds `(stage, key, count)`, where count is the how-manieth record of its key this was. Whatever the interleaving, a job
-puts out every origin as often as it should, and per key of a keyed stage the counts 1, 2, 3, ... each once (over and
-over again, where a stage forgets its keys).
-"""
+"""Random small jobs: sources, stages, sinks and settings drawn from a seed, and the plan made of them."""
 
 from __future__ import annotations
 
 import random
-import sys
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from headgate import options
-from headgate.functions.api import KeyedProcessFunction
-from headgate.functions.context import RuntimeContext
-from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.graph import physical
 from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan
@@ -31,28 +19,25 @@ from headgate.operators.map import MapFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
-from headgate.state.descriptors import ValueStateDescriptor
-from headgate.testing.sim.external import SimSink, system
-from headgate.types.typeinfo import Types
-
-Origin = tuple[int, int, int, int]
-Record = tuple[Origin, tuple[tuple[int, Any, int], ...]]
+from headgate.testing.sim.external import SimSink
+from headgate.testing.sim.user_code import (
+    Copies,
+    CountAndClear,
+    CountInList,
+    CountInValue,
+    Keep,
+    KeyOf,
+    LastKey,
+    Pass,
+    SimSource,
+    SourceSpec,
+    StartCount,
+    add_counts,
+)
 
 JOB_ID: Final = JobId("5e" * 16)
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
-CLEARED_AT: Final = 5
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SourceSpec:
-    """A source: the number of records of each split, and how it is read."""
-
-    splits: tuple[int, ...]
-    parallelism: int
-    chunk: int
-    pause_ms: float
 
 
 @final
@@ -227,258 +212,3 @@ def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorF
             return ReduceFactory(add_counts)
         case _:
             return MapFactory(Pass(name, outside))
-
-
-# --- user functions ------------------------------------------------------------------------------------------------
-
-
-@final
-@dataclass(frozen=True)
-class KeyOf:
-    """The key of a record in a keyed stage."""
-
-    stage: int
-    keys: int
-
-    def __call__(self, record: Record) -> Any:
-        source, split, position, copy = record[0]
-        key = (source * 7 + split * 5 + position * 3 + copy * (self.stage + 1)) % self.keys
-        return key if self.stage % 2 else f"key-{key}"
-
-
-@final
-@dataclass(frozen=True)
-class LastKey:
-    """The key that `StartCount` has put on the record."""
-
-    def __call__(self, record: Record) -> Any:
-        return record[1][-1][1]
-
-
-@final
-@dataclass(frozen=True)
-class StartCount:
-    """Counts each record as one, for a reduce to add up."""
-
-    stage: int
-    keys: int
-
-    def __call__(self, record: Record) -> Record:
-        return record[0], (*record[1], (self.stage, KeyOf(self.stage, self.keys)(record), 1))
-
-
-def add_counts(so_far: Record, record: Record) -> Record:
-    """Reduce: the newer record, with its count added to those before."""
-    stage, key, count = record[1][-1]
-    return record[0], (*record[1][:-1], (stage, key, so_far[1][-1][2] + count))
-
-
-@final
-@dataclass(frozen=True)
-class Keep:
-    """A filter that drops some."""
-
-    def __call__(self, record: Record) -> bool:
-        return keeps(record[0])
-
-
-@final
-@dataclass(frozen=True)
-class Copies:
-    """A flat map into none, one or two."""
-
-    def __call__(self, record: Record) -> list[Record]:
-        return [(origin, record[1]) for origin in copies_of(record[0])]
-
-
-@final
-@dataclass(frozen=True)
-class Pass:
-    """A map that changes nothing."""
-
-    name: str
-    outside: int
-
-    def __call__(self, record: Record) -> Record:
-        system(self.outside).pass_through(self.name)
-        return record
-
-
-class CountInValue(KeyedProcessFunction):
-    """Counts the records of a key in a number."""
-
-    def __init__(self, stage: int, name: str, outside: int) -> None:
-        self._stage = stage
-        self._name = name
-        self._outside = outside
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        system(self._outside).pass_through(f"open of {self._name}")
-        self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.PICKLED_BYTE_ARRAY()))
-
-    def process_element(self, value: Record, ctx: KeyedProcessFunction.Context) -> Iterable[Record]:
-        system(self._outside).pass_through(self._name)
-        count = self._next()
-        yield value[0], (*value[1], (self._stage, ctx.get_current_key(), count))
-
-    def _next(self) -> int:
-        count: int = (self._count.value() or 0) + 1
-        self._count.update(count)
-        return count
-
-
-@final
-class CountInList(CountInValue):
-    """Counts the records of a key in a list that is changed in place."""
-
-    def _next(self) -> int:
-        seen: list[int] = self._count.value() or [0]
-        seen[0] += 1
-        self._count.update(seen)
-        return seen[0]
-
-
-@final
-class CountAndClear(CountInValue):
-    """Counts the records of a key up to a limit, then forgets the key."""
-
-    def _next(self) -> int:
-        count: int = (self._count.value() or 0) + 1
-        if count == CLEARED_AT:
-            self._count.clear()
-        else:
-            self._count.update(count)
-        return count
-
-
-# --- the source ----------------------------------------------------------------------------------------------------
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SimSplit:
-    """The records of a split from `position` on."""
-
-    split: int
-    position: int
-    end: int
-
-
-@final
-class SimSource(Source[SimSplit]):
-    """Several splits, read in turns, some records at a time."""
-
-    def __init__(self, index: int, spec: SourceSpec) -> None:
-        self._index = index
-        self._spec = spec
-
-    def splits(self, parallelism: int) -> list[SimSplit]:
-        return [SimSplit(split, 0, end) for split, end in enumerate(self._spec.splits) if end]
-
-    def reader(self, context: SourceContext) -> SimReader:
-        return SimReader(self._index, self._spec, context)
-
-
-@final
-class SimReader(SourceReader[SimSplit]):
-    """Reads a chunk of the next split, then pauses."""
-
-    def __init__(self, index: int, spec: SourceSpec, context: SourceContext) -> None:
-        self._index = index
-        self._spec = spec
-        self._context = context
-        self._splits: list[SimSplit] = []
-        self._ready_ms = 0.0
-
-    def add_splits(self, splits: list[SimSplit]) -> None:
-        self._splits += splits
-
-    def poll(self, records_max: int) -> Poll:
-        if not self._splits:
-            return END_OF_INPUT
-        now_ms = self._context.monotonic_ms()
-        if now_ms < self._ready_ms:
-            return NotReady(self._ready_ms)
-        self._ready_ms = now_ms + self._spec.pause_ms
-        split = self._splits.pop(0)
-        after = min(split.end, split.position + min(self._spec.chunk, records_max))
-        if after < split.end:
-            self._splits.append(SimSplit(split.split, after, split.end))
-        return Records([((self._index, split.split, n, 0), ()) for n in range(split.position, after)])
-
-    def snapshot(self) -> list[SimSplit]:
-        return list(self._splits)
-
-
-# --- what must come out --------------------------------------------------------------------------------------------
-
-
-def keeps(origin: Origin) -> bool:
-    """The rule of `Keep`."""
-    return origin[2] % 4 != 1
-
-
-def copies_of(origin: Origin) -> list[Origin]:
-    """The rule of `Copies`."""
-    source, split, position, copy = origin
-    return [(source, split, position, copy * 3 + n) for n in range(position % 3)]
-
-
-@final
-@dataclass(frozen=True)
-class Output:
-    """What a job puts out, in the form that all correct runs share."""
-
-    origins: Counter[Origin]
-    counts: dict[int, Counter[tuple[Any, int]]]
-    """By keyed stage: how often each key came with each count."""
-
-
-def expected_output(spec: JobSpec) -> Output:
-    """Return what a job puts out when each record changes state exactly once."""
-    origins: Counter[Origin] = Counter(
-        (source, split, position, 0)
-        for source, each in enumerate(spec.sources)
-        for split, records in enumerate(each.splits)
-        for position in range(records)
-    )
-    counts: dict[int, Counter[tuple[Any, int]]] = {}
-    for index, stage in enumerate(spec.stages):
-        if stage.kind == "filter":
-            origins = Counter({origin: n for origin, n in origins.items() if keeps(origin)})
-        elif stage.kind == "flat_map":
-            origins = Counter({copy: n for origin, n in origins.items() for copy in copies_of(origin)})
-        elif stage.kind == "broadcast":
-            origins = Counter({origin: n * stage.parallelism for origin, n in origins.items()})
-        elif stage.kind in COUNTERS:
-            counts[index] = _counted(stage, KeyOf(index, stage.keys), origins)
-    return Output(origins, counts)
-
-
-def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
-    limit = CLEARED_AT if stage.kind == "clearing" else sys.maxsize
-    totals: Counter[Any] = Counter()
-    for origin, n in origins.items():
-        totals[key_of((origin, ()))] += n
-    return Counter((key, n % limit + 1) for key, total in totals.items() for n in range(total))
-
-
-def output_of(spec: JobSpec, records: Iterable[Record]) -> Output:
-    """Return the output that was found, in the form that all correct runs share."""
-    keyed = [index for index, stage in enumerate(spec.stages) if stage.kind in COUNTERS]
-    output = Output(Counter(), {index: Counter() for index in keyed})
-    for origin, counts in records:
-        output.origins[origin] += 1
-        for stage, key, count in counts:
-            output.counts[stage][key, count] += 1
-    return output
-
-
-def keeps_order(spec: JobSpec) -> int | None:
-    """Return the first keyed stage, if records of a split and key reach it in order; None if they need not."""
-    for index, stage in enumerate(spec.stages):
-        if stage.kind in ("value", "list"):
-            return index if all(before.parallelism == 1 for before in spec.stages[:index]) else None
-        if stage.kind in COUNTERS:
-            return None
-    return None

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.checkpoint import paths
+from headgate.testing.sim.expected import expected_output, keeps_order, output_of
 from headgate.testing.sim.external import External
-from headgate.testing.sim.jobs import JobSpec, Origin, Record, expected_output, keeps_order, output_of
+from headgate.testing.sim.jobs import JobSpec
 from headgate.testing.sim.storage import SimStore
+from headgate.testing.sim.user_code import Origin, Record
 
 Differ = Callable[[Counter[Any], Counter[Any]], bool]
 
