@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import length_hint
-from typing import Any, Protocol, cast, final
+from typing import Any, Final, Protocol, cast, final
 
 from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
@@ -127,6 +127,10 @@ class Operator:
         """Release everything; called once, also after a failure."""
 
 
+USER_ERRORS: Final = (Exception, SystemExit)
+"""What user code may raise that fails its subtask: `sys.exit()` in a function must not end the slot unseen."""
+
+
 class UserCodeError(Exception):
     """User code raised `__cause__` while it worked on `record` (of `key`, on a keyed stream)."""
 
@@ -198,7 +202,7 @@ def open_function(function: Any, runtime: Runtime) -> None:
     if isinstance(function, Function):
         try:
             function.open(runtime)
-        except Exception as error:
+        except USER_ERRORS as error:
             raise UserCodeError(during="open()") from error
 
 
@@ -207,7 +211,7 @@ def close_function(function: Any) -> None:
     if isinstance(function, Function):
         try:
             function.close()
-        except Exception as error:
+        except USER_ERRORS as error:
             raise UserCodeError(during="close()") from error
 
 

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
 
 
 @final
@@ -26,7 +26,7 @@ class FilterOperator(FunctionOperator):
                 kept = [bool(call(value)) for value in position]
                 batch.records = list(compress(records, kept))
                 batch.timestamps = list(compress(batch.timestamps, kept))
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return batch
 

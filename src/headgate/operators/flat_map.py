@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import FunctionOperator, failed_at, last_index
+from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at, last_index
 
 
 @final
@@ -28,7 +28,7 @@ class FlatMapOperator(FunctionOperator):
                 if times is not None and batch.timestamps is not None:
                     time = batch.timestamps[last_index(records, position)]
                     times += [time] * (len(out) - len(times))
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return Batch(out, times)
 

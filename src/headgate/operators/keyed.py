@@ -14,6 +14,7 @@ from headgate.elements import Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import CheckpointId
 from headgate.operators.base import (
+    USER_ERRORS,
     Operator,
     OperatorContext,
     OperatorSnapshot,
@@ -79,7 +80,7 @@ class KeyedOperator(Operator):
             raise UserCodeError(during="a keyed operator got records without keys")
         try:
             return self._run(batch) if batch.timestamps is None else self._run_timed(batch, batch.timestamps)
-        except Exception as error:
+        except USER_ERRORS as error:
             raise self._culprit(batch) from error
         finally:
             self._backend.leave()

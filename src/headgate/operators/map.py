@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
 
 
 @final
@@ -20,7 +20,7 @@ class MapOperator(FunctionOperator):
         position = iter(records)
         try:
             batch.records = [call(value) for value in position]
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return batch
 

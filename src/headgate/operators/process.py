@@ -7,7 +7,7 @@ from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.functions.context import Context
-from headgate.operators.base import FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
 
 
 @final
@@ -46,7 +46,7 @@ class ProcessOperator(FunctionOperator):
                     if results is not None:
                         out += results
                         times += [time] * (len(out) - len(times))
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return Batch(out, None if batch.timestamps is None else times)
 

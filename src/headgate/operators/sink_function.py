@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
 from headgate.operators.process import RecordContext
 
 
@@ -24,7 +24,7 @@ class SinkFunctionOperator(FunctionOperator):
         try:
             for time, value in zip(times, position, strict=True):
                 call(value, context.at(time))
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
         return Batch([])
 

@@ -128,6 +128,8 @@ class ControlServer:
             self._master.slot_unfit(message.launch, unfit)
             connection.close()
             return
+        # From here on the slot is to beat; one that never does is silent too.
+        self._beats.setdefault((message.launch, message.slot), self._clock.monotonic_ms())
         self._registered.setdefault((message.launch, message.slot), connection)
         self._master.register(message, WireLink(connection))
 

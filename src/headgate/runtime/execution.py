@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 from headgate import options
 from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.graph.physical import ChannelPlan, JobPlan
 from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.base import Operator, OperatorContext, Restored
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, Restored
 from headgate.runtime.channel import InputChannel, LocalOutput, OutputChannel
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.failure import failure_of, may_mend
@@ -21,6 +21,9 @@ from headgate.runtime.messages import Deploy, UserFailure
 from headgate.runtime.output import Output
 from headgate.runtime.partition import partitioner
 from headgate.runtime.subtask import Subtask, SubtaskHost, Wiring
+
+ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
+"""Rounds of work after which the sources are polled, whatever else there is to do."""
 
 
 class ExecutionHost(SubtaskHost, Protocol):
@@ -76,7 +79,7 @@ class SubtaskServices:
 class FailedToOpenError(Exception):
     """An operator could not be opened, because of `error`; `failure` is the report."""
 
-    def __init__(self, subtask: SubtaskId, failure: UserFailure, error: Exception) -> None:
+    def __init__(self, subtask: SubtaskId, failure: UserFailure, error: BaseException) -> None:
         super().__init__(failure.describe())
         self.subtask = subtask
         self.failure = failure
@@ -100,6 +103,7 @@ class Execution:
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
         self._opened: list[Operator] = []
+        self._rounds_without_sources = 0
         self._at_work: Subtask | None = None
 
     def build(self, deploy: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
@@ -138,7 +142,7 @@ class Execution:
             self._opened.append(operator)
             try:
                 operator.open(context)
-            except Exception as error:
+            except USER_ERRORS as error:
                 failure = failure_of(error, operator_plan.name, subtask.index)
                 raise FailedToOpenError(subtask, failure, error) from error
             operators.append(operator)
@@ -164,13 +168,19 @@ class Execution:
     # --- work
 
     def work(self) -> bool:
-        """Do one round: downstream subtasks first, and sources only when nothing else had work."""
+        """Do one round: downstream subtasks first, and sources when nothing else had work, or has had for too long.
+
+        A slot drains what it has before it reads more. But what comes from other slots may never end, and must not keep
+        the sources here from their turn.
+        """
         worked = False
         for subtask in self._downstream_first:
             if self._run(subtask):
                 worked = True
-        if worked:
+        self._rounds_without_sources += 1
+        if worked and self._rounds_without_sources < ROUNDS_WITHOUT_SOURCES_MAX:
             return True
+        self._rounds_without_sources = 0
         for subtask in self.sources:
             if self._run(subtask):
                 worked = True
@@ -206,11 +216,11 @@ class Execution:
         self._at_work = subtask
         try:
             return bool(work())
-        except Exception as error:
+        except USER_ERRORS as error:
             self._report(subtask, error)
             return False
 
-    def _report(self, subtask: Subtask, error: Exception) -> None:
+    def _report(self, subtask: Subtask, error: BaseException) -> None:
         index = subtask.operators.index(subtask.current)
         name = self._plan.vertex_of(subtask.id).operators[index].name
         self._host.failed(subtask.id, failure_of(error, name, subtask.id.index))

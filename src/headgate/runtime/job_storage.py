@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -107,15 +108,18 @@ class JobStorage:
     def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
         result = JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=self._clock.wall_ms())
-        workflow.write_result(self._store, result)
-        self.release(plan)
+        try:
+            workflow.write_result(self._store, result)
+        finally:
+            self.release(plan)
         if not keeps_checkpoints(plan, outcome.status):
             workflow.delete_checkpoints(self._store)
 
     def release(self, plan: JobPlan) -> None:
-        """Give the sinks' targets back."""
-        for sink in sinks_of(plan):
-            sink.release(plan.job_id)
+        """Give the targets of all sinks back; raise the first failure of it at the end."""
+        with contextlib.ExitStack() as stack:
+            for sink in sinks_of(plan):
+                stack.callback(sink.release, plan.job_id)
 
 
 def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
