@@ -11,7 +11,7 @@ SPARK_MAJOR_MIN: Final = 4
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
 OVERHEAD_MB_MIN: Final = 384
 OVERHEAD_FACTOR: Final = 0.1
-COMPARED: Final = ("python", "pyarrow", "headgate")
+COMPARED: Final = ("python", "pyarrow", "cloudpickle", "headgate")
 """Facts that must be the same in the driver and in every slot."""
 
 

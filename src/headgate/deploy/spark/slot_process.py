@@ -148,5 +148,6 @@ def environment() -> dict[str, str]:
         "pid": str(os.getpid()),
         "python": ".".join(platform.python_version_tuple()[:2]),
         "pyarrow": metadata.version("pyarrow"),
+        "cloudpickle": metadata.version("cloudpickle"),
         "headgate": headgate.__version__,
     }

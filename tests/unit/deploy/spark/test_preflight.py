@@ -19,7 +19,14 @@ from headgate.errors import EnvironmentFault
 
 LOCAL = SessionFacts(spark_version="4.3.0", connect=False, master="local[4]", slots_total=4)
 CLUSTER = SessionFacts(spark_version="4.0.1", connect=False, master="spark://one:7077", slots_total=4)
-OWN = {"python": "3.11", "pyarrow": "21.0.0", "headgate": "0.1.0", "host": "one", "pid": "1"}
+OWN = {
+    "python": "3.11",
+    "pyarrow": "21.0.0",
+    "cloudpickle": "3.1.2",
+    "headgate": "0.1.0",
+    "host": "one",
+    "pid": "1",
+}
 
 
 @pytest.mark.parametrize("facts", [LOCAL, CLUSTER])
@@ -107,6 +114,7 @@ def test_a_slot_like_the_driver_is_fit() -> None:
     ("slot", "told"),
     [
         ({**OWN, "python": "3.12"}, "python 3.12 instead of 3.11"),
+        ({**OWN, "cloudpickle": "2.1.0"}, "cloudpickle 2.1.0 instead of 3.1.2"),
         ({**OWN, "pyarrow": "18.0.0", "headgate": "0.0.9"}, "pyarrow 18.0.0 instead of 21.0.0, headgate 0.0.9"),
         ({"python": "3.11", "headgate": "0.1.0", "host": "two"}, "host two runs pyarrow missing"),
     ],
