@@ -33,15 +33,19 @@ class Process:
     def stop_for(self, duration_ms: float) -> None:
         """Stop the whole process, as SIGSTOP does, work beside the loop included."""
         self.world.note(self.name, f"is stopped for {duration_ms:.0f} ms")
-        self._stopped_until_ms = self._busy_until_ms = self.world.now_ms + duration_ms
+        self._stopped_until_ms = max(self._stopped_until_ms, self.world.now_ms + duration_ms)
+        self._busy_until_ms = max(self._busy_until_ms, self._stopped_until_ms)
 
     def hang_for(self, duration_ms: float) -> None:
         """Have user code not return; work beside the loop goes on."""
         self.world.note(self.name, f"hangs for {duration_ms:.0f} ms")
-        self._busy_until_ms = self.world.now_ms + duration_ms
+        self._busy_until_ms = max(self._busy_until_ms, self.world.now_ms + duration_ms)
 
     def on_loop(self, when_ms: float, action: Action) -> None:
-        """Plan what the loop's thread does; it waits while the process is stopped or hangs."""
+        """Plan what the loop's thread does; it waits while the process is stopped or hangs.
+
+        What was planned for earlier is done earlier: a pause may get longer but never shorter, so order is kept.
+        """
         self._guarded(when_ms, action, lambda: self._busy_until_ms)
 
     def beside_loop(self, when_ms: float, action: Action) -> None:
