@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar, final
 
 T = TypeVar("T")
@@ -22,13 +22,21 @@ class Io(Protocol):
 class ThreadIo:
     """Work runs on a few threads; the loop calls `deliver` in each step to take the results.
 
-    `wake` is called from the worker thread when a result is there, so that an idle loop looks.
+    `wake` is called from the worker thread when a result is there, so that an idle loop looks. The threads are daemons
+    of our own: those of `concurrent.futures` take no more work once the program has come to its end, when a job that it
+    has left running is still to be ended in good order.
     """
 
     def __init__(self, threads: int, name: str, wake: Callable[[], None]) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake = wake
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         def run() -> None:
@@ -39,7 +47,7 @@ class ThreadIo:
             self._results.put(lambda: done(result))
             self._wake()
 
-        self._pool.submit(run)
+        self._work.put(run)
 
     def deliver(self) -> bool:
         """Call back with every result that is there; return whether there was one."""
@@ -51,4 +59,13 @@ class ThreadIo:
 
     def close(self) -> None:
         """Forget work that has not begun and wait for the work that has."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._closed = True
+        for _ in self._threads:
+            self._work.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (run := self._work.get()) is not None:
+            if not self._closed:
+                run()

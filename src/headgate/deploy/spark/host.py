@@ -65,12 +65,12 @@ class SparkHost:
         self._plan = plan
         self._spark = spark
         self._local = is_local(spark.sparkContext.master or "")
+        self._package: bytes | Broadcast[bytes] = self._packed()
         self._clock = SystemClock()
         self._secret = JobSecret.generate()
         self._poller = Poller()
         self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._package: bytes | Broadcast[bytes] = self._packed()
         self._facts = environment()
         self._services: _Services | None = None
         self._stage: Stage | None = None

@@ -1,0 +1,65 @@
+"""Work beside a loop: results come back to it, and there is a way to end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import Any
+
+from headgate.runtime.io import ThreadIo
+
+AT_EXIT = """
+import atexit, threading
+from headgate.runtime.io import ThreadIo
+
+woken = threading.Event()
+io = ThreadIo(1, "io", woken.set)
+
+@atexit.register
+def end():
+    io.submit(lambda: "ended in good order", print)
+    woken.wait(10)
+    io.deliver()
+    io.close()
+"""
+
+
+def test_the_loop_is_given_the_result_or_the_exception() -> None:
+    woken = threading.Semaphore(0)
+    io = ThreadIo(2, "io", woken.release)
+    results: list[Any] = []
+    io.submit(lambda: 1, results.append)
+    assert woken.acquire(timeout=10.0)
+    io.submit(lambda: 1 // 0, results.append)
+    assert woken.acquire(timeout=10.0)
+    assert results == []
+    assert io.deliver()
+    assert not io.deliver()
+    assert results[0] == 1
+    assert isinstance(results[1], ZeroDivisionError)
+    io.close()
+
+
+def test_the_end_waits_for_work_under_way_and_forgets_the_rest() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    io = ThreadIo(1, "io-that-ends", lambda: None)
+    done: list[str] = []
+
+    def first() -> None:
+        begun.set()
+        go_on.wait(10.0)
+        done.append("first")
+
+    io.submit(first, lambda result: None)
+    io.submit(lambda: done.append("second"), lambda result: None)
+    assert begun.wait(10.0)
+    threading.Timer(0.05, go_on.set).start()
+    io.close()
+    assert done == ["first"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("io-that-ends")]
+
+
+def test_work_is_still_done_while_the_program_exits() -> None:
+    ended = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr) == ("ended in good order\n", "")
