@@ -69,7 +69,6 @@ class Checkpoints:
         self._storage = storage
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
-        self._parent: CheckpointId | None = None
         self._triggered_ms: dict[CheckpointId, float] = {}
         self._settled: list[Callable[[], None]] = []
         self._retry: tuple[float, Callable[[], None]] | None = None
@@ -83,7 +82,7 @@ class Checkpoints:
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
-        self._parent = point.checkpoint_id
+        self._triggered_ms.clear()
         clock = self._host.clock
         self._on(
             coordination.AttemptStarted(
@@ -183,7 +182,7 @@ class Checkpoints:
         def settle() -> None:
             self._host.io.submit(lambda: self._storage.settle(manifest), done)
 
-        manifest = manifest_of(self._plan, order, self._parent)
+        manifest = manifest_of(self._plan, order, self.latest)
         self._host.io.submit(lambda: self._storage.store(manifest), done)
 
     def _note_figures(self, order: coordination.StoreManifest) -> None:
