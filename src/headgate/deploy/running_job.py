@@ -56,14 +56,14 @@ class Results:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._seen: set[tuple[CheckpointId, SubtaskId]] = set()
+        self._newest: dict[SubtaskId, CheckpointId] = {}
 
     def collected(self, message: Collected) -> None:
-        """Take records, but those of a checkpoint only once from each subtask."""
+        """Take records, but those of a checkpoint only once: a subtask sends them in the order of its checkpoints."""
         if message.checkpoint_id is not None:
-            if (message.checkpoint_id, message.subtask) in self._seen:
+            if message.checkpoint_id <= self._newest.get(message.subtask, 0):
                 return
-            self._seen.add((message.checkpoint_id, message.subtask))
+            self._newest[message.subtask] = message.checkpoint_id
         self._queue.put(message.records)
 
     def end(self) -> None:

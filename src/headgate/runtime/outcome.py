@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from headgate.ids import JobId
 from headgate.runtime.supervision import JobStatus
+
+FAILURES_MAX: Final = 100
+"""Failures of a job that are kept, the latest: a job may restart without end."""
 
 
 @final
@@ -42,4 +46,4 @@ class JobProgress:
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)
     checkpoints: Sequence[CheckpointFigures] = ()
-    failures: list[str] = field(default_factory=list)
+    failures: deque[str] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))

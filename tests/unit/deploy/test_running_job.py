@@ -40,6 +40,12 @@ def test_records_of_a_checkpoint_are_taken_once_from_each_subtask() -> None:
     assert taken(message([1]), again, message([2], subtask=1), message([3], 2)) == [1, 2, 3]
 
 
+def test_what_a_restored_subtask_sends_again_is_not_taken_again() -> None:
+    sent = [message([id_], id_) for id_ in (3, 4, 5)]
+    again = [message([id_], id_, attempt=2) for id_ in (4, 5, 6)]
+    assert taken(*sent, *again) == [3, 4, 5, 6]
+
+
 def test_records_without_a_checkpoint_are_all_taken() -> None:
     assert taken(message([1], None), message([1], None)) == [1, 1]
 
