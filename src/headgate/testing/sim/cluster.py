@@ -128,10 +128,10 @@ class SlotProcess(Process):
 
     def _send(self, message: FromSlot) -> None:
         self._watch(message)
-        self.up.send(message)
+        arrival_ms = self.up.send(message)
         may_repeat = isinstance(message, SubtaskAcked | SubtaskCommitted | SubtaskDeclined | messages.SlotTornDown)
         if may_repeat and self.world.chance(self._cluster.troubles.repeated_message):
-            again_ms = self.world.now_ms + self.world.rng.uniform(1.0, 600.0)
+            again_ms = arrival_ms + self.world.rng.uniform(1.0, 600.0)
             self.master.on_loop(again_ms, lambda: self.master.from_slot(self.launch, message))
 
     def _watch(self, message: FromSlot) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, final
 
+from headgate.checkpoint import paths
 from headgate.runtime.supervisor import SupervisorState
 from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess, Troubles
 from headgate.testing.sim.external import External
@@ -68,8 +69,8 @@ class Faults:
 
     def _bring_about(self, kind: str) -> None:
         master = self._cluster.master
-        first_launch = len(self._cluster.masters) == 1 and master.master._supervisor.launch <= 1
-        if not master.alive or (first_launch and master.state in _STARTING):
+        has_begun = paths.ATTEMPTS in {path.partition("/")[0] for path in self._cluster.store.memory.files}
+        if not master.alive or (master.state in _STARTING and not has_begun):
             return  # a job that cannot start fails, as it should
         self._world.note("faults", kind)
         self._kinds[kind]()

@@ -23,12 +23,16 @@ class Pipe:
         self._deliver = deliver
         self._arrival_ms = 0.0
 
-    def send(self, message: Any) -> None:
-        """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first."""
+    def send(self, message: Any) -> float:
+        """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first.
+
+        Return when it arrives.
+        """
         rng = self._world.rng
         hop_ms = rng.uniform(*(SLOW_HOP_MS if rng.random() < self._world.slow_hops else HOP_MS))
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + hop_ms)
         self._receiver.on_loop(self._arrival_ms, lambda: self._arrive(message))
+        return self._arrival_ms
 
     def stall(self, duration_ms: float) -> None:
         """Hold back everything sent from now on."""
