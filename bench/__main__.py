@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.figures import Figure, as_json, machine, markdown, table
+from bench.figures import Figure, as_json, load, machine, markdown, table
 from bench.rows import FULL, QUICK, ROWS, Bench, measure
 
 OUT = Path(__file__).parent / "out" / "latest.json"
@@ -48,6 +48,7 @@ def main() -> int:
     run = machine() | {"jobs_run_on": options.target, "quick": options.quick}
     bench = Bench(options.target, effort, lambda what: print(f"... {what}", file=sys.stderr, flush=True))
     figures = measure(bench, options.only)
+    run["load_after"] = load()
     print(table(figures))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(as_json(figures, run), indent=1) + "\n")

@@ -98,11 +98,16 @@ def machine() -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "cpu": cpu_name(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load_before": round(os.getloadavg()[0], 2),
+        "load_before": load(),
         "python": platform.python_version(),
         "system": platform.system(),
         "pyspark": version_of("pyspark"),
     }
+
+
+def load() -> float:
+    """Return how many processes wanted a core in the last minute."""
+    return round(os.getloadavg()[0], 2)
 
 
 def cpu_name() -> str:
