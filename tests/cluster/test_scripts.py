@@ -96,6 +96,8 @@ env.execute("endless job")
 LEAVING = """
 import time
 
+env.enable_checkpointing(50)
+env.get_checkpoint_config().set_checkpoint_storage_dir(f"file:{MARKS}/checkpoints")
 env.execute_async("left running")
 while not pathlib.Path(MARKS, "leave").exists():
     time.sleep(0.05)
@@ -201,4 +203,6 @@ def test_a_program_that_ends_before_its_job_ends_the_job(folder: Path) -> None:
     _, left = psutil.wait_procs(family, timeout=5.0)
     assert left == []
     assert left_behind(folder) == []
+    checkpoints = folder / "marks" / "checkpoints"
+    assert [path.name for path in checkpoints.rglob("*") if path.is_file()] == ["_result"]
     assert output_of(folder).rstrip().endswith("leaving")

@@ -78,6 +78,15 @@ def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
     return data
 
 
+def absolute(location: str) -> str:
+    """Return a URI as it is, a local path absolute: what it means to a process with another working folder.
+
+    >>> absolute("file:/data/checkpoints"), absolute("/data/checkpoints")
+    ('file:/data/checkpoints', '/data/checkpoints')
+    """
+    return location if "://" in location or location.startswith("file:") else os.path.abspath(location)
+
+
 @final
 class FileSystemStore:
     """A job's folder on a file system of `pyarrow.fs`: local, S3, GCS, Azure, HDFS."""
@@ -92,9 +101,8 @@ class FileSystemStore:
 
         Raises StorageError naming the location.
         """
-        uri = location if "://" in location or location.startswith("file:") else os.path.abspath(location)
         try:
-            file_system, root = fs.FileSystem.from_uri(uri)
+            file_system, root = fs.FileSystem.from_uri(absolute(location))
         except (OSError, pa.ArrowException, ImportError) as error:
             raise StorageError(
                 f"cannot open checkpoint storage {location!r}: {error}. Give a local path or a file:, s3:, gs:, abfs: "

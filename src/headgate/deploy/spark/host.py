@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from headgate import options
 from headgate.checkpoint import paths
-from headgate.checkpoint.store import FileSystemStore
+from headgate.checkpoint.store import FileSystemStore, absolute
 from headgate.checkpoint.workflow import check_probes, write_probe
 from headgate.clock import SystemClock
 from headgate.deploy.local import storage_location
@@ -164,7 +164,7 @@ class SparkHost:
             host=services.server.address.host,
             port=services.server.address.port,
             secret=self._secret.reveal(),
-            storage=os.path.abspath(services.location) if "://" not in services.location else services.location,
+            storage=absolute(services.location),
             proof=proof,
             settings=self._plan.settings,
         )
