@@ -117,9 +117,10 @@ class SparkHost:
             services.master.launch_ended(*self._ended.get())
             delivered = True
         wake_ms = services.master.step(self._clock.monotonic_ms())
-        services.server.lose_silent(self._plan.settings.get(options.HEARTBEAT_TIMEOUT))
         idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
         self._poller.poll(0.0 if delivered else max(0.0, min(idle_s, IDLE_S_MAX)))
+        # After the poll: when this thread could not run for long, signs of life have come meanwhile and wait there.
+        services.server.lose_silent(self._plan.settings.get(options.HEARTBEAT_TIMEOUT))
 
     def wake(self) -> None:
         self._poller.wake()
