@@ -111,11 +111,11 @@ class SlotProcess:
     def close(self) -> None:
         """Let go of all connections and threads."""
         self._heartbeat.stop()
-        self._last_resort.cancel()
         self._exchange.close()
         self._control.close()
         self._io.close()
         self._poller.close()
+        self._last_resort.cancel()  # last: work on storage may hang as user code may
 
     def _on_lost(self, reason: str) -> None:
         """Called on the heartbeat's thread."""
