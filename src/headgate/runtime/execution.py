@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol, final
@@ -11,9 +11,18 @@ from typing import Any, Final, Protocol, final
 from headgate import options
 from headgate.clock import Clock
 from headgate.elements import Barrier
+from headgate.functions.api import KeySelector
 from headgate.graph.physical import ChannelPlan, JobPlan
 from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, Restored
+from headgate.operators.base import (
+    USER_ERRORS,
+    Operator,
+    OperatorContext,
+    Restored,
+    Runtime,
+    close_function,
+    open_function,
+)
 from headgate.runtime.channel import InputChannel, LocalOutput, OutputChannel
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.failure import failure_of, may_mend
@@ -77,7 +86,7 @@ class SubtaskServices:
 
 @final
 class FailedToOpenError(Exception):
-    """An operator could not be opened, because of `error`; `failure` is the report."""
+    """An operator, or its key selector, could not be opened, because of `error`; `failure` is the report."""
 
     def __init__(self, subtask: SubtaskId, failure: UserFailure, error: BaseException) -> None:
         super().__init__(failure.describe())
@@ -103,6 +112,7 @@ class Execution:
         self._downstream_first: list[Subtask] = []
         self.sources: list[Subtask] = []
         self._opened: list[Operator] = []
+        self._selectors: list[KeySelector] = []
         self._rounds_without_sources = 0
         self._at_work: Subtask | None = None
 
@@ -114,7 +124,7 @@ class Execution:
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
             inputs = [self._inputs[channel.id] for channel in channels[subtask]]
-            wiring = Wiring(inputs, self._outputs(subtask))
+            wiring = Wiring(inputs, self._outputs(subtask, operators[-1].context))
             self.subtasks[subtask] = Subtask(subtask, operators, wiring, self._host, self._batch_records)
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
@@ -140,24 +150,31 @@ class Execution:
                 splits=deploy.splits.get(subtask),
             )
             self._opened.append(operator)
-            try:
+            with _opening(subtask, context):
                 operator.open(context)
-            except USER_ERRORS as error:
-                failure = failure_of(error, operator_plan.name, subtask.index)
-                raise FailedToOpenError(subtask, failure, error) from error
             operators.append(operator)
         return operators
 
-    def _outputs(self, subtask: SubtaskId) -> list[Output]:
+    def _outputs(self, subtask: SubtaskId, context: OperatorContext) -> list[Output]:
+        """Make the outputs of a subtask; `context` is that of its last operator, which selects keys."""
         timeout_ms = self._plan.vertex_of(subtask).buffer_timeout_ms
         outputs: list[Output] = []
         for edge_index, channels in self._plan.outputs_of(subtask).items():
             edge = self._plan.edges[edge_index]
             target = self._plan.vertices[edge.target_vertex]
+            if isinstance(edge.key_selector, KeySelector):
+                self._open_selector(edge.key_selector, subtask, context)
             part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
             outputs.append(Output(ends, part, self._batch_records, timeout_ms))
         return outputs
+
+    def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
+        """Open a key selector; once, also if a union has it select the keys of several streams."""
+        if not any(selector is known for known in self._selectors):
+            self._selectors.append(selector)
+            with _opening(subtask, context):
+                open_function(selector, Runtime(context))
 
     def _output(self, channel: ChannelPlan) -> OutputChannel:
         target = self._plan.slot_of(channel.target)
@@ -239,8 +256,20 @@ class Execution:
         return min((subtask.wake_ms for subtask in self.sources if subtask.wake_ms is not None), default=None)
 
     def close(self) -> None:
-        """Close every operator, opened or half opened; what user code raises then is of no use to anybody."""
+        """Close all user code, opened or half opened; what it raises then is of no use to anybody."""
+        for selector in self._selectors:
+            with contextlib.suppress(Exception):
+                close_function(selector)
         for operator in self._opened:
             with contextlib.suppress(Exception):
                 operator.close()
         self._exchange.end()
+
+
+@contextlib.contextmanager
+def _opening(subtask: SubtaskId, context: OperatorContext) -> Iterator[None]:
+    """Report what user code raises meanwhile as `FailedToOpenError`."""
+    try:
+        yield
+    except USER_ERRORS as error:
+        raise FailedToOpenError(subtask, failure_of(error, context.name, context.subtask), error) from error

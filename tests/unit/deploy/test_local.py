@@ -19,7 +19,7 @@ from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.deploy.local import MiniCluster
 from headgate.errors import JobFailedError
-from headgate.functions.api import KeyedProcessFunction, MapFunction, SinkFunction
+from headgate.functions.api import KeyedProcessFunction, KeySelector, MapFunction, SinkFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.collect import CollectFactory
 from headgate.state.descriptors import ValueStateDescriptor
@@ -159,6 +159,40 @@ def test_a_key_that_cannot_be_one_is_refused_with_what_to_do(key: Any, words: st
     env = environment()
     with pytest.raises(JobFailedError, match=words):
         list(env.from_collection([1]).key_by(lambda n: key).map(lambda n: n).execute_and_collect())
+
+
+class ByTable(KeySelector):
+    """Takes keys from a table that it makes in `open`."""
+
+    def __init__(self, error: str = "") -> None:
+        self.error = error
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        CALLS["selector opened"] += 1
+        if self.error:
+            raise ValueError(self.error)
+        self.table = {0: "even", 1: "odd"}
+
+    def get_key(self, value: int) -> str:
+        return self.table[value % 2]
+
+    def close(self) -> None:
+        CALLS["selector closed"] += 1
+
+
+def test_a_key_selector_is_opened_and_closed_once_in_each_slot_that_selects() -> None:
+    env = environment().set_parallelism(2)
+    numbers = env.from_source(NumberSequenceSource(1, 4), None, "numbers")
+    counts = numbers.union(env.from_collection([5])).key_by(ByTable()).process(RunningCount())
+    assert sorted(counts.execute_and_collect()) == [("even", 1), ("even", 2), ("odd", 1), ("odd", 2), ("odd", 3)]
+    assert (CALLS["selector opened"], CALLS["selector closed"]) == (2, 2)
+
+
+def test_a_key_selector_that_cannot_be_opened_fails_the_job_with_its_error() -> None:
+    stream = environment().from_collection([1]).key_by(ByTable("no table")).map(lambda n: n)
+    with pytest.raises(JobFailedError, match=r"ValueError: no table \(in open\(\)\)"):
+        list(stream.execute_and_collect())
+    assert (CALLS["selector opened"], CALLS["selector closed"]) == (1, 1)
 
 
 def test_state_used_in_open_is_refused_without_restarts_for_ever() -> None:
