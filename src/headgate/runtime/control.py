@@ -150,11 +150,6 @@ class ControlClient:
         """Send a message; lost if the connection is. Does not block."""
         self._connection.send(pickle.dumps(message, 5))
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of messages that are still on their way out."""
-        return self._connection.pending_bytes
-
     def close(self) -> None:
         """End the connection."""
         self._connection.close()

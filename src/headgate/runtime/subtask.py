@@ -299,14 +299,3 @@ class Subtask:
         self.current = self.operators[-1]
         due = [output for output in self.outputs if output.is_due(now_ms)]
         return max([output.flush() for output in due], default=False)
-
-    def close(self) -> list[BaseException]:
-        """Close every operator, whatever fails; return what failed."""
-        failures: list[BaseException] = []
-        for operator in self.operators:
-            self.current = operator
-            try:
-                operator.close()
-            except Exception as error:
-                failures.append(error)
-        return failures

@@ -6,10 +6,9 @@ the state. The formulas are Flink's, so that the same hash codes give the same g
 
 from __future__ import annotations
 
-from typing import Any, Final, final
+from typing import Final
 
 from headgate.errors import ProgramError
-from headgate.types.keys import hash_code
 
 PARALLELISM_MAX: Final = 2**15
 DEFAULT_GROUPS_MIN: Final = 2**7
@@ -77,31 +76,3 @@ def check_parallelism(owner: str, parallelism: int, max_parallelism: int) -> Non
         raise ProgramError(
             f"{owner}: the parallelism is {parallelism}; it must be from 1 to the max parallelism, {max_parallelism}"
         )
-
-
-@final
-class KeyGroupCache(dict[Any, int]):
-    """Key -> key group, as `cache[key]` in hot loops: a dict that computes what it lacks.
-
-    Raises SerializationError for a key without canonical bytes, TypeError for one that cannot be hashed
-    (`headgate.types.keys.canonical_bytes(key)` then raises the error to show). Bounded: it is emptied when it holds
-    `entries_max` keys, which costs less than keeping count of use.
-
-    >>> groups = KeyGroupCache(max_parallelism=128)
-    >>> groups[0], groups[0.0], groups[-1]
-    (94, 94, 80)
-    """
-
-    __slots__ = ("_entries_max", "_max_parallelism")
-
-    def __init__(self, max_parallelism: int, entries_max: int = 1 << 20) -> None:
-        super().__init__()
-        self._max_parallelism = max_parallelism
-        self._entries_max = entries_max
-
-    def __missing__(self, key: Any) -> int:
-        group = key_group(hash_code(key), self._max_parallelism)
-        if len(self) >= self._entries_max:
-            self.clear()
-        self[key] = group
-        return group

@@ -1,15 +1,13 @@
-"""Key groups: Flink's formulas, and the cache that hot loops read."""
+"""Key groups: Flink's formulas."""
 
 import itertools
-from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.errors import ProgramError, SerializationError
+from headgate.errors import ProgramError
 from headgate.state.keygroups import (
-    KeyGroupCache,
     check_parallelism,
     default_max_parallelism,
     key_group,
@@ -17,7 +15,6 @@ from headgate.state.keygroups import (
     murmur32,
     subtask_of_group,
 )
-from headgate.types.keys import hash_code
 
 
 @pytest.mark.parametrize(
@@ -87,25 +84,3 @@ def test_murmur_is_never_negative_and_fits_31_bits(code: int) -> None:
 def test_a_parallelism_out_of_bounds_names_the_operator(parallelism: int, groups: int) -> None:
     with pytest.raises(ProgramError, match=r"operator 'count': the (max )?parallelism is"):
         check_parallelism("operator 'count'", parallelism, groups)
-
-
-def test_the_cache_gives_equal_keys_the_same_group_whichever_comes_first() -> None:
-    for keys in ([1, True, 1.0, Decimal(1)], [1.0, Decimal(1), True, 1]):
-        groups = KeyGroupCache(128)
-        assert [groups[key] for key in keys] == [86] * 4
-        assert len(groups) == 1
-
-
-def test_the_cache_agrees_with_the_formula_and_stays_bounded() -> None:
-    groups = KeyGroupCache(4096, entries_max=10)
-    for key in [*range(25), "a", ("a", 1)]:
-        assert groups[key] == key_group(hash_code(key), 4096)
-        assert len(groups) <= 10
-
-
-def test_the_cache_refuses_what_is_no_key() -> None:
-    groups = KeyGroupCache(128)
-    with pytest.raises(SerializationError, match="the key is None"):
-        groups[None]
-    with pytest.raises(TypeError, match="unhashable"):
-        groups[[1]]
