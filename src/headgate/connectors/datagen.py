@@ -79,7 +79,8 @@ class DataGeneratorReader(SourceReader[IndexSplit]):
         if split.end is not None:
             after = min(after, split.end)
         indexes = range(split.next, after, split.step)
-        records = list(map(self._function, indexes))
+        # No map(): a StopIteration of the function's would end it, and leave records out unseen.
+        records = [self._function(index) for index in indexes]
         self._splits.popleft()
         rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
         if rest.end is None or rest.next < rest.end:

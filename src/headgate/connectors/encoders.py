@@ -64,7 +64,7 @@ class JsonLinesEncoder(Encoder):
 
     def encode(self, records: list[Any]) -> bytes:
         try:
-            return "".join([f"{line}\n" for line in map(_encode, records)]).encode()
+            return "".join([f"{_encode(record)}\n" for record in records]).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise _not_json(records, error) from error
 

@@ -10,7 +10,7 @@ from headgate.errors import SerializationError
 from headgate.functions.api import KeySelector
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import EdgePlan
-from headgate.operators.base import UserCodeError, failed_at, last_index, method_of
+from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index, method_of
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import canonical_bytes, hash_code
 
@@ -112,7 +112,7 @@ class KeyGroupPartitioner:
         position = iter(records)
         try:
             return [select(value) for value in position]
-        except Exception as error:
+        except USER_ERRORS as error:
             raise failed_at(records, position) from error
 
     def _targets(self, keys: list[Any], records: list[Any]) -> list[int]:

@@ -41,6 +41,15 @@ def test_error_of_the_function_reaches_the_caller_and_loses_nothing() -> None:
     assert reader.snapshot() == source.splits(1)
 
 
+def test_a_stop_iteration_of_the_function_is_an_error_and_not_the_end_of_the_records() -> None:
+    source = DataGeneratorSource(lambda index: next(iter([])), 4)
+    context = ReaderContext()
+    reader = open_reader(source, source.splits(1), context)
+    with pytest.raises(StopIteration):
+        reader.poll(4)
+    assert reader.snapshot() == source.splits(1)
+
+
 def test_no_records_can_be_asked_for() -> None:
     assert read_all(DataGeneratorSource(str, 0)) == []
 

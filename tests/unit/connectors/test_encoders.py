@@ -60,5 +60,14 @@ def test_record_that_is_not_json_is_named(record: Any, reason: str) -> None:
     assert repr(record)[:20] in str(caught.value)
 
 
+def test_a_record_that_stops_the_iteration_is_not_left_out_unseen() -> None:
+    class Odd(dict[str, int]):
+        def items(self) -> Any:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        Encoder.json_lines_encoder().encode([Odd(a=1), {"b": 2}])
+
+
 def test_no_records_are_no_bytes() -> None:
     assert JSON.encode([]) == Encoder.simple_string_encoder().encode([]) == b""

@@ -152,8 +152,8 @@ def test_a_key_whose_own_hash_fails_shows_that_error() -> None:
     assert "no hash today" in str(failure_of(Odd("x")).__cause__)
 
 
-@pytest.mark.parametrize("error", [KeyError("user"), StopIteration()])
-def test_a_failing_selector_names_its_record(error: Exception) -> None:
+@pytest.mark.parametrize("error", [KeyError("user"), StopIteration(), SystemExit(3)])
+def test_a_failing_selector_names_its_record(error: BaseException) -> None:
     def select(record: int) -> int:
         if record == 2:
             raise error
