@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from headgate.config import Option, Registry, Settings, Source, from_command_line
 from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT, TEXT_PAIRS, one_of
+from headgate.errors import ConfigError
 
 # Flink's: checkpoints
 
@@ -85,7 +86,10 @@ CHAINING: Final = Option[bool](
     ("pipeline.operator-chaining",),
 )
 WATERMARK_INTERVAL: Final = Option[int](
-    "pipeline.auto-watermark-interval", DURATION_MS, 200, "Time between periodic watermarks."
+    "pipeline.auto-watermark-interval",
+    DURATION_MS,
+    200,
+    "Time between periodic watermarks. Without effect so far, as no strategy makes watermarks.",
 )
 BUFFER_TIMEOUT: Final = Option[int](
     "execution.buffer-timeout.interval",
@@ -155,7 +159,10 @@ BIND_HOST: Final = Option[str | None](
     "Address that slots and the job master listen on; not set: loopback if everything runs here, else all.",
 )
 ADVERTISED_HOST: Final = Option[str | None](
-    "headgate.network.advertised-host", TEXT, None, "Address that others connect to; not set: this host's own."
+    "headgate.network.advertised-host",
+    TEXT,
+    None,
+    "Address that slots reach the driver at; not set: spark.driver.host. Slots find out their own.",
 )
 PORT_RANGE_OPTION: Final = Option[tuple[int, int]](
     "headgate.network.port-range", PORT_RANGE, (0, 0), "Ports to listen on; 0: any free port."
@@ -174,7 +181,7 @@ CREDIT_BYTES: Final = Option[int](
     "headgate.network.credit.bytes",
     SIZE_BYTES,
     4 * 2**20,
-    "Bytes that a channel may have under way; one larger batch still passes.",
+    "Bytes that a channel between slots may have under way; one larger batch still passes.",
     (),
     1,
 )
@@ -203,7 +210,7 @@ LOG_LEVEL: Final = Option[str](
     "headgate.log.level",
     one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     "INFO",
-    "Least severity of what headgate logs.",
+    "Least severity of what headgate logs in the slots; in the driver the program's own logging decides.",
 )
 
 REGISTRY: Final = Registry(option for option in tuple(globals().values()) if isinstance(option, Option))
@@ -216,16 +223,27 @@ def resolve(
 ) -> Settings:
     """Return the settings of a job from the program's configuration, its command line and the Spark conf.
 
-    Raises ConfigError naming key, value and source; UnsupportedError for what headgate does not have.
+    Raises ConfigError naming key, value and source, or two keys that contradict each other; UnsupportedError for what
+    headgate does not have.
 
     >>> settings = resolve({"headgate.batch.records": 100}, ["-Dheadgate.batch.records=50", "-Dparallelism.default=2"])
     >>> settings.get(BATCH_RECORDS), settings.get(PARALLELISM)
     (100, 2)
     """
-    return REGISTRY.resolve(
+    settings = REGISTRY.resolve(
         [
             (Source.CODE, code or {}),
             (Source.COMMAND_LINE, from_command_line(arguments)),
             (Source.SPARK_CONF, REGISTRY.from_spark_conf(spark_conf or {})),
         ]
     )
+    _check_heartbeat(settings.get(HEARTBEAT_INTERVAL), settings.get(HEARTBEAT_TIMEOUT))
+    return settings
+
+
+def _check_heartbeat(interval_ms: int, timeout_ms: int) -> None:
+    if interval_ms >= timeout_ms:
+        raise ConfigError(
+            f"{HEARTBEAT_TIMEOUT.key} is {timeout_ms} ms, but must be above {HEARTBEAT_INTERVAL.key}, which is "
+            f"{interval_ms} ms: every slot would be taken for lost"
+        )

@@ -80,6 +80,11 @@ def test_an_unknown_key_of_ours_is_an_error_with_the_nearest_name(given: dict[st
         resolve(**given)  # type: ignore[arg-type]
 
 
+def test_a_slot_that_may_be_silent_for_no_longer_than_it_is_silent_anyway_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"headgate\.slot\.heartbeat\.timeout is 10000 ms, but must be above .*20000"):
+        resolve({"headgate.slot.heartbeat.interval": "20 s"})
+
+
 def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         settings = [resolve({"taskmanager.unheard-of": "4"}) for _ in range(2)][-1]

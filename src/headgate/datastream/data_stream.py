@@ -173,10 +173,11 @@ class DataStream:
     ) -> KeyedStream:
         """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
 
-        The selector must give the same key for the same record, whenever and wherever it is called.
+        The selector must give the same key for the same record, whenever and wherever it is called. The key is the
+        Python value that it gives: unlike in PyFlink, `key_type` changes nothing about it.
         """
         check_function(key_selector, KeySelector)
-        return KeyedStream(self, key_selector, key_type)
+        return KeyedStream(self, key_selector)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge streams of this environment into one; the records of each keep their order."""
@@ -298,17 +299,11 @@ class DataStream:
 class KeyedStream(DataStream):
     """A stream partitioned by key. Functions on it may use state that is kept for each key."""
 
-    def __init__(
-        self,
-        origin: DataStream,
-        key_selector: Callable[[Any], Any] | KeySelector,
-        key_type: TypeInformation | None,
-    ) -> None:
+    def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any] | KeySelector) -> None:
         """Keyed streams are made by `key_by`."""
         inputs = tuple(Upstream(upstream.node, Partitioning.KEY_GROUP, key_selector) for upstream in origin._inputs)
         super().__init__(origin._environment, origin._program, inputs, origin._output_type)
         self._origin = origin
-        self._key_type = key_type
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Turn each record into one record; `func` may use keyed state."""
