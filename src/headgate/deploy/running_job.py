@@ -88,6 +88,7 @@ class RunningJob:
         self._master: JobMaster | None = None
         self._outcome: JobOutcome | None = None
         self._error: BaseException | None = None
+        self._cancelled = False
         self._started = threading.Event()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
@@ -115,6 +116,8 @@ class RunningJob:
             return _ENDS[self._outcome.status]
         if self._over.is_set():
             return JobStatus.FAILED  # what the job runs on has failed, and `wait` raises how
+        if self._cancelled:
+            return JobStatus.CANCELLING
         if self._master is None:
             return JobStatus.CREATED
         known = _STATES.get(self._master.status)
@@ -123,6 +126,7 @@ class RunningJob:
         return known
 
     def cancel(self) -> None:
+        self._cancelled = True
         self.order(JobMaster.cancel)
 
     def order(self, order: Callable[[JobMaster], None]) -> None:

@@ -71,6 +71,15 @@ def test_a_job_is_followed_by_its_handle() -> None:
     assert running.status() is JobStatus.FINISHED
 
 
+def test_a_job_that_is_to_end_is_cancelling_until_it_has_ended() -> None:
+    plan = line_plan([1, 2], CollectFactory())
+    running = RunningJob(plan, LocalHost(plan, SystemClock()))
+    running.cancel()
+    assert running.status() is JobStatus.CANCELLING
+    assert running.start().wait(timeout_s=10) is not None
+    assert running.status() is JobStatus.CANCELED
+
+
 class BrokenHost:
     """A deployment that fails at its start, or in a turn."""
 
