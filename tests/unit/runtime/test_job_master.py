@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint import paths, workflow
-from headgate.checkpoint.handles import FileHandle
-from headgate.checkpoint.manifest import Manifest, decode
-from headgate.checkpoint.store import Chunk
 from headgate.errors import SinkError, SourceError
 from headgate.functions.api import KeyedProcessFunction, MapFunction
 from headgate.functions.context import RuntimeContext
@@ -140,25 +137,6 @@ def test_the_result_is_durable_before_the_checkpoints_are_deleted() -> None:
     assert rig.run().status is JobStatus.FINISHED
     assert results[-1] is not None
     assert results[-1].status == "finished"
-
-
-def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_restart() -> None:
-    FAIL_AT.add(50)
-    rig = counting_rig()
-    written: list[Manifest] = []
-    write = rig.store.write
-
-    def watched(path: str, chunks: Iterable[Chunk]) -> FileHandle:
-        data = b"".join(chunks)
-        if path.endswith(paths.METADATA):
-            written.append(decode(data, path))
-        return write(path, [data])
-
-    rig.store.write = watched  # type: ignore[method-assign]
-    assert rig.run().status is JobStatus.FINISHED
-    assert {manifest.attempt for manifest in written} == {1, 2}
-    before = [None, *[manifest.checkpoint_id for manifest in written]]
-    assert [manifest.parent for manifest in written] == before[:-1]
 
 
 def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
