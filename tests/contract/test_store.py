@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.checkpoint.store import CheckpointStore, FileSystemStore, MemoryStore
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.ids import JobId
 from headgate.testing.contracts.store import STORE_CHECKS
 

@@ -1,4 +1,4 @@
-"""Checkpoint storage: the few operations that checkpoints need, on any file system that Arrow knows.
+"""Checkpoint storage: the few operations that checkpoints need, and where they are done in memory.
 
 Nothing is renamed and nothing overwritten: object stores have no atomic rename and no dependable create-if-absent.
 Whoever may read a file learns of it only after it is complete, from a handle with its length and checksum.
@@ -6,21 +6,12 @@ Whoever may read a file learns of it only after it is complete, from a handle wi
 
 from __future__ import annotations
 
-import os
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Final, Protocol, final
-
-import pyarrow as pa
-from pyarrow import fs
+from collections.abc import Iterable
+from typing import Protocol, final
 
 from headgate.checkpoint.handles import FileHandle, InlineHandle, StateHandle
-from headgate.checkpoint.paths import job_folder
 from headgate.errors import DamagedFileError, StorageError
-from headgate.ids import JobId
-
-_WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 
 Chunk = bytes | bytearray | memoryview
 
@@ -76,101 +67,6 @@ def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
     if zlib.crc32(data) != handle.crc32:
         raise DamagedFileError(f"{where} has a wrong checksum: it is damaged")
     return data
-
-
-def absolute(location: str) -> str:
-    """Return a URI as it is, a local path absolute: what it means to a process with another working folder.
-
-    >>> absolute("file:/data/checkpoints"), absolute("/data/checkpoints")
-    ('file:/data/checkpoints', '/data/checkpoints')
-    """
-    return location if "://" in location or location.startswith("file:") else os.path.abspath(location)
-
-
-@final
-class FileSystemStore:
-    """A job's folder on a file system of `pyarrow.fs`: local, S3, GCS, Azure, HDFS."""
-
-    def __init__(self, file_system: fs.FileSystem, folder: str) -> None:
-        self._fs = file_system
-        self._folder = folder.rstrip("/")
-
-    @classmethod
-    def open(cls, location: str, job_id: JobId) -> FileSystemStore:
-        """Open the folder of a job below `location`, a URI or a local path. Writes nothing; may block for S3.
-
-        Raises StorageError naming the location.
-        """
-        try:
-            file_system, root = fs.FileSystem.from_uri(absolute(location))
-        except (OSError, pa.ArrowException, ImportError) as error:
-            raise StorageError(
-                f"cannot open checkpoint storage {location!r}: {error}. Give a local path or a file:, s3:, gs:, abfs: "
-                "or hdfs: URI whose storage this machine can reach"
-            ) from error
-        return cls(file_system, job_folder(root, job_id))
-
-    def locate(self, path: str) -> str:
-        scheme = self._fs.type_name
-        full = self._full(path)
-        return full if scheme == "local" else f"{scheme}://{full}"
-
-    def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
-        full = self._full(path)
-        size_bytes, crc32 = 0, 0
-        with self._failing("write", path, "Check that the folder can be written to and has room"):
-            if self._fs.get_file_info(full).type != fs.FileType.NotFound:
-                raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
-            if self._fs.type_name not in _WITHOUT_FOLDERS:
-                self._fs.create_dir(full.rpartition("/")[0], recursive=True)
-            with self._fs.open_output_stream(full) as stream:
-                for chunk in chunks:
-                    stream.write(chunk)
-                    size_bytes += len(chunk)
-                    crc32 = zlib.crc32(chunk, crc32)
-        return FileHandle(path, size_bytes, crc32)
-
-    def read(self, path: str) -> bytes | None:
-        try:
-            with self._failing("read", path), self._fs.open_input_file(self._full(path)) as file:
-                return bytes(file.read())
-        except FileNotFoundError:
-            return None
-
-    def list_files(self, folder: str) -> list[str]:
-        with self._failing("list", folder):
-            selector = fs.FileSelector(self._full(folder), recursive=True, allow_not_found=True)
-            infos = self._fs.get_file_info(selector)
-        return sorted(info.path[len(self._folder) + 1 :] for info in infos if info.type == fs.FileType.File)
-
-    def delete(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            try:
-                with self._failing("delete", path):
-                    self._fs.delete_file(self._full(path))
-            except FileNotFoundError:
-                continue
-
-    def delete_folder(self, folder: str) -> None:
-        try:
-            with self._failing("delete", folder):
-                self._fs.delete_dir(self._full(folder))
-        except FileNotFoundError:
-            return
-
-    def _full(self, path: str) -> str:
-        return f"{self._folder}/{path}" if path else self._folder
-
-    @contextmanager
-    def _failing(self, verb: str, path: str, advice: str = "Check that the storage is reachable") -> Iterator[None]:
-        try:
-            yield
-        except FileNotFoundError:
-            if verb == "write":
-                raise StorageError(f"cannot write {self.locate(path)}: its folder is gone. {advice}") from None
-            raise
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"cannot {verb} {self.locate(path)}: {error}. {advice}") from error
 
 
 @final

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Final, final
 
 from headgate import options
-from headgate.checkpoint.store import FileSystemStore
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.clock import Clock, SystemClock
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.package import pack, unpack

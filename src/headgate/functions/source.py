@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Split = TypeVar("Split")
 """A picklable value that says what to read and from which position."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import Any, Final, final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.elements import Batch
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
-from headgate.types.arrow import rows_from_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SPLITS_STATE: Final = "splits"
 
@@ -40,7 +40,7 @@ class SourceOperator(Operator):
         if not isinstance(polled, Records):
             return polled
         records = polled.records
-        return Batch(rows_from_batch(records) if isinstance(records, pa.RecordBatch) else records, polled.timestamps)
+        return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
 
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
         splits = [pickle.dumps(split, 5) for split in self._reader.snapshot()]
@@ -48,6 +48,12 @@ class SourceOperator(Operator):
 
     def close(self) -> None:
         self._reader.close()
+
+
+def _rows(batch: pa.RecordBatch) -> list[Any]:
+    from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load; few sources need it
+
+    return rows_from_batch(batch)
 
 
 @final

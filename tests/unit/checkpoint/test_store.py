@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import InlineHandle
-from headgate.checkpoint.store import FileSystemStore, MemoryStore, read_state
+from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.errors import StorageError
 from headgate.ids import JobId
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint import paths, workflow
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import FileHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
-from headgate.checkpoint.store import CheckpointStore, Chunk, FileSystemStore, MemoryStore
+from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
 from tests.unit.checkpoint.manifests import JOB, file, keyed, manifest, operator

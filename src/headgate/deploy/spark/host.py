@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from headgate import options
 from headgate.checkpoint import paths
-from headgate.checkpoint.store import FileSystemStore, absolute
+from headgate.checkpoint.file_store import FileSystemStore, absolute
 from headgate.checkpoint.workflow import check_probes, write_probe
 from headgate.clock import SystemClock
 from headgate.deploy.local import storage_location

@@ -24,6 +24,7 @@ from typing import Final, final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from headgate.deploy.spark import daemon
 from headgate.deploy.spark.java import ensure_java
 
 _log = logging.getLogger(__name__)
@@ -154,6 +155,7 @@ def _settings(slots: int, folder: Path) -> dict[str, bool | float | int | str | 
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -XX:+UseSerialGC -Xshare:auto",
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.python.daemon.module": daemon.MODULE,
         "spark.python.task.killTimeout": "100ms",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

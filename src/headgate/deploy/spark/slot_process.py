@@ -18,7 +18,7 @@ from pyspark import TaskContext
 
 import headgate
 from headgate import options
-from headgate.checkpoint.store import FileSystemStore
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.workflow import answer_probe
 from headgate.clock import SystemClock
 from headgate.deploy.package import unpack

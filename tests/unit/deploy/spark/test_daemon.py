@@ -1,0 +1,20 @@
+"""The daemon of an embedded session."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+LOADING = """
+import sys
+from headgate.deploy.spark.daemon import PRELOADED, preload
+preload()
+missing = [module for module in PRELOADED if module not in sys.modules]
+(threads,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("Threads:")]
+print(missing, threads)
+"""
+
+
+def test_what_is_loaded_before_the_fork_is_there_and_starts_no_thread() -> None:
+    loaded = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, timeout=60)
+    assert loaded.stdout.split("\n")[0] == "[] 1"
