@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, final
 
 from headgate.deploy.handle import JobStatus
 from headgate.graph.physical import JobPlan
-from headgate.ids import CheckpointId, JobId, SubtaskId
+from headgate.ids import JobId, SubtaskId
 from headgate.runtime import supervision
 from headgate.runtime.job_master import JobMaster
 from headgate.runtime.messages import Collected
@@ -56,14 +56,15 @@ class Results:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._newest: dict[SubtaskId, CheckpointId] = {}
+        self._newest: dict[SubtaskId, tuple[int, int]] = {}
 
     def collected(self, message: Collected) -> None:
-        """Take records, but those of a checkpoint only once: a subtask sends them in the order of its checkpoints."""
+        """Take records, but each part only once: a subtask sends them in order of checkpoint and part."""
         if message.checkpoint_id is not None:
-            if message.checkpoint_id <= self._newest.get(message.subtask, 0):
+            place = (message.checkpoint_id, message.part)
+            if place <= self._newest.get(message.subtask, (0, 0)):
                 return
-            self._newest[message.subtask] = message.checkpoint_id
+            self._newest[message.subtask] = place
         self._queue.put(message.records)
 
     def end(self) -> None:

@@ -43,8 +43,8 @@ class Services(Protocol):
         """Fail the subtask because of something that happened beside the loop."""
         ...
 
-    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
-        """Send pickled records to the program that waits for them."""
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
         ...
 
     def count(self, name: str, by: int) -> None:

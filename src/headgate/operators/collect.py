@@ -1,7 +1,7 @@
 """Collect: brings records to the program that called `execute_and_collect`.
 
 With checkpoints, the records before a barrier are kept, as part of the snapshot, until its checkpoint is complete; then
-they are sent, and again after a restore: the receiver keeps the first of each checkpoint and subtask. Without
+they are sent, and again after a restore: the receiver keeps the first of each part. Without
 checkpoints, records are sent at once.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate.elements import Batch
 from headgate.ids import CheckpointId
@@ -18,6 +18,12 @@ from headgate.operators.sink import CommittingFactory
 
 UNSENT_STATE: Final = "unsent"
 
+Unsent = tuple[CheckpointId, int, bytes]
+"""A part of the records before a checkpoint's barrier: the checkpoint, the number of the part, and its records pickled.
+
+Records are pickled batch by batch as they come, so that neither the barrier nor the sending is one large piece of work.
+"""
+
 
 @final
 class CollectOperator(Operator):
@@ -25,8 +31,8 @@ class CollectOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._records: list[Any] = []
-        self._unsent: list[tuple[CheckpointId, bytes]] = [
+        self._parts: list[bytes] = []
+        self._unsent: list[Unsent] = [
             pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
             for data in context.restored.lists.get(UNSENT_STATE, [])
         ]
@@ -35,15 +41,14 @@ class CollectOperator(Operator):
 
     def process(self, batch: Batch) -> Batch:
         if self.context.checkpointing:
-            self._records += batch.records
+            self._parts.append(pickle.dumps(batch.records, 5))
         else:
-            self.context.services.collect(None, pickle.dumps(batch.records, 5))
+            self.context.services.collect(None, 0, pickle.dumps(batch.records, 5))
         return Batch([])
 
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        if self._records:
-            self._unsent.append((checkpoint_id, pickle.dumps(self._records, 5)))
-            self._records = []
+        self._unsent += [(checkpoint_id, number, part) for number, part in enumerate(self._parts)]
+        self._parts = []
         return OperatorSnapshot(
             uid=self.context.uid, lists={UNSENT_STATE: [pickle.dumps(entry, 5) for entry in self._unsent]}
         )
@@ -53,9 +58,9 @@ class CollectOperator(Operator):
         self.context.services.committed(checkpoint_id)
 
     def _send_up_to(self, checkpoint_id: CheckpointId) -> None:
-        for of_id, records in self._unsent:
+        for of_id, number, records in self._unsent:
             if of_id <= checkpoint_id:
-                self.context.services.collect(of_id, records)
+                self.context.services.collect(of_id, number, records)
         self._unsent = [entry for entry in self._unsent if entry[0] > checkpoint_id]
 
 

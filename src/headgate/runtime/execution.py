@@ -46,7 +46,7 @@ class ExecutionHost(SubtaskHost, Protocol):
         """The subtask's sinks have committed everything up to the checkpoint."""
         ...
 
-    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Send records to the program that waits for them."""
         ...
 
@@ -77,8 +77,8 @@ class SubtaskServices:
     def fail(self, error: BaseException) -> None:
         self.host.failed(self.subtask, f"{type(error).__name__}: {error}")
 
-    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
-        self.host.collect(self.subtask, checkpoint_id, records)
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        self.host.collect(self.subtask, checkpoint_id, part, records)
 
     def count(self, name: str, by: int) -> None:
         self.host.count(name, by)

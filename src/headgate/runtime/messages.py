@@ -93,13 +93,14 @@ class TaskFailed:
 class Collected:
     """Records for the program that called `execute_and_collect`.
 
-    `checkpoint_id` is the checkpoint that committed them (delivery may repeat: the receiver keeps the first), or None
-    when they are handed over at once.
+    `checkpoint_id` is the checkpoint that committed them, `part` their number among those of it; delivery may repeat,
+    and the receiver keeps the first. Without a checkpoint (None) they are handed over at once.
     """
 
     attempt: Attempt
     subtask: SubtaskId
     checkpoint_id: CheckpointId | None
+    part: int
     records: bytes
 
 

@@ -324,8 +324,10 @@ class Slot:
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
         self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))
 
-    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, records: bytes) -> None:
-        self._send(Collected(attempt=self._current(), subtask=subtask, checkpoint_id=checkpoint_id, records=records))
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        self._send(
+            Collected(attempt=self._current(), subtask=subtask, checkpoint_id=checkpoint_id, part=part, records=records)
+        )
 
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by

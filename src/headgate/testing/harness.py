@@ -103,7 +103,7 @@ class RecordingServices:
         """Note it in `failures`."""
         self.failures.append(error)
 
-    def collect(self, checkpoint_id: CheckpointId | None, records: bytes) -> None:
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Note the records in `collections`."""
         self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
 

@@ -57,6 +57,13 @@ def test_anything_appended_is_found_out(more: bytes) -> None:
         decode(DATA + more, "here")
 
 
+@pytest.mark.parametrize("tail", [b"\n", b"x", DATA[-80:], DATA])
+def test_a_manifest_that_something_was_added_to_is_damaged_and_not_torn(tail: bytes) -> None:
+    assert not is_torn(DATA + tail)
+    with pytest.raises(DamagedFileError, match="where"):
+        decode(DATA + tail, "where")
+
+
 def test_a_whole_manifest_is_not_torn() -> None:
     assert not is_torn(DATA)
 

@@ -18,11 +18,14 @@ from headgate.runtime.messages import Collected
 from tests.unit.runtime.plans import line_plan
 
 
-def message(records: list[int], checkpoint: int | None = 1, *, subtask: int = 0, attempt: int = 1) -> Collected:
+def message(
+    records: list[int], checkpoint: int | None = 1, *, part: int = 0, subtask: int = 0, attempt: int = 1
+) -> Collected:
     return Collected(
         attempt=Attempt(attempt),
         subtask=SubtaskId(0, subtask),
         checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
+        part=part,
         records=pickle.dumps(records),
     )
 
@@ -33,6 +36,11 @@ def taken(*messages: Collected) -> list[int]:
         results.collected(each)
     results.end()
     return list(results)
+
+
+def test_all_parts_of_a_checkpoint_are_taken_and_each_only_once() -> None:
+    again = [message([1], part=0, attempt=2), message([2], part=1, attempt=2), message([3], part=2, attempt=2)]
+    assert taken(message([1], part=0), message([2], part=1), *again) == [1, 2, 3]
 
 
 def test_records_of_a_checkpoint_are_taken_once_from_each_subtask() -> None:
