@@ -227,12 +227,9 @@ FEATURES: Final = (
         options="python.metric.enabled=true",
     ),
     Feature(
-        title="Accumulators",
-        instead="emit what you count as records",
-        names="""
-            common.job_client.JobClient: get_accumulators
-            common.job_execution_result.JobExecutionResult: get_accumulator_result get_all_accumulator_results
-        """,
+        title="Accumulators of a running job",
+        instead="read the counters of sources from the JobExecutionResult, or emit what you count as records",
+        names="common.job_client.JobClient: get_accumulators",
     ),
     Feature(
         title="Connectors that are not built yet",

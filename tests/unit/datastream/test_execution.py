@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 import traceback
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headgate.common import Configuration, Types, WatermarkStrategy
 from headgate.common.job_status import JobStatus
+from headgate.connectors.csv_lines import CsvOptions
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.file_source import FileSource
+from headgate.connectors.lines import BrokenLines, StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.errors import JobCancelledError, JobFailedError
@@ -114,3 +119,18 @@ def test_what_is_raised_while_a_program_is_built_has_a_short_stack() -> None:
         collected(numbers(environment()).map(halve))
     frames = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert frames[-1] == "__next__"
+
+
+def test_the_program_learns_how_many_lines_were_left_out(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("name,age\nann,1\nbroken\nbob,2\n")
+    types = Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.LONG()])
+    options = CsvOptions(types=types, broken_lines=BrokenLines.SKIP)
+    source = FileSource.for_record_stream_format(StreamFormat.csv_format(options), str(tmp_path)).build()
+    config = Configuration().set_string("headgate.deploy.target", "minicluster")
+    env = StreamExecutionEnvironment.get_execution_environment(config)
+    env.from_source(source, WatermarkStrategy.no_watermarks(), "people").print()
+    result = env.execute()
+    assert result.get_accumulator_result("skipped_lines") == 1
+    assert result.get_all_accumulator_results() == {"skipped_lines": 1}
+    with pytest.raises(KeyError, match="skipped_lines"):
+        result.get_accumulator_result("other")
