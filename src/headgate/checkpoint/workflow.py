@@ -133,6 +133,17 @@ def _read_lists(store: CheckpointStore, manifest: Manifest) -> ListElements:
     }
 
 
+# --- before anything runs ----------------------------------------------------------------------------------------
+
+
+def check_writable(store: CheckpointStore) -> None:
+    """Write a file and delete it. Raises StorageError, naming the path, when the job could store nothing."""
+    path = paths.probe("start", MASTER)
+    store.delete([path])
+    store.write(path, [b""])
+    store.delete([path])
+
+
 # --- attempts ----------------------------------------------------------------------------------------------------
 
 

@@ -59,7 +59,12 @@ class Configuration:
         self._values[option.key] = value
 
     def apply(self, choice: Choice) -> None:
-        """Set the options of the choice. Raises ConfigError when one of its values is wrong."""
+        """Set the options of the choice. Raises ConfigError when it is no choice, or one of its values is wrong."""
+        if not hasattr(choice, "settings"):
+            raise ConfigError(
+                f"{choice!r} is a {type(choice).__name__} and chooses nothing: pass an object for it, for instance "
+                "FileSystemCheckpointStorage(path), HashMapStateBackend() or RestartStrategies.no_restart()"
+            )
         for option, value in choice.settings().items():
             if value is None:
                 self.remove_config(option.key)

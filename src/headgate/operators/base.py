@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, cast, final
 from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
 from headgate.elements import Batch
-from headgate.errors import InternalError, StateAccessError
+from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt, CheckpointId, JobId
@@ -190,6 +190,19 @@ class Runtime(RuntimeContext):
                 "keyed stream; call key_by(...) before it"
             )
         return self._backend.value_state(state_descriptor)
+
+
+def expect(kind: type, value: Any, owner: object, method: str) -> Any:
+    """Return what a method of user code returned. Raises `ProgramError` naming the method unless it is a `kind`.
+
+    >>> expect(list, None, object(), "splits()")
+    Traceback (most recent call last):
+    headgate.errors.ProgramError: splits() of object returned None, but must return a list
+    """
+    if isinstance(value, kind):
+        return value
+    found = "None" if value is None else f"a {type(value).__name__}"
+    raise ProgramError(f"{method} of {type(owner).__name__} returned {found}, but must return a {kind.__name__}")
 
 
 def method_of(function: Any, name: str) -> Callable[..., Any]:

@@ -27,9 +27,9 @@ from headgate.checkpoint.commit import (
 )
 from headgate.elements import Batch
 from headgate.errors import SinkError
-from headgate.functions.sink import Sink, SinkContext
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
-from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 
 COMMITTABLES_STATE: Final = "committables"
 
@@ -50,13 +50,13 @@ class SinkOperator(Operator):
             parallelism=context.parallelism,
             attempt=context.attempt,
         )
-        self._committer = self._sink.committer(where)
+        self._committer = expect(Committer, self._sink.committer(where), self._sink, "committer()")
         restored: list[PendingCommit] = [
             pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
             for data in context.restored.lists.get(COMMITTABLES_STATE, [])
         ]
         self._committer.recover([each for pending in restored for each in pending.committables])
-        self._writer = self._sink.writer(where)
+        self._writer = expect(SinkWriter, self._sink.writer(where), self._sink, "writer()")
         self._tracker = CommitTracker(context.attempt)
         if context.restored.checkpoint_id is not None:
             self._handle(Restored(checkpoint_id=context.restored.checkpoint_id, pending=tuple(restored)))
@@ -66,7 +66,8 @@ class SinkOperator(Operator):
         return Batch([])
 
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        committables = tuple(self._writer.prepare_commit(checkpoint_id))
+        prepared = self._writer.prepare_commit(checkpoint_id)
+        committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))
         self._handle(Prepared(checkpoint_id=checkpoint_id, committables=committables))
         pending = [pickle.dumps(entry, 5) for entry in self._tracker.pending()]
         return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: pending})

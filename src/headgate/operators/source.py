@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from headgate.elements import Batch
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
 from headgate.ids import CheckpointId
-from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,8 @@ class SourceOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._reader: SourceReader[Any] = self._source.reader(_Context(context))
+        reader = self._source.reader(_Context(context))
+        self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
         if context.restored.checkpoint_id is None:
             splits = context.splits or []
         else:
@@ -37,13 +38,13 @@ class SourceOperator(Operator):
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
         """Return the next records, when to try again, or that there are no more. Raises `SourceError`."""
         polled: Poll = self._reader.poll(records_max)
-        if not isinstance(polled, Records):
+        if isinstance(polled, (NotReady, EndOfInput)):
             return polled
-        records = polled.records
+        records = expect(Records, polled, self._reader, "poll()").records
         return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
 
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        splits = [pickle.dumps(split, 5) for split in self._reader.snapshot()]
+        splits = [pickle.dumps(split, 5) for split in expect(list, self._reader.snapshot(), self._reader, "snapshot()")]
         return OperatorSnapshot(uid=self.context.uid, lists={SPLITS_STATE: splits})
 
     def close(self) -> None:

@@ -54,8 +54,8 @@ class ExecutionHost(SubtaskHost, Protocol):
         """Add to a named counter."""
         ...
 
-    def failed(self, subtask: SubtaskId, failure: UserFailure | str) -> None:
-        """The subtask failed."""
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, *, retriable: bool = True) -> None:
+        """The subtask failed; not `retriable`: starting again cannot help."""
         ...
 
 
@@ -240,7 +240,8 @@ class Execution:
     def _report(self, subtask: Subtask, error: BaseException) -> None:
         index = subtask.operators.index(subtask.current)
         name = self._plan.vertex_of(subtask.id).operators[index].name
-        self._host.failed(subtask.id, failure_of(error, name, subtask.id.index))
+        failure = failure_of(error, name, subtask.id.index)
+        self._host.failed(subtask.id, failure, retriable=may_mend(error))
 
     def flush(self) -> bool:
         """Send everything gathered; return whether there was anything."""

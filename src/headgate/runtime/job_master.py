@@ -223,7 +223,6 @@ class JobMaster:
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         self.progress.failures.append(cause)
-        _log.warning("attempt %d failed: %s", message.attempt, cause.partition("\n")[0])
         self._supervise(
             supervision.AttemptFailed(
                 attempt=message.attempt, cause=cause, retriable=message.retriable, now_ms=self._now()
@@ -241,9 +240,12 @@ class JobMaster:
         self.handle(lambda: self._supervised(event))
 
     def _supervised(self, event: supervision.SupervisorEvent) -> None:
-        for effect in self._supervisor.handle(event):
+        effects = self._supervisor.handle(event)
+        if self._supervisor.restarts > self.progress.restarts:
+            self.progress.restarts = self._supervisor.restarts
+            _log.warning("the job starts again (restart %d): %s", self.progress.restarts, supervision.cause_of(event))
+        for effect in effects:
             self._perform(effect)
-        self.progress.restarts = self._supervisor.restarts
 
     def handle(self, event: Callable[[], None]) -> None:
         """Handle an event, and those that performing its effects brings about, one wholly after the other."""

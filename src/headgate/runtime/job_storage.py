@@ -18,6 +18,7 @@ from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.operators.base import expect
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.outcome import JobOutcome
@@ -61,17 +62,18 @@ class JobStorage:
         self._clock = clock
 
     def prepare(self, plan: JobPlan) -> Beginning:
-        """Check every sink's target, list every source's splits, look for earlier drivers of this job.
+        """Check the storage and every sink's target, list every source's splits, look for earlier drivers of this job.
 
-        Raises `SinkError`, `SourceError`, `StorageError`.
+        Raises `SinkError`, `SourceError`, `StorageError`, `ProgramError`.
         """
         ended = workflow.read_result(self._store)
         if ended is not None:
             return Beginning(splits={}, last_attempt=Attempt(0), ended=ended)
+        workflow.check_writable(self._store)
         for sink in sinks_of(plan):
             sink.prepare(plan.job_id)
         splits = {
-            vertex: list(source.splits(plan.vertices[vertex].parallelism))
+            vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
             for vertex, source in sources_of(plan).items()
         }
         return Beginning(splits=splits, last_attempt=workflow.last_attempt(self._store))

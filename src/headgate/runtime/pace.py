@@ -11,6 +11,10 @@ EXPANSION_MAX: Final = 4
 """A piece may put out this many times a full batch before it is made smaller."""
 
 
+FIRST_RECORDS: Final = 16
+"""Size of the first piece, when nothing is known yet: user code may take long for each record."""
+
+
 @final
 class Pace:
     """The size of the next piece of work, learned from the last ones."""
@@ -19,7 +23,7 @@ class Pace:
 
     def __init__(self, records_max: int) -> None:
         self._records_max = records_max
-        self.records = records_max
+        self.records = min(FIRST_RECORDS, records_max)
 
     def learn(self, took_ms: float, put_out: int) -> None:
         """Adapt after a piece that took `took_ms` and put out that many records."""

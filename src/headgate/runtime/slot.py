@@ -332,8 +332,8 @@ class Slot:
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by
 
-    def failed(self, subtask: SubtaskId, failure: UserFailure | str) -> None:
-        self._fail(subtask, failure)
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, *, retriable: bool = True) -> None:
+        self._fail(subtask, failure, retriable=retriable)
 
 
 def _read_all(store: CheckpointStore, deploy: Deploy, operators: dict[str, RestoredOperator]) -> dict[str, Restored]:

@@ -147,6 +147,24 @@ SupervisorEvent = (
 )
 
 
+def cause_of(event: SupervisorEvent) -> str:
+    """Return in a line what made the supervisor start the job again.
+
+    >>> cause_of(SlotLost(launch=Launch(1), slot=SlotIndex(0), reason="closed by the peer", now_ms=0.0))
+    'slot 0 was lost: closed by the peer'
+    """
+    match event:
+        case SlotLost(slot=slot, reason=reason):
+            cause = f"slot {slot} was lost: {reason}"
+        case LaunchEnded(error=error):
+            cause = f"the stage that hosts the slots ended: {error or 'without an error'}"
+        case AttemptFailed(cause=reason) | RestoreFailed(reason=reason):
+            cause = reason
+        case _:
+            cause = "slots did not register in time"
+    return cause.partition("\n")[0]
+
+
 @final
 class JobStatus(Enum):
     """How a job ended."""

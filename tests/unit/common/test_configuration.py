@@ -71,3 +71,8 @@ def test_a_program_describes_keys_of_its_own() -> None:
     option = ConfigOptions.key("limit").long_type().default_value(5)
     assert (option.key, option.value_type, option.default_value) == ("limit", int, 5)
     assert ConfigOptions.key("name").string_type().no_default_value().default_value is None
+
+
+def test_what_is_no_choice_is_refused_with_what_to_pass() -> None:
+    with pytest.raises(ConfigError, match=r"'/tmp/x' is a str .* FileSystemCheckpointStorage\(path\)"):
+        Configuration().apply("/tmp/x")  # type: ignore[arg-type]

@@ -35,3 +35,26 @@ class CountingReader(SourceReader[int]):
 
     def snapshot(self) -> list[int]:
         return [self.left]
+
+
+class CarelessSource(Source[int]):
+    """Its reader forgets to return what it has read."""
+
+    parallelism_max = 1
+
+    def splits(self, parallelism: int) -> list[int]:
+        return [0]
+
+    def reader(self, context: SourceContext) -> SourceReader[int]:
+        return CarelessReader()
+
+
+class CarelessReader(SourceReader[int]):
+    def add_splits(self, splits: list[int]) -> None:
+        pass
+
+    def poll(self, records_max: int) -> Poll:
+        return None  # type: ignore[return-value]
+
+    def snapshot(self) -> list[int]:
+        return [0]

@@ -17,6 +17,7 @@ from headgate.connectors.file_sink import FileSink
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage
 from headgate.deploy.local import MiniCluster
 from headgate.errors import JobFailedError
 from headgate.functions.api import KeyedProcessFunction, KeySelector, MapFunction, SinkFunction
@@ -25,7 +26,7 @@ from headgate.operators.collect import CollectFactory
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment
-from tests.unit.deploy.sources import CountingSource
+from tests.unit.deploy.sources import CarelessSource, CountingSource
 from tests.unit.runtime.plans import line_plan
 
 CALLS: Counter[str] = Counter()
@@ -235,3 +236,26 @@ def test_a_job_leaves_no_thread_and_no_folder_behind(end: str) -> None:
 def _failing(env: StreamExecutionEnvironment) -> None:
     with pytest.raises(JobFailedError):
         list(env.from_collection([0]).map(lambda n: 1 / n).execute_and_collect())
+
+
+def test_storage_that_cannot_be_written_to_fails_the_job_at_once_with_its_path() -> None:
+    env = restarting()
+    env.get_checkpoint_config().set_checkpoint_storage(FileSystemCheckpointStorage("/proc/nothing-can-be-made-here"))
+    env.from_collection([1]).print()
+    with pytest.raises(JobFailedError, match="/proc/nothing-can-be-made-here"):
+        env.execute()
+
+
+def test_a_source_that_returns_nothing_from_poll_fails_the_job_though_restarts_are_left() -> None:
+    env = restarting(1)
+    env.from_source(CarelessSource(), None, "careless").print()
+    with pytest.raises(JobFailedError, match=r"poll\(\) of CarelessReader returned None"):
+        env.execute()
+
+
+def test_every_restart_is_told_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+    env = restarting(1)
+    collected = env.from_collection([1, 2, 3]).map(FailingAt(2)).execute_and_collect()
+    assert sorted(collected) == [1, 2, 3]
+    told = [line for line in caplog.messages if "starts again" in line]
+    assert told == ["the job starts again (restart 1): ValueError: planned"]

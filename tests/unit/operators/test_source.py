@@ -9,6 +9,7 @@ import pytest
 
 from headgate.connectors.collection import CollectionSource
 from headgate.elements import Batch
+from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.operators.source import SourceFactory, SourceOperator
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
@@ -98,3 +99,43 @@ def test_a_reader_has_the_clock_and_the_counters_of_its_slot() -> None:
 def test_a_source_takes_no_records() -> None:
     with pytest.raises(Exception, match="takes no input"):
         opened(Columns()).process("a")
+
+
+class Careless(Source[int]):
+    """Gives what it is told to where the protocol wants something else."""
+
+    def __init__(self, reads: object = None, splits: object = (0,)) -> None:
+        self.reads = reads
+        self.its_splits = splits
+
+    def splits(self, parallelism: int) -> list[int]:
+        return self.its_splits  # type: ignore[return-value]
+
+    def reader(self, context: SourceContext) -> SourceReader[int]:
+        return CarelessReader(self.reads)
+
+
+class CarelessReader(SourceReader[int]):
+    def __init__(self, reads: object) -> None:
+        self.reads = reads
+
+    def add_splits(self, splits: list[int]) -> None:
+        pass
+
+    def poll(self, records_max: int) -> Poll:
+        return self.reads  # type: ignore[return-value]
+
+    def snapshot(self) -> list[int]:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("reads", "found"), [(None, "None"), ([1, 2], "a list"), (type(END_OF_INPUT), "a type")])
+def test_a_poll_that_returns_something_else_is_an_error_that_names_it(reads: object, found: str) -> None:
+    harness = opened(Careless(reads, splits=[0]))
+    with pytest.raises(ProgramError, match=f"poll\\(\\) of CarelessReader returned {found}, but must return a Records"):
+        poll(harness)
+
+
+def test_a_snapshot_that_is_no_list_is_an_error_that_names_it() -> None:
+    with pytest.raises(ProgramError, match=r"snapshot\(\) of CarelessReader returned None, but must return a list"):
+        opened(Careless(splits=[0])).snapshot()

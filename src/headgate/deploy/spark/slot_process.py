@@ -6,6 +6,7 @@ cannot be asked: if it has not ended some time after the master was lost, the pr
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import platform
@@ -35,6 +36,8 @@ from headgate.runtime.network import CreditWindow, NetworkExchange
 from headgate.runtime.slot import Slot, SlotServices
 from headgate.runtime.wire import Address, JobSecret, Poller, Wire
 
+_log = logging.getLogger(__name__)
+
 IDLE_S_MAX: Final = 1.0
 STUCK_S_MAX: Final = 5.0
 """How long a slot without a master may take to end itself."""
@@ -43,12 +46,8 @@ UNFIT: Final = "unfit"
 """Key of a registration's environment: why the slot cannot run the job. Not there if it can."""
 
 
-class MasterLost(Exception):
-    """The slot's job master is gone, or does not want it."""
-
-
 def run_slot(data: bytes, package: bytes) -> None:
-    """Run the slot of this Spark task until the job master ends it. Raises `MasterLost`."""
+    """Run the slot of this Spark task until the job master ends it, or is lost."""
     context = TaskContext.get()
     assert context is not None
     spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
@@ -90,7 +89,7 @@ class SlotProcess:
         self._control.send(_registration(spec, index, self._exchange.address, store))
 
     def run(self) -> None:
-        """Step the slot until it is told to end. Raises `MasterLost`."""
+        """Step the slot until it is told to end. A slot without a master ends itself: nobody waits for it."""
         self._heartbeat.start()
         while True:
             wake_ms = self.slot.step(self._clock.monotonic_ms())
@@ -101,7 +100,8 @@ class SlotProcess:
             lost = self._lost or self._control.lost
             if lost is not None:
                 self.slot.abandon()
-                raise MasterLost(f"slot {self.slot.index} ends itself: {lost}")
+                _log.warning("slot %d ends itself: %s", self.slot.index, lost)
+                return
 
     def _idle_s(self, wake_ms: float | None) -> float:
         if wake_ms is None:

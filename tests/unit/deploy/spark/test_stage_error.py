@@ -35,8 +35,8 @@ WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most
         ),
         (ABORTED + "ExecutorLostFailure (executor 1 exited caused by one of the running tasks)", "executor 1 exited"),
         (
-            WORKER + "headgate.deploy.spark.slot_process.MasterLost: slot 1 ends itself: no answer\n\tat org.apache",
-            "^MasterLost: slot 1 ends itself: no answer$",
+            WORKER + "headgate.errors.StorageError: slot 1 ends itself: no answer\n\tat org.apache",
+            "^StorageError: slot 1 ends itself: no answer$",
         ),
         (
             PREFIX + ": java.lang.IllegalStateException: SparkContext has been shutdown\n\tat org",
