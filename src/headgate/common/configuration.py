@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, final
 from headgate import unsupported
 from headgate.config import Option, Source
 from headgate.config_kinds import BOOLEAN, INTEGER, NUMBER
+from headgate.errors import ConfigError
 
 __all__ = ["Choice", "Configuration"]
 
