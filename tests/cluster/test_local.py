@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -203,3 +205,15 @@ def test_a_dataframe_goes_through_a_job_and_comes_back(spark: SparkSession) -> N
     ones = env.from_spark(spark.range(1_000)).map(lambda row: Row(row.id % 2, 1), counted)
     frame = ones.key_by(lambda row: row[0]).sum(1).to_spark()
     assert sorted(map(tuple, frame.groupBy("parity").max("count").collect())) == [(0, 500), (1, 500)]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl command to make a certificate with")
+def test_a_job_runs_over_tls(spark: SparkSession, tmp_path: Path) -> None:
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run([*command.split(), "-keyout", key, "-out", cert], check=True, capture_output=True, timeout=60)
+    tls = {"cert": cert, "key": key, "ca": cert}
+    env = environment(spark, **{f"headgate.network.tls.{name}": str(path) for name, path in tls.items()})
+    (tmp_path / "job").mkdir()
+    assert Counter(run_count(env, Count(tmp_path / "job"))) == EXPECTED
+    assert len(set(pids(tmp_path / "job"))) == 2
