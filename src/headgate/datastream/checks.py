@@ -18,6 +18,7 @@ from headgate.functions.api import (
 )
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
+from headgate.types.typeinfo import TypeInformation
 
 _METHODS = {
     MapFunction: "map",
@@ -75,6 +76,7 @@ def check_source(source: object) -> None:
     """Raise ProgramError unless `source` is a source."""
     if isinstance(source, type):
         raise ProgramError(f"from_source() was given the class {source.__name__} itself: pass an instance of it")
+    _check_built("from_source", source)
     if not isinstance(source, Source):
         raise ProgramError(
             f"from_source() takes a Source, such as NumberSequenceSource or FileSource, not {source!r}; for a list "
@@ -86,8 +88,20 @@ def check_sink(sink: object) -> None:
     """Raise ProgramError unless `sink` is a sink."""
     if isinstance(sink, SinkFunction):
         raise ProgramError(f"sink_to() takes a Sink, but {type(sink).__name__} is a SinkFunction: call add_sink(...)")
+    _check_built("sink_to", sink)
     if not isinstance(sink, Sink):
         raise ProgramError(f"sink_to() takes a Sink, such as FileSink, not {sink!r}")
+
+
+def _check_built(method: str, given: object) -> None:
+    if not isinstance(given, type) and callable(getattr(given, "build", None)):
+        raise ProgramError(f"{method}() was given a {type(given).__name__}: call build() on it first")
+
+
+def check_type(method: str, output_type: object) -> None:
+    """Raise ProgramError unless `output_type` is a type or None."""
+    if output_type is not None and not isinstance(output_type, TypeInformation):
+        raise ProgramError(f"the output type of {method}() must be a type such as Types.LONG(), not {output_type!r}")
 
 
 def check_positive(what: str, value: Any) -> None:

@@ -14,6 +14,7 @@ from headgate.datastream.checks import (
     check_sink,
     check_text,
     check_timeout,
+    check_type,
 )
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.program import Program, Upstream
@@ -275,6 +276,7 @@ class DataStream:
         return self._inputs[0].node
 
     def _then(self, name: str, operator: OperatorFactory, output_type: TypeInformation | None) -> DataStream:
+        check_type(name, output_type)
         node = self._program.add(name, operator, self._inputs)
         node.output_type = output_type
         return DataStream(self._environment, self._program, (Upstream(node),), output_type)

@@ -6,12 +6,18 @@ is one attribute and one index, whatever the number of keys.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, cast, final
+from typing import Generic, Protocol, TypeVar, cast, final
 
-if TYPE_CHECKING:
-    from headgate.state.hashmap import HashMapBackend
+from headgate.state.cells import Cell
 
 T = TypeVar("T")
+
+
+class CurrentCell(Protocol):
+    """What a backend shows its handles: the cell of the current key, and where to note that a cell was cleared."""
+
+    cell: Cell
+    emptied: list[Cell]
 
 
 @final
@@ -20,7 +26,7 @@ class ValueState(Generic[T]):
 
     __slots__ = ("_backend", "_column")
 
-    def __init__(self, backend: HashMapBackend, column: int) -> None:
+    def __init__(self, backend: CurrentCell, column: int) -> None:
         self._backend = backend
         self._column = column
 

@@ -114,8 +114,11 @@ class Row:
 
     def __getattr__(self, name: str) -> Any:
         # Python comes here only when there is no such slot or method, so a field named like a method is read by [].
-        if name in _OWN_NAMES or self._fields is None or name not in self._fields:
+        if name in _OWN_NAMES:
             raise AttributeError(name)
+        if self._fields is None or name not in self._fields:
+            known = "its fields have no names" if self._fields is None else f"it has {', '.join(self._fields)}"
+            raise AttributeError(f"the Row has no field {name!r}: {known}")
         return self._values[self._fields.index(name)]
 
     def __call__(self, *args: Any) -> Row:

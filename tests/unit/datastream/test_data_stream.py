@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from headgate.connectors.file_source import FileSource
+from headgate.connectors.lines import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import (
     DataStream,
@@ -201,3 +203,15 @@ def test_what_is_not_supported_says_so_and_is_no_attribute() -> None:
     assert not hasattr(stream, "connect")
     with pytest.raises(UnsupportedError, match="connect is not supported yet"):
         stream.connect  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
+
+
+def test_a_builder_in_place_of_what_it_builds_is_refused_with_what_to_call() -> None:
+    env = environment()
+    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data")
+    with pytest.raises(ProgramError, match=r"from_source\(\) was given a FileSourceBuilder: call build\(\) on it"):
+        env.from_source(builder, None, "lines")  # type: ignore[arg-type]
+
+
+def test_an_output_type_that_is_no_type_is_refused() -> None:
+    with pytest.raises(ProgramError, match=r"output type of Map\(\) must be a type such as Types.LONG\(\), not"):
+        environment().from_collection([1]).map(lambda n: n, int)  # type: ignore[arg-type]

@@ -84,3 +84,10 @@ def test_pickling_keeps_values_names_and_kind(fields: dict[str, object], kind: R
     copy = pickle.loads(pickle.dumps(row))  # noqa: S301
     assert copy == row
     assert copy.get_row_kind() is kind
+
+
+def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(AttributeError, match="no field 'custmer': it has amount, customer"):
+        _ = Row(customer="ann", amount=1).custmer
+    with pytest.raises(AttributeError, match="no field 'customer': its fields have no names"):
+        _ = Row("ann", 1).customer

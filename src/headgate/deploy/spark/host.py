@@ -26,7 +26,8 @@ from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.slot_process import UNFIT, environment
-from headgate.deploy.spark.slot_spec import SlotSpec, SlotTask, slot_task
+from headgate.deploy.spark.slot_spec import SlotSpec
+from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.deploy.spark.observe import slots_free
-from headgate.deploy.spark.slot_spec import SlotTask
+from headgate.deploy.spark.slot_task import SlotTask
 from headgate.deploy.spark.stage_error import explain
 
 CANCEL_AGAIN_S: Final = 0.5
