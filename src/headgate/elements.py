@@ -34,25 +34,18 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({len(self.records)} records)"
 
-    def head(self, count: int) -> Batch:
-        """Return the first `count` records as a batch."""
-        return self._slice(slice(None, count))
-
-    def tail(self, start: int) -> Batch:
-        """Return the records from position `start` on as a batch."""
-        return self._slice(slice(start, None))
-
     def piece(self, start: int, stop: int) -> Batch:
-        """Return the records from position `start` up to, but without, `stop` as a batch."""
-        return self._slice(slice(start, stop))
-
-    def _slice(self, part: slice) -> Batch:
+        """Return the records from position `start` up to, but without, `stop`, as a batch with lists of its own."""
         timestamps, keys = self.timestamps, self.keys
         return Batch(
-            self.records[part],
-            None if timestamps is None else timestamps[part],
-            None if keys is None else keys[part],
+            self.records[start:stop],
+            None if timestamps is None else timestamps[start:stop],
+            None if keys is None else keys[start:stop],
         )
+
+    def copy(self) -> Batch:
+        """Return the same records as a batch with lists of its own."""
+        return self.piece(0, len(self.records))
 
 
 @final

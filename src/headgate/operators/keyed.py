@@ -66,8 +66,8 @@ class KeyedOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
-        self._backend = HashMapBackend(groups, context.max_parallelism)
+        self._groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
+        self._backend = HashMapBackend(self._groups, context.max_parallelism)
         for part, data in context.restored.keyed:
             self._backend.restore(data, _place_of(part))
         runtime = Runtime(context, self._backend)
@@ -124,7 +124,7 @@ class KeyedOperator(Operator):
     def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
         if not self.context.checkpointing:
             return OperatorSnapshot(uid=self.context.uid)
-        groups = key_group_range(self.context.subtask, self.context.parallelism, self.context.max_parallelism)
+        groups = self._groups
         return OperatorSnapshot(
             uid=self.context.uid, keyed=self._backend.snapshot(), key_groups=(groups[0], groups[-1])
         )

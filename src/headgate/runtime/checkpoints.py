@@ -102,10 +102,6 @@ class Checkpoints:
         """A subtask has answered, ended or committed."""
         self._on(coordination.Received(message=message, now_ms=self._now()))
 
-    def requested(self) -> None:
-        """Somebody wants a checkpoint."""
-        self._on(coordination.CheckpointRequested(now_ms=self._now()))
-
     def step(self, now_ms: float) -> float | None:
         """Let time pass; return when to call again, None for no need."""
         if self._retry is not None and now_ms >= self._retry[0]:

@@ -96,7 +96,6 @@ class JobMaster:
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
         self._starting = _Starting()
-        self._attempt: Attempt | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
         self._counters: dict[SlotIndex, dict[str, int]] = {}
@@ -116,7 +115,6 @@ class JobMaster:
     def submit(self) -> None:
         """Begin: check sinks, list splits, then launch slots. Does not block."""
         self._submitted_ms = self._now()
-
         self._preparing = True
 
         def done(result: Beginning | BaseException) -> None:
@@ -138,10 +136,6 @@ class JobMaster:
         self._cancelled = True
         if self.outcome is None and not (self._preparing or self._ending):
             self._supervise(supervision.CancelRequested(now_ms=self._now()))
-
-    def request_checkpoint(self) -> None:
-        """Take a checkpoint soon, besides the periodic ones."""
-        self._checkpoints.requested()
 
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
@@ -208,7 +202,7 @@ class JobMaster:
                 self._checkpoints.received(message)
             case messages.Collected():
                 # From `Deploy` on: a restored operator first hands over what its checkpoint holds.
-                if message.attempt == self._supervisor.attempt != self._ended:
+                if self._is_current(message.attempt):
                     self._services.collected(message)
             case messages.Progress():
                 self._on_progress(message)
@@ -218,7 +212,7 @@ class JobMaster:
                 assert_never(message)
 
     def _task_failed(self, message: messages.TaskFailed) -> None:
-        if message.attempt != self._supervisor.attempt or message.attempt == self._ended:
+        if not self._is_current(message.attempt):
             return  # also what follows from the end: a slot that loses its peers, which end sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
@@ -229,8 +223,12 @@ class JobMaster:
             )
         )
 
+    def _is_current(self, attempt: Attempt) -> bool:
+        """Whether this is the newest attempt, and it has not ended."""
+        return attempt == self._supervisor.attempt != self._ended
+
     def _on_progress(self, message: messages.Progress) -> None:
-        if message.attempt == self._attempt:
+        if self._is_current(message.attempt):
             self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
             self._counters[message.slot] = message.counters
 
@@ -274,7 +272,7 @@ class JobMaster:
             case supervision.StartAttempt():
                 self._start(effect.attempt)
             case supervision.EndAttempt():
-                self._attempt, self._ended = None, effect.attempt
+                self._ended = effect.attempt
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDown():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -323,7 +321,6 @@ class JobMaster:
     def _start(self, attempt: Attempt) -> None:
         point = self._starting.point
         assert point is not None
-        self._attempt = attempt
         self.progress.attempt = attempt
         self._checkpoints.attempt_started(attempt, point)
         self.send_all(messages.Start(attempt=attempt))

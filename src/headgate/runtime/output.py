@@ -64,7 +64,7 @@ class Output:
         while len(part) - start > 2 * size:
             channel.send(part.piece(start, start + size))
             start += size
-        channel.send(part.tail(start) if start else part)
+        channel.send(part.piece(start, len(part)) if start else part)
 
     def is_due(self, now_ms: float) -> bool:
         """Whether something has waited for the buffer timeout. A negative timeout never passes."""

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol, final
 
 from headgate.elements import Batch
 from headgate.errors import SerializationError
-from headgate.functions.api import KeySelector
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import EdgePlan
 from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index, method_of
@@ -66,7 +65,7 @@ class Broadcast:
         self._channels = channels
 
     def split(self, batch: Batch) -> Parts:
-        return [(index, batch.tail(0)) for index in range(self._channels)]
+        return [(index, batch.copy()) for index in range(self._channels)]
 
 
 @final
@@ -164,7 +163,5 @@ def partitioner(edge: EdgePlan, sender: int, channels: int, max_parallelism: int
         case Partitioning.BROADCAST:
             return Broadcast(channels)
         case Partitioning.KEY_GROUP:
-            selector = edge.key_selector
-            select = method_of(selector, "get_key") if isinstance(selector, KeySelector) else selector
-            assert select is not None
-            return KeyGroupPartitioner(select, channels, max_parallelism)
+            assert edge.key_selector is not None
+            return KeyGroupPartitioner(method_of(edge.key_selector, "get_key"), channels, max_parallelism)

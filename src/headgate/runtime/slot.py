@@ -210,7 +210,7 @@ class Slot:
         try:
             self._build_execution(message, restored)
         except FailedToOpenError as error:
-            self._fail(error.subtask, error.failure, retriable=error.retriable)
+            self.failed(error.subtask, error.failure, retriable=error.retriable)
         except Exception as error:
             self._slot_failed(error)
         else:
@@ -262,9 +262,10 @@ class Slot:
     def _slot_failed(self, error: BaseException) -> None:
         failure = failure_of(error, f"slot {self.index}", self.index)
         _log.error("slot %d failed: %s", self.index, failure.error)
-        self._fail(None, failure, retriable=may_mend(error))
+        self.failed(None, failure, retriable=may_mend(error))
 
-    def _fail(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
+    def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
+        """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
         self._running = False
         if self._attempt is not None:
             self._send(
@@ -276,7 +277,7 @@ class Slot:
     def exchange_broken(self, reason: str) -> None:
         """A peer was lost while the attempt ran."""
         if self._execution is not None:
-            self._fail(None, reason)
+            self.failed(None, reason)
 
     # --- what subtasks and operators ask for
 
@@ -331,9 +332,6 @@ class Slot:
 
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by
-
-    def failed(self, subtask: SubtaskId, failure: UserFailure | str, *, retriable: bool = True) -> None:
-        self._fail(subtask, failure, retriable=retriable)
 
 
 def _read_all(store: CheckpointStore, deploy: Deploy, operators: dict[str, RestoredOperator]) -> dict[str, Restored]:

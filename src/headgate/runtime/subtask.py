@@ -155,10 +155,10 @@ class Subtask:
         left = len(batch) - start
         if left <= size:
             self._rest = None
-            piece = batch if start == 0 else batch.tail(start)
+            piece = batch if start == 0 else batch.piece(start, len(batch))
         else:
             self._rest = (start + size, batch)
-            piece = batch.tail(start).head(size) if start else batch.head(size)
+            piece = batch.piece(start, start + size)
         self.records_in += len(piece)
         self._process(piece, 0)
         return True
@@ -202,7 +202,7 @@ class Subtask:
             return
         self.current = self.operators[-1]
         for output in self.outputs[1:]:
-            output.emit(batch.tail(0), now_ms)
+            output.emit(batch.copy(), now_ms)
         self.outputs[0].emit(batch, now_ms)
 
     # --- control elements
