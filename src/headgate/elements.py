@@ -7,9 +7,15 @@ channel is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.ids import CheckpointId
+
+MIN_TIMESTAMP: Final = -(2**63)
+"""Event time before any watermark, in milliseconds."""
+
+MAX_TIMESTAMP: Final = 2**63 - 1
+"""The watermark at the end of bounded input: no record follows, of whatever time."""
 
 
 @final
@@ -71,5 +77,21 @@ class EndOfData:
     """No more records follow. Barriers still may: the channel stays open until the job ends."""
 
 
-Control = Barrier | CancelBarrier | EndOfData
+@final
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """Event time has come to `timestamp_ms`: no record with that timestamp or an earlier one is expected to follow."""
+
+    timestamp_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WatermarkStatus:
+    """The sender makes no progress in event time and is not to be waited for (`idle`), or does so again."""
+
+    idle: bool
+
+
+Control = Barrier | CancelBarrier | EndOfData | Watermark | WatermarkStatus
 Element = Batch | Control

@@ -117,9 +117,9 @@ def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
     """A sink commits at the barrier instead of on completion."""
     snapshot = SinkOperator.snapshot
 
-    def committing(self: SinkOperator, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        taken = snapshot(self, checkpoint_id)
-        self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))
+    def committing(self: SinkOperator, barrier: Barrier) -> OperatorSnapshot:
+        taken = snapshot(self, barrier)
+        self._handle(CheckpointCompleted(checkpoint_id=barrier.checkpoint_id, attempt=self.context.attempt))
         return taken
 
     patch.setattr(SinkOperator, "snapshot", committing)

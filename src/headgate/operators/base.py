@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, cast, final
 
 from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
@@ -113,8 +113,8 @@ class Operator:
         """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} takes no input")
 
-    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        """Return the operator's part of the checkpoint, as of now."""
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        """Return the operator's part of the checkpoint of `barrier`, as of now."""
         return OperatorSnapshot(uid=self.context.uid)
 
     def forget(self, snapshot: OperatorSnapshot) -> None:

@@ -11,7 +11,7 @@ import pickle
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.sink import CommittingFactory
@@ -46,8 +46,8 @@ class CollectOperator(Operator):
             self.context.services.collect(None, 0, pickle.dumps(batch.records, 5))
         return Batch([])
 
-    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        self._unsent += [(checkpoint_id, number, part) for number, part in enumerate(self._parts)]
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        self._unsent += [(barrier.checkpoint_id, number, part) for number, part in enumerate(self._parts)]
         self._parts = []
         return OperatorSnapshot(
             uid=self.context.uid, lists={UNSENT_STATE: [pickle.dumps(entry, 5) for entry in self._unsent]}

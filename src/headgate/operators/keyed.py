@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, final
 
 from headgate.checkpoint.handles import FileHandle, OperatorState
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
-from headgate.ids import CheckpointId
 from headgate.operators.base import (
     USER_ERRORS,
     Operator,
@@ -121,7 +120,7 @@ class KeyedOperator(Operator):
         index = last_index(batch.records, self._position)
         return UserCodeError(record=batch.records[index], key=batch.keys[index])  # type: ignore[index]  # checked above
 
-    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         if not self.context.checkpointing:
             return OperatorSnapshot(uid=self.context.uid)
         groups = self._groups

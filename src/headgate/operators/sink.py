@@ -25,7 +25,7 @@ from headgate.checkpoint.commit import (
     ReportCommitted,
     Restored,
 )
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
@@ -65,10 +65,10 @@ class SinkOperator(Operator):
         self._writer.write(batch.records)
         return Batch([])
 
-    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
-        prepared = self._writer.prepare_commit(checkpoint_id)
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        prepared = self._writer.prepare_commit(barrier.checkpoint_id)
         committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))
-        self._handle(Prepared(checkpoint_id=checkpoint_id, committables=committables))
+        self._handle(Prepared(checkpoint_id=barrier.checkpoint_id, committables=committables))
         pending = [pickle.dumps(entry, 5) for entry in self._tracker.pending()]
         return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: pending})
 

@@ -6,9 +6,8 @@ import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
-from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class SourceOperator(Operator):
         records = expect(Records, polled, self._reader, "poll()").records
         return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
 
-    def snapshot(self, checkpoint_id: CheckpointId) -> OperatorSnapshot:
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         splits = [pickle.dumps(split, 5) for split in expect(list, self._reader.snapshot(), self._reader, "snapshot()")]
         return OperatorSnapshot(uid=self.context.uid, lists={SPLITS_STATE: splits})
 

@@ -268,7 +268,7 @@ class Subtask:
         parts: list[tuple[Operator, OperatorSnapshot]] = []
         for operator in reversed(self.operators):
             self.current = operator
-            parts.append((operator, operator.snapshot(barrier.checkpoint_id)))
+            parts.append((operator, operator.snapshot(barrier)))
         now_ms = self._clock.monotonic_ms()
         aligning_ms = 0.0 if self._aligning_since_ms is None else began_ms - self._aligning_since_ms
         self._aligning_since_ms = None

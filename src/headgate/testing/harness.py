@@ -14,7 +14,7 @@ from typing import Any, final
 from headgate.checkpoint.assign import deal_evenly
 from headgate.checkpoint.handles import InlineHandle, OperatorState
 from headgate.clock import VirtualClock
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -237,7 +237,7 @@ class OperatorHarness:
     def barrier(self) -> OperatorSnapshot:
         """Take only the synchronous part of a snapshot; `finish` does the rest, later."""
         self._last_id = CheckpointId(self._last_id + 1)
-        return self.operator.snapshot(self._last_id)
+        return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms()))
 
     def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
         """Walk all keyed state of a snapshot that was begun, and return what it holds."""
