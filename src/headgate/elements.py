@@ -93,5 +93,7 @@ class WatermarkStatus:
     idle: bool
 
 
+Flow = Batch | Watermark | WatermarkStatus
+"""What runs through the operators of a chain, one after the other; all else passes a chain by."""
 Control = Barrier | CancelBarrier | EndOfData | Watermark | WatermarkStatus
 Element = Batch | Control

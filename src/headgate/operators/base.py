@@ -6,14 +6,14 @@ record there is only the call of the user's function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import length_hint
 from typing import Any, Final, Protocol, cast, final
 
 from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
-from headgate.elements import Barrier, Batch
+from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
@@ -92,6 +92,10 @@ class OperatorSnapshot:
     lists: dict[str, list[bytes]] = field(default_factory=dict)
 
 
+Sides = Sequence[tuple[str, Batch]]
+"""Side output: ids of output tags, each with records for it."""
+
+
 class OperatorFactory(Protocol):
     """Makes an operator in the slot; travels there pickled."""
 
@@ -105,6 +109,16 @@ class Operator:
 
     context: OperatorContext
 
+    makes_watermarks = False
+    """Whether the operator makes the watermarks of its stream: `mark` is then called instead of `process`, and of the
+    watermarks that come in it sees none, and passes on only that of the end."""
+
+    wake_ms: float | None = None
+    """When `tick` is to be called, on the monotonic clock; None: there is nothing to do without records."""
+
+    sides: Sides = ()
+    """What the last call put out beside its result: set anew by an operator that has some, taken by the subtask."""
+
     def open(self, context: OperatorContext) -> None:
         """Restore state and open the user's function."""
         self.context = context
@@ -112,6 +126,31 @@ class Operator:
     def process(self, batch: Batch) -> Batch:
         """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} takes no input")
+
+    def process_second(self, batch: Batch) -> Batch:
+        """Return what comes out for a batch of the second input. Raises `UserCodeError`."""
+        raise InternalError(f"operator {self.context.name!r} takes no second input")
+
+    def mark(self, batch: Batch) -> list[Flow]:
+        """Return the records with timestamps, and the watermarks that belong between them. Raises `UserCodeError`."""
+        raise InternalError(f"operator {self.context.name!r} makes no watermarks")
+
+    def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
+        """Take event time to `watermark_ms`, which is never earlier than before.
+
+        Fires some of the timers that are due then, in order, until about `records_max` of them have been fired or have
+        put out as many records. Returns what came out, which may be nothing; None once no timer is due: until then it
+        is called again with the same watermark, and nothing else is in between. Raises `UserCodeError`.
+        """
+        return None
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        """Do a bounded piece of what was to be done at `wake_ms`, and set that anew; `now_ms` is monotonic.
+
+        Returns records and watermarks, which go on through the chain. Work that is left sets `wake_ms` to `now_ms` or
+        before. Raises `UserCodeError`.
+        """
+        raise InternalError(f"operator {self.context.name!r} has nothing to do at {now_ms}")
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         """Return the operator's part of the checkpoint of `barrier`, as of now."""
@@ -122,6 +161,9 @@ class Operator:
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         """Act on the completion of a checkpoint, which covers all earlier ones."""
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        """Learn that a checkpoint was given up; it may have been snapshotted here or not."""
 
     def close(self) -> None:
         """Release everything; called once, also after a failure."""
