@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, cast, final
 
@@ -296,20 +296,33 @@ class RowTypeInfo(TypeInformation):
     """A `Row` with a type and a name for each field; names not given are f0, f1 and so on.
 
     Unlike in Java, two row types with the same types under other names are not equal.
+
+    `field_defaults`: values of fields that restored rows do not have yet, None where none is given. Defaults are no
+    part of the type: they are neither compared nor described in snapshots.
     """
 
     field_types: tuple[TypeInformation, ...]
     field_names: tuple[str, ...]
+    field_defaults: Mapping[str, Any] = field(compare=False)
 
-    def __init__(self, field_types: Sequence[TypeInformation], field_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        field_types: Sequence[TypeInformation],
+        field_names: Sequence[str] | None = None,
+        field_defaults: Mapping[str, Any] | None = None,
+    ) -> None:
         types = _checked_types(field_types, "ROW")
         names = tuple(f"f{place}" for place in range(len(types))) if field_names is None else tuple(field_names)
         if len(names) != len(types):
             raise ValueError(f"a row type needs as many names as types; got the names {names} for {len(types)} types")
         if len(set(names)) != len(names):
             raise ValueError(f"the field names of a row type must differ; got {names}")
+        defaults = dict(field_defaults or {})
+        if not defaults.keys() <= set(names):
+            raise ValueError(f"field_defaults has values for {sorted(defaults)}, but the fields are {names}")
         object.__setattr__(self, "field_types", types)
         object.__setattr__(self, "field_names", names)
+        object.__setattr__(self, "field_defaults", defaults)
 
     def get_field_names(self) -> list[str]:
         """Return the names of the fields, in order."""
@@ -366,23 +379,21 @@ class Types:
     MAP = MapTypeInfo
 
     @staticmethod
-    def ROW_NAMED(field_names: Sequence[str], field_types: Sequence[TypeInformation]) -> RowTypeInfo:
-        """Return a row type with the given names."""
-        return RowTypeInfo(field_types, field_names)
+    def ROW_NAMED(
+        field_names: Sequence[str],
+        field_types: Sequence[TypeInformation],
+        field_defaults: Mapping[str, Any] | None = None,
+    ) -> RowTypeInfo:
+        """Return a row type with the given names. Restored rows get `field_defaults` for fields they do not have."""
+        return RowTypeInfo(field_types, field_names, field_defaults)
 
 
-_PRIMITIVES: Final = frozenset(
-    {
-        BasicType.BOOLEAN,
-        BasicType.BYTE,
-        BasicType.SHORT,
-        BasicType.INT,
-        BasicType.LONG,
-        BasicType.FLOAT,
-        BasicType.DOUBLE,
-        BasicType.CHAR,
-    }
-)
+_PRIMITIVES: Final = frozenset(BasicType) - {
+    BasicType.STRING,
+    BasicType.BIG_INT,
+    BasicType.BIG_DEC,
+    BasicType.INSTANT,
+}
 _LOCAL_TIMES: Final[dict[LocalTimeTypeInfo.TimeType, type[TypeInformation]]] = {
     LocalTimeTypeInfo.TimeType.LOCAL_DATE: DateTypeInfo,
     LocalTimeTypeInfo.TimeType.LOCAL_TIME: TimeTypeInfo,
