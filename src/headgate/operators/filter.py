@@ -7,7 +7,8 @@ from itertools import compress
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, failed_at
+from headgate.operators.user_function import FunctionOperator
 
 
 @final

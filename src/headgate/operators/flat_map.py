@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at, last_index
+from headgate.operators.base import USER_ERRORS, failed_at, last_index
+from headgate.operators.user_function import FunctionOperator
 
 
 @final

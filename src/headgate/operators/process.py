@@ -7,7 +7,8 @@ from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.functions.context import Context
-from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, failed_at
+from headgate.operators.user_function import FunctionOperator
 
 
 @final

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import USER_ERRORS, FunctionOperator, failed_at
+from headgate.operators.base import USER_ERRORS, failed_at
 from headgate.operators.process import RecordContext
+from headgate.operators.user_function import FunctionOperator
 
 
 @final

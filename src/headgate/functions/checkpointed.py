@@ -1,0 +1,110 @@
+"""Functions that take part in checkpoints: with state of their subtask, and by hearing what became of a checkpoint.
+
+Flink's interfaces, in snake case; PyFlink has none of them. A user function implements them beside its own interface,
+on any stream: map, flat map, filter, process functions, sink functions. Plain callables may, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+from headgate.errors import StateAccessError
+from headgate.functions.context import RuntimeContext
+from headgate.ids import CheckpointId
+from headgate.state.operator_state import OperatorStateStore
+
+
+@final
+class FunctionInitializationContext:
+    """What `initialize_state` is handed: where the state is, and whether there is some already."""
+
+    def __init__(
+        self, restored_id: CheckpointId | None, store: OperatorStateStore, keyed_store: RuntimeContext | None
+    ) -> None:
+        """`keyed_store` is None in a function that does not run on a keyed stream."""
+        self._restored_id = restored_id
+        self._store = store
+        self._keyed_store = keyed_store
+
+    def is_restored(self) -> bool:
+        """Return whether the job goes on from a checkpoint; the states are then those of the checkpoint."""
+        return self._restored_id is not None
+
+    def get_restored_checkpoint_id(self) -> int | None:
+        """Return the checkpoint that the job goes on from, None when it starts afresh."""
+        return self._restored_id
+
+    def get_operator_state_store(self) -> OperatorStateStore:
+        """Return the states of this subtask."""
+        return self._store
+
+    def get_keyed_state_store(self) -> RuntimeContext:
+        """Return where keyed state is asked for: `get_state` and the like.
+
+        Raises `StateAccessError` in a function that does not run on a keyed stream.
+        """
+        if self._keyed_store is None:
+            raise StateAccessError(
+                "there is no keyed state in a function that does not run on a keyed stream; call key_by(...) before "
+                "it, or keep a list in get_operator_state_store()"
+            )
+        return self._keyed_store
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionSnapshotContext:
+    """What `snapshot_state` is handed: which checkpoint it is called for."""
+
+    _checkpoint_id: CheckpointId
+    _trigger_ms: int
+
+    def get_checkpoint_id(self) -> int:
+        """Return the id of the checkpoint, which grows from one checkpoint to the next."""
+        return self._checkpoint_id
+
+    def get_checkpoint_timestamp(self) -> int:
+        """Return when the checkpoint was triggered, in milliseconds of the wall clock of the job master."""
+        return self._trigger_ms
+
+
+class CheckpointedFunction(ABC):
+    """A function with state of its subtask.
+
+    >>> class Numbering(MapFunction, CheckpointedFunction):
+    ...     def initialize_state(self, context):
+    ...         store = context.get_operator_state_store()
+    ...         self.saved = store.get_list_state(ListStateDescriptor("count", Types.LONG()))
+    ...         self.count = sum(self.saved.get())
+    ...     def snapshot_state(self, context):
+    ...         self.saved.update([self.count])
+    ...     def map(self, value):
+    ...         self.count += 1
+    ...         return self.count, value
+    >>> from headgate.functions.api import MapFunction
+    >>> from headgate.state.descriptors import ListStateDescriptor
+    >>> from headgate.types.typeinfo import Types
+    """
+
+    @abstractmethod
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        """Ask for the states, and take up what is in them. Called once for each subtask, before `open`."""
+
+    @abstractmethod
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        """Put into the states what is to be saved: called at each barrier, between two records.
+
+        What the states hold then is the checkpoint's. What this raises fails the subtask.
+        """
+
+
+class CheckpointListener:
+    """A function that learns what became of checkpoints. A job need not end well after either, nor tell of each one."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint is durable, and with it all earlier ones are settled. What this raises fails the subtask."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint was given up. `snapshot_state` may have been called for it or not."""

@@ -1,0 +1,118 @@
+"""A user's function in an operator: opened with its state, told of checkpoints, closed."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from headgate.elements import Barrier
+from headgate.functions.checkpointed import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
+from headgate.ids import CheckpointId
+from headgate.operators.base import (
+    USER_ERRORS,
+    Operator,
+    OperatorContext,
+    OperatorSnapshot,
+    Runtime,
+    UserCodeError,
+    close_function,
+    method_of,
+    open_function,
+)
+from headgate.state.hashmap import HashMapBackend
+from headgate.state.list_elements import ListElements
+from headgate.state.operator_state import OperatorStateStore
+
+
+@final
+class UserFunction:
+    """One user function of an operator in one subtask, and its operator state (`store`, once it is open).
+
+    Functions that do not implement `CheckpointedFunction` have operator state, too, if their operator asks for it:
+    broadcast state. In a job without checkpoints nothing is saved and nobody is told of the final one.
+    """
+
+    store: OperatorStateStore
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def open(self, context: OperatorContext, backend: HashMapBackend | None = None) -> Runtime:
+        """Restore the operator state, then call `initialize_state` and `open`; return what was handed to `open`.
+
+        `backend` is that of the keyed state, None on a stream without keys. Raises `UserCodeError`, `RestoreError`.
+        """
+        self._context = context
+        runtime = Runtime(context, backend)
+        self.store = OperatorStateStore(context.name, context.subtask, context.restored.lists)
+        if isinstance(self.function, CheckpointedFunction):
+            keyed_store = None if backend is None else runtime
+            initialization = FunctionInitializationContext(context.restored.checkpoint_id, self.store, keyed_store)
+            try:
+                self.function.initialize_state(initialization)
+            except USER_ERRORS as error:
+                raise UserCodeError(during="initialize_state()") from error
+        open_function(self.function, runtime)
+        return runtime
+
+    def snapshot(self, barrier: Barrier) -> dict[str, ListElements]:
+        """Call `snapshot_state`; return the operator state then. Raises `UserCodeError`, `SerializationError`."""
+        if not self._context.checkpointing:
+            return {}
+        if isinstance(self.function, CheckpointedFunction):
+            try:
+                self.function.snapshot_state(FunctionSnapshotContext(barrier.checkpoint_id, barrier.trigger_ms))
+            except USER_ERRORS as error:
+                raise UserCodeError(during="snapshot_state()") from error
+        return self.store.snapshot()
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        """Tell a `CheckpointListener`. Raises `UserCodeError`."""
+        if isinstance(self.function, CheckpointListener) and self._context.checkpointing:
+            try:
+                self.function.notify_checkpoint_complete(checkpoint_id)
+            except USER_ERRORS as error:
+                raise UserCodeError(during="notify_checkpoint_complete()") from error
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        """Tell a `CheckpointListener`. Raises `UserCodeError`."""
+        if isinstance(self.function, CheckpointListener) and self._context.checkpointing:
+            try:
+                self.function.notify_checkpoint_aborted(checkpoint_id)
+            except USER_ERRORS as error:
+                raise UserCodeError(during="notify_checkpoint_aborted()") from error
+
+    def close(self) -> None:
+        """Close the function. Raises `UserCodeError`."""
+        close_function(self.function)
+
+
+class FunctionOperator(Operator):
+    """An operator around one user function without keyed state."""
+
+    method = ""
+    """The method of the `Function` interface that is called for each record."""
+
+    def __init__(self, function: Any) -> None:
+        self._user = UserFunction(function)
+        self._call = method_of(function, self.method)
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._user.open(context)
+
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        return OperatorSnapshot(uid=self.context.uid, lists=self._user.snapshot(barrier))
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        self._user.notify_completed(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._user.notify_aborted(checkpoint_id)
+
+    def close(self) -> None:
+        self._user.close()
