@@ -129,17 +129,26 @@ Integer; declare it as it was saved, or give the new state another name
     """
     if (old.kind, old.namespaced) != (new.kind, new.namespaced):
         return _incompatible(old, new, "a state keeps its kind")
-    column = _between(old.type, new.type)
-    if isinstance(column, str):
-        return _incompatible(old, new, column)
-    if column is _keep:
+    whole = _between(old.type, new.type)
+    if isinstance(whole, str):
+        return _incompatible(old, new, whole)
+    if whole is _keep:
         return Same()
-    item = _between(_item_type(old), _item_type(new))
+    item = _between(item_type(old), item_type(new))
     assert not isinstance(item, str)  # the whole would have been refused too
-    if not old.ttl:
-        return Migrate(column, item)
-    item = _timed(item)
-    return Migrate(_IN_CONTAINER.get(old.kind, _keep_converter)(item), item)
+    if old.ttl:
+        item = _timed(item)
+    in_container = _IN_CONTAINER.get(old.kind)
+    return Migrate(item if in_container is None else in_container(item), item)
+
+
+def item_type(meta: StateMeta) -> TypeInformation:
+    """Return the type of a list state's elements, of a map state's values, of any other state's value."""
+    if meta.kind == "list" and isinstance(meta.type, ListTypeInfo):
+        return meta.type.element_type
+    if meta.kind == "map" and isinstance(meta.type, MapTypeInfo):
+        return meta.type.value_type_info
+    return meta.type
 
 
 def _incompatible(old: StateMeta, new: StateMeta, why: str) -> Incompatible:
@@ -149,23 +158,11 @@ def _incompatible(old: StateMeta, new: StateMeta, why: str) -> Incompatible:
     )
 
 
-def _item_type(meta: StateMeta) -> TypeInformation:
-    if meta.kind == "list" and isinstance(meta.type, ListTypeInfo):
-        return meta.type.element_type
-    if meta.kind == "map" and isinstance(meta.type, MapTypeInfo):
-        return meta.type.value_type_info
-    return meta.type
-
-
 # --- converters of values
 
 
 def _keep(value: Any) -> Any:
     return value
-
-
-def _keep_converter(convert: Convert) -> Convert:
-    return convert
 
 
 def _timed(convert: Convert) -> Convert:
