@@ -14,13 +14,23 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.checkpointed import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
 from headgate.functions.context import RuntimeContext
 from headgate.functions.source import Source as SourceFunction
 
 __all__ = [
+    "CheckpointListener",
+    "CheckpointedFunction",
     "FilterFunction",
     "FlatMapFunction",
     "Function",
+    "FunctionInitializationContext",
+    "FunctionSnapshotContext",
     "KeySelector",
     "KeyedProcessFunction",
     "MapFunction",

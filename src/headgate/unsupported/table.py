@@ -89,7 +89,6 @@ FEATURES: Final = (
         names="""
             datastream.data_stream: BroadcastConnectedStream BroadcastStream
             datastream.functions: BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction
-            datastream.state: BroadcastState OperatorStateStore ReadOnlyBroadcastState
         """,
     ),
     Feature(
@@ -105,8 +104,8 @@ FEATURES: Final = (
         title="State other than ValueState",
         instead="keep a list, dict or accumulator as the value of a ValueState and update() it",
         names="""
-            datastream.state: AggregatingState AggregatingStateDescriptor AppendingState ListState ListStateDescriptor
-            datastream.state: MapState MapStateDescriptor MergingState ReducingState ReducingStateDescriptor
+            datastream.state: AggregatingState AggregatingStateDescriptor AppendingState ListState MapState
+            datastream.state: MergingState ReducingState ReducingStateDescriptor
             datastream.functions: AggregateFunction
             datastream.functions.RuntimeContext: get_aggregating_state get_list_state get_map_state get_reducing_state
         """,
