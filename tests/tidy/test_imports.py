@@ -20,6 +20,7 @@ PURE = [
     "clock.py",
     "config.py",
     "story.py",
+    "time/**/*.py",
     "graph/**/*.py",
     "checkpoint/alignment*.py",
     "checkpoint/coordinator*.py",

@@ -1,0 +1,1 @@
+"""Event time: the rules by which watermarks of several channels become one. Pure."""
