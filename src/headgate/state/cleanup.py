@@ -1,0 +1,67 @@
+"""Incremental clean-up: finds expired state that nobody reads, a few keys at a time, while the state is in use."""
+
+from __future__ import annotations
+
+from typing import Protocol, final, runtime_checkable
+
+from headgate.state.cells import Cell
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.expiry import without_expired
+from headgate.state.ttl import StateTtlConfig
+
+
+@runtime_checkable
+class Sweepable(Protocol):
+    """What a backend offers that holds all its state in cells. Stored lists and maps are plain ones there."""
+
+    cell: Cell
+    emptied: list[Cell]
+
+    def sweep_cells(self, count: int) -> list[Cell]:
+        """Return the next live cells, at most `count`, going round through all of them."""
+        ...
+
+    def touch(self, cell: Cell) -> None:
+        """Make a cell safe to change that is not the current one."""
+        ...
+
+
+@final
+class IncrementalCleanup:
+    """Sweeps one state, `keys` keys at a time. The current key is left alone."""
+
+    __slots__ = ("_column", "_keys", "_kind", "_owner", "_ttl_ms", "for_every_record")
+
+    def __init__(self, kind: str, owner: Sweepable, column: int, config: StateTtlConfig) -> None:
+        strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
+        self._kind = kind
+        self._owner = owner
+        self._column = column
+        self._ttl_ms = config.get_ttl().to_milliseconds()
+        self._keys = strategy.get_cleanup_size() if strategy else 0
+        self.for_every_record = strategy is not None and strategy.run_cleanup_for_every_record()
+        """Whether the owner is to call `advance` for records too, and not the handle alone for each access."""
+
+    def advance(self, now_ms: int, times: int = 1) -> None:
+        """Check the next keys, so many times over."""
+        owner, column = self._owner, self._column
+        for cell in owner.sweep_cells(self._keys * times):
+            stored = cell[column]
+            if stored is None or cell is owner.cell:
+                continue
+            living = without_expired(self._kind, stored, now_ms, self._ttl_ms)
+            if living is not stored:
+                owner.touch(cell)
+                cell[column] = living
+                if living is None:
+                    owner.emptied.append(cell)
+
+
+def cleanup_of(descriptor: StateDescriptor, owner: object, column: int) -> IncrementalCleanup | None:
+    """Return the incremental clean-up of a state, None when it has none or its backend cleans up in another way."""
+    if descriptor.ttl is None or not isinstance(owner, Sweepable):
+        return None
+    strategy = descriptor.ttl.get_cleanup_strategies().get_incremental_cleanup_strategy()
+    if strategy is None or strategy.get_cleanup_size() == 0:
+        return None
+    return IncrementalCleanup(descriptor.kind, owner, column, descriptor.ttl)
