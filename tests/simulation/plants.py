@@ -5,7 +5,6 @@ A plant replaces a part of production code for the time of a test; production co
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,15 +16,16 @@ from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, Barri
 from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
 from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.coordinator import CheckpointCoordinator
-from headgate.checkpoint.handles import FileHandle, StateHandle
+from headgate.checkpoint.handles import OperatorState
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
+from headgate.checkpoint.store import MemoryStore
 from headgate.elements import Barrier
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.checkpoints import Checkpoints
 from headgate.runtime.job_master import JobMaster
-from headgate.runtime.subtask import Subtask
+from headgate.runtime.subtask import Subtask, TakenSnapshot
 from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
 from headgate.runtime.upload import Uploads
@@ -101,16 +101,19 @@ def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) 
 
 def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
     """A subtask acknowledges first and writes its state after that."""
-    written = Uploads._store_bytes
+    write = Uploads._write
 
-    def later(self: Uploads, path: str, pieces: list[bytes]) -> StateHandle:
-        if sum(map(len, pieces)) < self._inline_bytes:
-            return written(self, path, pieces)
-        self._host.submit(lambda: self._store.write(path, pieces), lambda result: None)
-        data = b"".join(pieces)
-        return FileHandle(path, len(data), zlib.crc32(data))
+    def later(self: Uploads, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
+        store, shelf = self._store, MemoryStore()
+        self._store = shelf
+        state = write(self, snapshot)
+        self._store = store
+        self._host.submit(
+            lambda: [store.write(path, [data]) for path, data in shelf.files.items()], lambda result: None
+        )
+        return state
 
-    patch.setattr(Uploads, "_store_bytes", later)
+    patch.setattr(Uploads, "_write", later)
 
 
 def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:

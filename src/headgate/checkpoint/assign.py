@@ -1,23 +1,29 @@
 """State assignment: from a checkpoint to what each subtask of the job starts from, at any parallelism. Pure.
 
 Keyed state moves in whole key groups: a subtask gets every part of the snapshot that overlaps its range, and takes its
-own groups from it. Operator list state moves in elements. At the same parallelism every subtask gets back its own; at
-another the elements of all, in the order of the old subtasks, are dealt out evenly, and what does not divide evenly
-starts, for the next state, at the next subtask, so that remainders do not pile up on the first.
+own groups from it. Operator list state moves in elements, by the mode of the state:
+
+- split: at the same parallelism every subtask gets back its own; at another the elements of all, in the order of the
+  old subtasks, are dealt out evenly, and what does not divide evenly starts, for the next state, at the next subtask,
+  so that remainders do not pile up on the first
+- union: every subtask gets the elements of all, in the order of the old subtasks, at the same parallelism as well
+- broadcast: every old subtask has a copy of the same; new subtask i gets that of old subtask i modulo their number, or,
+  when that one has none, of the next one that has
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from headgate.checkpoint.handles import OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest, OperatorShape
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
+from headgate.state.files import KeyedState
 from headgate.state.keygroups import key_group_range
+from headgate.state.list_elements import ListElements, ListMode
 
-ListElements = Mapping[tuple[str, int, str], list[bytes]]
+StoredElements = Mapping[tuple[str, int, str], list[bytes]]
 """The elements of each operator list state in a snapshot, by operator uid, subtask index and state name."""
 
 Assignment = dict[SubtaskId, dict[str, RestoredOperator]]
@@ -25,7 +31,7 @@ Assignment = dict[SubtaskId, dict[str, RestoredOperator]]
 
 
 def assign(
-    manifest: Manifest, shapes: Iterable[OperatorShape], elements: ListElements, *, allow_non_restored: bool
+    manifest: Manifest, shapes: Iterable[OperatorShape], elements: StoredElements, *, allow_non_restored: bool
 ) -> Assignment:
     """Return what each subtask starts from.
 
@@ -42,12 +48,49 @@ def assign(
             _check_may_be_dropped(operator, manifest, current, allow_non_restored)
             continue
         _check_max_parallelism(operator, shape)
-        lists = _assign_lists(operator, shape.parallelism, elements)
+        old = [_lists_of(operator, index, elements) for index in range(operator.parallelism)]
+        lists = assign_lists(old, shape.parallelism)
         for index in range(shape.parallelism):
             restored = RestoredOperator(keyed=_overlapping(operator, shape, index), lists=lists[index])
             if restored.keyed or restored.lists:
                 assignment.setdefault(SubtaskId(shape.vertex, index), {})[operator.uid] = restored
     return assignment
+
+
+def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) -> list[dict[str, ListElements]]:
+    """Return what each of `parallelism` subtasks gets of the list states that the old subtasks had, in their order.
+
+    >>> old = [{"seen": ListElements(ListMode.UNION, [b"1"])}, {"seen": ListElements(ListMode.UNION, [b"2"])}]
+    >>> [new["seen"].elements for new in assign_lists(old, 3)]
+    [[b'1', b'2'], [b'1', b'2'], [b'1', b'2']]
+    """
+    kinds = {name: state for own in old for name, state in sorted(own.items())}
+    names = sorted(kinds)
+    is_dealt = {name: kinds[name].mode is ListMode.SPLIT and parallelism != len(old) for name in names}
+    dealt = deal_evenly({name: _all(old, name) for name in names if is_dealt[name]}, parallelism)
+
+    def own(name: str, index: int) -> list[bytes]:
+        if is_dealt[name]:
+            return dealt[index].get(name, [])
+        if kinds[name].mode is ListMode.UNION:
+            return _all(old, name)
+        if kinds[name].mode is ListMode.BROADCAST:
+            return _a_copy(old, name, index % len(old))
+        return old[index][name].elements if name in old[index] else []
+
+    return [
+        {name: ListElements(kinds[name].mode, list(own(name, index)), kinds[name].type) for name in names}
+        for index in range(parallelism)
+    ]
+
+
+def _all(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:
+    return [element for own in old if name in own for element in own[name].elements]
+
+
+def _a_copy(old: Sequence[Mapping[str, ListElements]], name: str, wanted: int) -> list[bytes]:
+    holders = [index for index, own in enumerate(old) if name in own]
+    return old[min(holders, key=lambda holder: (holder < wanted, holder))][name].elements
 
 
 def deal_evenly(states: Mapping[str, list[bytes]], parallelism: int) -> list[dict[str, list[bytes]]]:
@@ -70,35 +113,23 @@ def deal_evenly(states: Mapping[str, list[bytes]], parallelism: int) -> list[dic
     return dealt
 
 
-def _assign_lists(operator: OperatorManifest, parallelism: int, elements: ListElements) -> list[dict[str, list[bytes]]]:
-    if parallelism == operator.parallelism:
-        return [_own_lists(operator, index, elements) for index in range(parallelism)]
-    states: dict[str, list[bytes]] = {}
-    for index in sorted(operator.subtasks):
-        for name, own in _own_lists(operator, index, elements).items():
-            states.setdefault(name, []).extend(own)
-    return deal_evenly(dict(sorted(states.items())), parallelism)
-
-
-def _own_lists(operator: OperatorManifest, index: int, elements: ListElements) -> dict[str, list[bytes]]:
+def _lists_of(operator: OperatorManifest, index: int, stored: StoredElements) -> dict[str, ListElements]:
     state = operator.subtasks.get(index)
-    names = state.lists if state is not None else ()
-    return {name: list(elements[operator.uid, index, name]) for name in names}
+    lists = {} if state is None else state.lists
+    return {name: ListElements(own.mode, stored[operator.uid, index, name], own.type) for name, own in lists.items()}
 
 
-def _overlapping(operator: OperatorManifest, shape: OperatorShape, index: int) -> tuple[OperatorState, ...]:
+def _overlapping(operator: OperatorManifest, shape: OperatorShape, index: int) -> tuple[KeyedState, ...]:
     own = key_group_range(index, shape.parallelism, shape.max_parallelism)
     return tuple(
-        OperatorState(uid=state.uid, keyed=state.keyed, key_groups=state.key_groups)
+        state.keyed
         for _, state in sorted(operator.subtasks.items())
-        if state.keyed is not None and _overlaps(state, own)
+        if state.keyed is not None and _overlaps(state.keyed, own)
     )
 
 
-def _overlaps(state: OperatorState, own: range) -> bool:
-    if state.key_groups is None:
-        raise RestoreError(f"the keyed state of operator {state.uid!r} does not say which key groups it holds")
-    first, last = state.key_groups
+def _overlaps(keyed: KeyedState, own: range) -> bool:
+    first, last = keyed.key_groups
     return first < own.stop and own.start <= last
 
 

@@ -6,16 +6,17 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, final
 
 import pyarrow as pa
 from pyarrow import fs
 
-from headgate.checkpoint.handles import FileHandle
 from headgate.checkpoint.paths import job_folder
-from headgate.checkpoint.store import Chunk
+from headgate.checkpoint.store import CHUNK_BYTES, Chunk, chunks_of, missing, receive
 from headgate.errors import StorageError
 from headgate.ids import JobId
+from headgate.state.files import FileHandle
 
 _WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 
@@ -78,6 +79,17 @@ class FileSystemStore:
                 return bytes(file.read())
         except FileNotFoundError:
             return None
+
+    def upload(self, path: str, source: Path) -> FileHandle:
+        return self.write(path, chunks_of(source))
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        where = self.locate(handle.path)
+        try:
+            with self._failing("read", handle.path), self._fs.open_input_file(self._full(handle.path)) as file:
+                receive(iter(lambda: bytes(file.read(CHUNK_BYTES)), b""), handle, target, where)
+        except FileNotFoundError:
+            raise missing(where) from None
 
     def list_files(self, folder: str) -> list[str]:
         with self._failing("list", folder):

@@ -1,48 +1,37 @@
-"""Handles: what a subtask tells the job master about the state it has written.
-
-A handle is small and immutable. Paths are relative to the job's folder in checkpoint storage.
-"""
+"""What subtasks and their operators have in a checkpoint."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import final
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class FileHandle:
-    """State in a file of its own: `crc32` and `size_bytes` are of the whole file."""
-
-    path: str
-    size_bytes: int
-    crc32: int
+from headgate.state.files import KeyedState, StateHandle
+from headgate.state.list_elements import ListMode
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class InlineHandle:
-    """State small enough to travel in the acknowledgement and to live in `_metadata`."""
+class ListState:
+    """An operator list state: `handle` is on its pickled elements (a list of bytes), `type` describes their type."""
 
-    data: bytes
-
-
-StateHandle = FileHandle | InlineHandle
+    mode: ListMode
+    handle: StateHandle
+    type: str = ""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorState:
-    """What one operator of one subtask has in a checkpoint.
-
-    `keyed` holds the key groups of `key_groups` (first and last, both included), or is None for an operator without
-    keyed state. `lists` maps the name of an operator list state to a handle on its pickled elements (a list of bytes).
-    """
+    """What one operator of one subtask has in a checkpoint; `lists` are its operator list states by name."""
 
     uid: str
-    keyed: StateHandle | None = None
-    key_groups: tuple[int, int] | None = None
-    lists: dict[str, StateHandle] = field(default_factory=dict)
+    keyed: KeyedState | None = None
+    lists: dict[str, ListState] = field(default_factory=dict)
+
+    def handles(self) -> list[StateHandle]:
+        """Return the handles on all of its state."""
+        keyed = [] if self.keyed is None else self.keyed.handles()
+        return [*keyed, *(state.handle for state in self.lists.values())]
 
 
 @final
@@ -58,14 +47,4 @@ class SubtaskState:
     @property
     def size_bytes(self) -> int:
         """Bytes of state, inline state included."""
-        return sum(_size(handle) for op in self.operators for handle in [*op.lists.values(), op.keyed])
-
-
-def _size(handle: StateHandle | None) -> int:
-    match handle:
-        case FileHandle():
-            return handle.size_bytes
-        case InlineHandle():
-            return len(handle.data)
-        case None:
-            return 0
+        return sum(handle.size_bytes for operator in self.operators for handle in operator.handles())

@@ -1,11 +1,13 @@
 """The manifest of a checkpoint, kept in its `_metadata` file: what there is, of which operators, and where.
 
-Format, version 1: a sealed JSON document (see `seal`) with
+Format, version 2: a sealed JSON document (see `seal`) with
 
-    format "headgate-checkpoint", version 1, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
+    format "headgate-checkpoint", version 2, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
     before it, or null), trigger_ms (wall clock), final (whether it ended a bounded job), operators: a list of
       uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
-        keyed (handle or null), key_groups ([first, last] or null), lists: {name: handle}, and a handle is
+        keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
+          {name} and what its handle has
+        lists: {name: {mode, type} and what its handle has}, and a handle has
           {path, size_bytes, crc32}, the path relative to the job's folder, or {inline: base64}
 
 `epoch` counts the masters that have owned the job. A reader refuses versions it does not know.
@@ -18,13 +20,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from headgate.checkpoint.handles import FileHandle, InlineHandle, OperatorState, StateHandle, SubtaskState
+from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.seal import seal, unseal
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import Attempt, CheckpointId, JobId, SubtaskId
+from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.list_elements import ListMode
 
 FORMAT: Final = "headgate-checkpoint"
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 @final
@@ -52,9 +56,7 @@ class OperatorManifest:
 
     def handles(self) -> list[StateHandle]:
         """Return the handles on all of the operator's state."""
-        states = self.subtasks.values()
-        keyed = [state.keyed for state in states if state.keyed is not None]
-        return [*keyed, *(handle for state in states for handle in state.lists.values())]
+        return [handle for state in self.subtasks.values() for handle in state.handles()]
 
 
 @final
@@ -162,20 +164,53 @@ def _decode_operator(document: dict[str, Any]) -> OperatorManifest:
 
 def _encode_state(state: OperatorState) -> dict[str, Any]:
     return {
-        "keyed": None if state.keyed is None else _encode_handle(state.keyed),
-        "key_groups": state.key_groups,
-        "lists": {name: _encode_handle(handle) for name, handle in state.lists.items()},
+        "keyed": None if state.keyed is None else _encode_keyed(state.keyed),
+        "lists": {name: _encode_list(own) for name, own in state.lists.items()},
     }
 
 
 def _decode_state(uid: str, document: dict[str, Any]) -> OperatorState:
-    keyed, groups = document["keyed"], document["key_groups"]
+    keyed = document["keyed"]
     return OperatorState(
         uid=uid,
-        keyed=None if keyed is None else _decode_handle(keyed),
-        key_groups=None if groups is None else (groups[0], groups[1]),
-        lists={name: _decode_handle(handle) for name, handle in document["lists"].items()},
+        keyed=None if keyed is None else _decode_keyed(keyed),
+        lists={name: _decode_list(own) for name, own in document["lists"].items()},
     )
+
+
+def _encode_list(own: ListState) -> dict[str, Any]:
+    return {"mode": own.mode.value, "type": own.type, **_encode_handle(own.handle)}
+
+
+def _decode_list(document: dict[str, Any]) -> ListState:
+    return ListState(ListMode(document["mode"]), _decode_handle(document), document["type"])
+
+
+def _encode_keyed(keyed: KeyedState) -> dict[str, Any]:
+    return {
+        "key_groups": keyed.key_groups,
+        "kind": keyed.kind,
+        "base": [_encode_file(file) for file in keyed.base],
+        "log": [_encode_file(file) for file in keyed.log],
+    }
+
+
+def _decode_keyed(document: dict[str, Any]) -> KeyedState:
+    first, last = document["key_groups"]
+    return KeyedState(
+        key_groups=(first, last),
+        kind=document["kind"],
+        base=tuple(_decode_file(file) for file in document["base"]),
+        log=tuple(_decode_file(file) for file in document["log"]),
+    )
+
+
+def _encode_file(file: StateFile) -> dict[str, Any]:
+    return {"name": file.name, **_encode_handle(file.handle)}
+
+
+def _decode_file(document: dict[str, Any]) -> StateFile:
+    return StateFile(document["name"], _decode_handle(document))
 
 
 def _encode_handle(handle: StateHandle) -> dict[str, Any]:

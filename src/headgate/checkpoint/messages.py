@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from headgate.checkpoint.handles import OperatorState, SubtaskState
+from headgate.checkpoint.handles import SubtaskState
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.state.files import KeyedState
+from headgate.state.list_elements import ListElements
 
 
 @final
@@ -55,12 +57,12 @@ class SubtaskCommitted:
 class RestoredOperator:
     """The state that one operator of one subtask starts from.
 
-    `keyed` are parts that may hold more key groups than the subtask owns; it takes its own. `lists` are the elements
-    assigned to this subtask, pickled.
+    `keyed` are parts that may hold more key groups than the subtask owns; it takes its own. `lists` has every list
+    state of the operator, with the elements assigned to this subtask.
     """
 
-    keyed: tuple[OperatorState, ...] = ()
-    lists: dict[str, list[bytes]] = field(default_factory=dict)
+    keyed: tuple[KeyedState, ...] = ()
+    lists: dict[str, ListElements] = field(default_factory=dict)
 
 
 CheckpointMessage = SubtaskAcked | SubtaskDeclined | SubtaskEnded | SubtaskCommitted

@@ -1,8 +1,9 @@
 """Names of everything in checkpoint storage, in one place.
 
     <root>/<job id>/chk-<n>/_metadata                                      the manifest: its existence completes chk-n
-    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-keyed      keyed state of one subtask of an operator
+    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-<name>     a file of keyed state of one subtask
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
+    <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
@@ -15,7 +16,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 from urllib.parse import quote
 
 from headgate.ids import Attempt, CheckpointId, JobId
@@ -23,6 +25,7 @@ from headgate.ids import Attempt, CheckpointId, JobId
 RESULT: Final = "_result"
 PROBES: Final = "_probe"
 ATTEMPTS: Final = "_attempt"
+SHARED: Final = "shared"
 METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
 _NAME_MAX: Final = 80
@@ -47,18 +50,42 @@ def metadata(checkpoint_id: CheckpointId) -> str:
     return f"{checkpoint_folder(checkpoint_id)}/{METADATA}"
 
 
-def keyed_state(checkpoint_id: CheckpointId, attempt: Attempt, uid: str, subtask: int) -> str:
-    """Return the path of a subtask's keyed state.
+@final
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes state: an operator of a subtask in an attempt, for a checkpoint."""
 
-    >>> keyed_state(CheckpointId(3), Attempt(1), "count per-key", 0)
+    checkpoint_id: CheckpointId
+    attempt: Attempt
+    uid: str
+    subtask: int
+
+    def own(self) -> str:
+        """Return what its names have that no other writer's have."""
+        return f"{_prefix(self.attempt)}{_encode(self.uid)}-{self.subtask}"
+
+
+def keyed_state(writer: Writer, name: str) -> str:
+    """Return the path of the file `name` of keyed state, used by this checkpoint only.
+
+    >>> keyed_state(Writer(CheckpointId(3), Attempt(1), "count per-key", 0), "keyed")
     'chk-3/a1-count%20per%2Dkey-0-keyed'
     """
-    return f"{checkpoint_folder(checkpoint_id)}/{_prefix(attempt)}{_encode(uid)}-{subtask}-keyed"
+    return f"{checkpoint_folder(writer.checkpoint_id)}/{writer.own()}-{_encode(name)}"
 
 
-def list_state(checkpoint_id: CheckpointId, attempt: Attempt, uid: str, subtask: int, name: str) -> str:
-    """Return the path of a subtask's operator list state called `name`."""
-    return f"{checkpoint_folder(checkpoint_id)}/{_prefix(attempt)}{_encode(uid)}-{subtask}-list-{_encode(name)}"
+def list_state(writer: Writer, name: str) -> str:
+    """Return the path of the operator list state called `name`."""
+    return f"{checkpoint_folder(writer.checkpoint_id)}/{writer.own()}-list-{_encode(name)}"
+
+
+def shared_state(writer: Writer, name: str) -> str:
+    """Return the path of the file `name` of keyed state, which later checkpoints may use as well.
+
+    >>> shared_state(Writer(CheckpointId(3), Attempt(1), "count", 0), "000012.sst")
+    'shared/3-a1-count-0-000012.sst'
+    """
+    return f"{SHARED}/{writer.checkpoint_id}-{writer.own()}-{_encode(name)}"
 
 
 def probe(nonce: str, who: str) -> str:

@@ -7,13 +7,17 @@ Whoever may read a file learns of it only after it is complete, from a handle wi
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
-from typing import Protocol, final
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol, final
 
-from headgate.checkpoint.handles import FileHandle, InlineHandle, StateHandle
 from headgate.errors import DamagedFileError, StorageError
+from headgate.state.files import FileHandle, InlineHandle, StateHandle
 
 Chunk = bytes | bytearray | memoryview
+
+CHUNK_BYTES: Final = 2**20
+"""How much of a local file is held in memory at a time."""
 
 
 class CheckpointStore(Protocol):
@@ -34,8 +38,19 @@ class CheckpointStore(Protocol):
         """
         ...
 
+    def upload(self, path: str, source: Path) -> FileHandle:
+        """Write a new file with the contents of a local one; otherwise as `write`."""
+        ...
+
     def read(self, path: str) -> bytes | None:
         """Return the contents of the file, unchecked, or None when there is no such file."""
+        ...
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        """Write the contents of the file to a new local one, checked.
+
+        Raises DamagedFileError when it is missing or not what was written; what is at `target` then is of no use.
+        """
         ...
 
     def list_files(self, folder: str) -> list[str]:
@@ -61,12 +76,43 @@ def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
     data = store.read(handle.path)
     where = store.locate(handle.path)
     if data is None:
-        raise DamagedFileError(f"{where} is missing, but a checkpoint needs it: was it deleted from outside the job?")
-    if len(data) != handle.size_bytes:
-        raise DamagedFileError(f"{where} has {len(data)} bytes instead of {handle.size_bytes}: it is damaged")
-    if zlib.crc32(data) != handle.crc32:
-        raise DamagedFileError(f"{where} has a wrong checksum: it is damaged")
+        raise missing(where)
+    check_whole(handle, len(data), zlib.crc32(data), where)
     return data
+
+
+def missing(where: str) -> DamagedFileError:
+    """Return the error for a state file that is gone. `where` is its full path."""
+    return DamagedFileError(f"{where} is missing, but a checkpoint needs it: was it deleted from outside the job?")
+
+
+def check_whole(handle: FileHandle, size_bytes: int, crc32: int, where: str) -> None:
+    """Raise DamagedFileError, naming `where`, unless a file of this size and checksum is what was written."""
+    if size_bytes != handle.size_bytes:
+        raise DamagedFileError(f"{where} has {size_bytes} bytes instead of {handle.size_bytes}: it is damaged")
+    if crc32 != handle.crc32:
+        raise DamagedFileError(f"{where} has a wrong checksum: it is damaged")
+
+
+def chunks_of(source: Path) -> Iterator[bytes]:
+    """Yield the contents of a local file in pieces. Raises StorageError naming it."""
+    try:
+        with source.open("rb") as file:
+            while chunk := file.read(CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise StorageError(f"cannot read the local file {source}: {error}") from error
+
+
+def receive(chunks: Iterable[Chunk], handle: FileHandle, target: Path, where: str) -> None:
+    """Write what comes from `where` to the new local file `target`, and check it, as `download` is to."""
+    size_bytes, crc32 = 0, 0
+    with target.open("xb") as file:
+        for chunk in chunks:
+            file.write(chunk)
+            size_bytes += len(chunk)
+            crc32 = zlib.crc32(chunk, crc32)
+    check_whole(handle, size_bytes, crc32, where)
 
 
 @final
@@ -86,8 +132,18 @@ class MemoryStore:
         self.files[path] = data
         return FileHandle(path, len(data), zlib.crc32(data))
 
+    def upload(self, path: str, source: Path) -> FileHandle:
+        return self.write(path, chunks_of(source))
+
     def read(self, path: str) -> bytes | None:
         return self.files.get(path)
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        where = self.locate(handle.path)
+        data = self.files.get(handle.path)
+        if data is None:
+            raise missing(where)
+        receive([data], handle, target, where)
 
     def list_files(self, folder: str) -> list[str]:
         return sorted(path for path in self.files if not folder or path.startswith(f"{folder}/"))

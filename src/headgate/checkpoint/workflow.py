@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.assign import Assignment, ListElements, assign
+from headgate.checkpoint.assign import Assignment, StoredElements, assign
 from headgate.checkpoint.manifest import Manifest, OperatorShape, decode, encode
 from headgate.checkpoint.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.checkpoint.retention import abandoned_files, checkpoint_files, superseded_files
@@ -123,13 +123,13 @@ def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId)
     return manifest
 
 
-def _read_lists(store: CheckpointStore, manifest: Manifest) -> ListElements:
+def _read_lists(store: CheckpointStore, manifest: Manifest) -> StoredElements:
     return {
         # From the job's own storage, with the checksum that its manifest names: the one thing that may be unpickled.
-        (operator.uid, index, name): pickle.loads(read_state(store, handle))  # noqa: S301
+        (operator.uid, index, name): pickle.loads(read_state(store, listed.handle))  # noqa: S301
         for operator in manifest.operators
         for index, state in operator.subtasks.items()
-        for name, handle in state.lists.items()
+        for name, listed in state.lists.items()
     }
 
 

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from operator import length_hint
 from typing import Any, Final, Protocol, cast, final
 
-from headgate.checkpoint.handles import OperatorState
 from headgate.clock import Clock
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.state.backend import KeyedSnapshot
 from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.files import FetchedKeyed
 from headgate.state.handles import ValueState
-from headgate.state.hashmap import HashMapBackend, KeyedSnapshot
+from headgate.state.hashmap import HashMapBackend
+from headgate.state.list_elements import ListElements
 
 
 class Services(Protocol):
@@ -55,11 +57,15 @@ class Services(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The state an operator starts from: files of key groups, and the elements of its list states."""
+    """The state an operator starts from: parts of keyed state, and the elements of its list states."""
 
     checkpoint_id: CheckpointId | None = None
-    keyed: tuple[tuple[OperatorState, bytes], ...] = ()
-    lists: dict[str, list[bytes]] = field(default_factory=dict)
+    keyed: tuple[FetchedKeyed, ...] = ()
+    lists: dict[str, ListElements] = field(default_factory=dict)
+
+    def values(self, name: str) -> list[Any]:
+        """Return the elements of a list state of our own."""
+        return self.lists[name].values() if name in self.lists else []
 
 
 @final
@@ -88,8 +94,7 @@ class OperatorSnapshot:
 
     uid: str
     keyed: KeyedSnapshot | None = None
-    key_groups: tuple[int, int] | None = None
-    lists: dict[str, list[bytes]] = field(default_factory=dict)
+    lists: dict[str, ListElements] = field(default_factory=dict)
 
 
 Sides = Sequence[tuple[str, Batch]]

@@ -15,6 +15,7 @@ from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.sink import CommittingFactory
+from headgate.state.list_elements import ListElements
 
 UNSENT_STATE: Final = "unsent"
 
@@ -32,10 +33,7 @@ class CollectOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._parts: list[bytes] = []
-        self._unsent: list[Unsent] = [
-            pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
-            for data in context.restored.lists.get(UNSENT_STATE, [])
-        ]
+        self._unsent: list[Unsent] = context.restored.values(UNSENT_STATE)
         if context.restored.checkpoint_id is not None:
             self._send_up_to(context.restored.checkpoint_id)
 
@@ -49,9 +47,7 @@ class CollectOperator(Operator):
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         self._unsent += [(barrier.checkpoint_id, number, part) for number, part in enumerate(self._parts)]
         self._parts = []
-        return OperatorSnapshot(
-            uid=self.context.uid, lists={UNSENT_STATE: [pickle.dumps(entry, 5) for entry in self._unsent]}
-        )
+        return OperatorSnapshot(uid=self.context.uid, lists={UNSENT_STATE: ListElements.of(self._unsent)})
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         self._send_up_to(checkpoint_id)

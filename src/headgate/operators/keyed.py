@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
-from headgate.checkpoint.handles import FileHandle, OperatorState
 from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.operators.base import (
@@ -24,6 +23,7 @@ from headgate.operators.base import (
     open_function,
 )
 from headgate.state.cells import EPOCH, KEY
+from headgate.state.files import FileHandle, StateFile
 from headgate.state.hashmap import HashMapBackend
 from headgate.state.keygroups import key_group_range
 
@@ -50,10 +50,10 @@ class KeyedContext(KeyedProcessFunction.Context):
         return self
 
 
-def _place_of(part: OperatorState) -> str:
+def _place_of(file: StateFile, uid: str) -> str:
     """Return where the state lies, for messages."""
-    state = f"keyed state of operator {part.uid!r}"
-    return f"{part.keyed.path} ({state})" if isinstance(part.keyed, FileHandle) else state
+    state = f"keyed state of operator {uid!r}"
+    return f"{file.handle.path} ({state})" if isinstance(file.handle, FileHandle) else state
 
 
 class KeyedOperator(Operator):
@@ -67,8 +67,11 @@ class KeyedOperator(Operator):
         super().open(context)
         self._groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
         self._backend = HashMapBackend(self._groups, context.max_parallelism)
-        for part, data in context.restored.keyed:
-            self._backend.restore(data, _place_of(part))
+        for part in context.restored.keyed:
+            for file in part.state.base:
+                data = part.files[file.name]
+                assert isinstance(data, bytes)
+                self._backend.restore(data, _place_of(file, context.uid))
         runtime = Runtime(context, self._backend)
         open_function(self._function, runtime)
         self._call = self._bind(self._function, runtime)
@@ -123,10 +126,7 @@ class KeyedOperator(Operator):
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         if not self.context.checkpointing:
             return OperatorSnapshot(uid=self.context.uid)
-        groups = self._groups
-        return OperatorSnapshot(
-            uid=self.context.uid, keyed=self._backend.snapshot(), key_groups=(groups[0], groups[-1])
-        )
+        return OperatorSnapshot(uid=self.context.uid, keyed=self._backend.snapshot())
 
     def forget(self, snapshot: OperatorSnapshot) -> None:
         if snapshot.keyed is not None:

@@ -7,7 +7,6 @@ checkpoint holds. What may be committed when is decided by `checkpoint.commit`.
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -30,6 +29,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.state.list_elements import ListElements
 
 COMMITTABLES_STATE: Final = "committables"
 
@@ -51,10 +51,7 @@ class SinkOperator(Operator):
             attempt=context.attempt,
         )
         self._committer = expect(Committer, self._sink.committer(where), self._sink, "committer()")
-        restored: list[PendingCommit] = [
-            pickle.loads(data)  # noqa: S301  # from the job's own checkpoint
-            for data in context.restored.lists.get(COMMITTABLES_STATE, [])
-        ]
+        restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)
         self._committer.recover([each for pending in restored for each in pending.committables])
         self._writer = expect(SinkWriter, self._sink.writer(where), self._sink, "writer()")
         self._tracker = CommitTracker(context.attempt)
@@ -69,7 +66,7 @@ class SinkOperator(Operator):
         prepared = self._writer.prepare_commit(barrier.checkpoint_id)
         committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))
         self._handle(Prepared(checkpoint_id=barrier.checkpoint_id, committables=committables))
-        pending = [pickle.dumps(entry, 5) for entry in self._tracker.pending()]
+        pending = ListElements.of(self._tracker.pending())
         return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: pending})
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.elements import Barrier, Batch
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.state.list_elements import ListElements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,8 +30,7 @@ class SourceOperator(Operator):
         if context.restored.checkpoint_id is None:
             splits = context.splits or []
         else:
-            saved = context.restored.lists.get(SPLITS_STATE, [])
-            splits = [pickle.loads(data) for data in saved]  # noqa: S301  # from the job's own checkpoint
+            splits = context.restored.values(SPLITS_STATE)
         self._reader.add_splits(splits)
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
@@ -43,7 +42,7 @@ class SourceOperator(Operator):
         return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        splits = [pickle.dumps(split, 5) for split in expect(list, self._reader.snapshot(), self._reader, "snapshot()")]
+        splits = ListElements.of(expect(list, self._reader.snapshot(), self._reader, "snapshot()"))
         return OperatorSnapshot(uid=self.context.uid, lists={SPLITS_STATE: splits})
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from headgate import options
-from headgate.checkpoint.handles import InlineHandle, OperatorState, SubtaskState
+from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.clock import Clock
@@ -48,6 +48,7 @@ from headgate.runtime.messages import (
 )
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.runtime.upload import Uploads
+from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ PROGRESS_INTERVAL_MS: Final = 1000.0
 ROUNDS_PER_STEP: Final = 4
 """Rounds of work between two looks at the mailbox and the network."""
 
-FileCache = dict[str, bytes]
+FileCache = dict[StateHandle, bytes]
 
 
 @final
@@ -338,18 +339,18 @@ def _read_all(store: CheckpointStore, deploy: Deploy, operators: dict[str, Resto
     files: FileCache = {}
 
     def restored(operator: RestoredOperator) -> Restored:
-        keyed = tuple((part, _read(store, part, files)) for part in operator.keyed)
+        keyed = tuple(_fetch(store, part, files) for part in operator.keyed)
         return Restored(checkpoint_id=deploy.checkpoint_id, keyed=keyed, lists=operator.lists)
 
     return {uid: restored(operator) for uid, operator in operators.items()}
 
 
-def _read(store: CheckpointStore, part: OperatorState, files: FileCache) -> bytes:
-    handle = part.keyed
-    if handle is None:
-        raise InternalError(f"operator {part.uid!r} is to restore keyed state from a part that has none")
-    if isinstance(handle, InlineHandle):
-        return handle.data
-    if handle.path not in files:
-        files[handle.path] = read_state(store, handle)
-    return files[handle.path]
+def _fetch(store: CheckpointStore, keyed: KeyedState, files: FileCache) -> FetchedKeyed:
+    own = {file.name: _read(store, file.handle, files) for file in (*keyed.base, *keyed.log)}
+    return FetchedKeyed(state=keyed, files=own)
+
+
+def _read(store: CheckpointStore, handle: StateHandle, files: FileCache) -> bytes:
+    if handle not in files:
+        files[handle] = read_state(store, handle)
+    return files[handle]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import InlineHandle, OperatorState, StateHandle, SubtaskState
+from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
@@ -20,6 +21,7 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.runtime.io import Io
 from headgate.runtime.subtask import TakenSnapshot
+from headgate.state.files import InlineHandle, StateHandle
 
 
 class UploadHost(Io, Protocol):
@@ -34,6 +36,34 @@ class UploadHost(Io, Protocol):
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
         """The state could not be pickled or stored."""
         ...
+
+
+@final
+class StoreWriter:
+    """A `StateWriter` of one operator of a subtask for one checkpoint."""
+
+    def __init__(self, store: CheckpointStore, own: paths.Writer, inline_bytes: int) -> None:
+        self._store = store
+        self._own = own
+        self._inline_bytes = inline_bytes
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
+        if shared:
+            return self._store.write(paths.shared_state(self._own, name), pieces)
+        return self._write_exclusive(paths.keyed_state(self._own, name), pieces)
+
+    def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
+        """Store the elements of an operator list state."""
+        return self._write_exclusive(paths.list_state(self._own, name), [pickle.dumps(elements, 5)])
+
+    def _write_exclusive(self, path: str, pieces: list[bytes]) -> StateHandle:
+        if sum(map(len, pieces)) < self._inline_bytes:
+            return InlineHandle(b"".join(pieces))
+        return self._store.write(path, pieces)
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
+        path = (paths.shared_state if shared else paths.keyed_state)(self._own, name)
+        return self._store.upload(path, source)
 
 
 @final
@@ -89,21 +119,16 @@ class Uploads:
         return tuple(self._store_part(snapshot, part) for _, part in snapshot.parts)
 
     def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
-        checkpoint_id, index = snapshot.barrier.checkpoint_id, snapshot.subtask.index
-        keyed: StateHandle | None = None
-        if part.keyed is not None:
-            path = paths.keyed_state(checkpoint_id, self._attempt, part.uid, index)
-            keyed = self._store_bytes(path, part.keyed.finish())
-        lists: dict[str, StateHandle] = {}
-        for name, elements in part.lists.items():
-            path = paths.list_state(checkpoint_id, self._attempt, part.uid, index, name)
-            lists[name] = self._store_bytes(path, [pickle.dumps(elements, 5)])
-        return OperatorState(uid=part.uid, keyed=keyed, key_groups=part.key_groups, lists=lists)
-
-    def _store_bytes(self, path: str, pieces: list[bytes]) -> StateHandle:
-        if sum(map(len, pieces)) < self._inline_bytes:
-            return InlineHandle(b"".join(pieces))
-        return self._store.write(path, pieces)
+        own = paths.Writer(snapshot.barrier.checkpoint_id, self._attempt, part.uid, snapshot.subtask.index)
+        writer = StoreWriter(self._store, own, self._inline_bytes)
+        return OperatorState(
+            uid=part.uid,
+            keyed=None if part.keyed is None else part.keyed.store(writer),
+            lists={
+                name: ListState(own.mode, writer.write_list(name, own.elements), own.type)
+                for name, own in part.lists.items()
+            },
+        )
 
     def _written(self, snapshot: TakenSnapshot) -> Callable[[tuple[OperatorState, ...] | BaseException], None]:
         def done(result: tuple[OperatorState, ...] | BaseException) -> None:

@@ -19,9 +19,10 @@ from __future__ import annotations
 from typing import Any, final
 
 from headgate.errors import InternalError, ProgramError, RestoreError, SerializationError
-from headgate.state import snapshot
+from headgate.state import backend, snapshot
 from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NO_CELL, Cell, Chunk, Roster
 from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
+from headgate.state.files import KeyedState, StateFile
 from headgate.state.handles import ValueState
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
@@ -142,14 +143,13 @@ class HashMapBackend:
     def snapshot(self) -> KeyedSnapshot:
         """Begin a snapshot of the state as it is now. Cheap: the copying is done by `KeyedSnapshot.advance`."""
         self.epoch += 1
-        pending = KeyedSnapshot(self.epoch, self._roster.chunks(), tuple(self._states))
+        pending = KeyedSnapshot(self.epoch, self._key_groups, self._roster.chunks(), tuple(self._states))
         self._snapshots.append(pending)
         return pending
 
-    def forget(self, pending: KeyedSnapshot) -> None:
+    def forget(self, pending: backend.KeyedSnapshot) -> None:
         """End a snapshot, finished or given up."""
-        if pending in self._snapshots:
-            self._snapshots.remove(pending)
+        self._snapshots = [each for each in self._snapshots if each is not pending]
 
     def restore(self, data: bytes, where: str) -> None:
         """Add the key groups that this subtask owns from a snapshot file. `where` names the file in errors.
@@ -178,10 +178,13 @@ class HashMapBackend:
 class KeyedSnapshot:
     """A snapshot under way: takes cells as they were at its barrier, in pieces, and by `save` just before a change."""
 
-    __slots__ = ("_chunks", "_failure", "_states", "_writer", "epoch")
+    __slots__ = ("_chunks", "_failure", "_states", "_writer", "epoch", "key_groups")
 
-    def __init__(self, epoch: int, chunks: list[tuple[int, Chunk]], states: tuple[snapshot.StateMeta, ...]) -> None:
+    def __init__(
+        self, epoch: int, groups: range, chunks: list[tuple[int, Chunk]], states: tuple[snapshot.StateMeta, ...]
+    ) -> None:
         self.epoch = epoch
+        self.key_groups = (groups[0], groups[-1])
         self._chunks = chunks[::-1]
         self._states = states
         self._writer = snapshot.SnapshotWriter(states)
@@ -217,6 +220,11 @@ class KeyedSnapshot:
             self._writer.add(group, [(cell[KEY], *cell[FIRST:end]) for cell in due])
             for cell in due:
                 cell[EPOCH] = epoch
+
+    def store(self, writer: backend.StateWriter) -> KeyedState:
+        """Write the snapshot file, once `advance` has returned True."""
+        file = StateFile("keyed", writer.write("keyed", self.finish(), shared=False))
+        return KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
 
     def finish(self) -> list[bytes]:
         """Return the snapshot file as pieces of bytes, once `advance` has returned True. May be called elsewhere."""

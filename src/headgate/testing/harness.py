@@ -9,10 +9,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, final
 
-from headgate.checkpoint.assign import deal_evenly
-from headgate.checkpoint.handles import InlineHandle, OperatorState
+from headgate.checkpoint.assign import assign_lists
 from headgate.clock import VirtualClock
 from headgate.elements import Barrier, Batch
 from headgate.functions.api import (
@@ -34,7 +34,9 @@ from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
+from headgate.state.list_elements import ListElements
 from headgate.types.keys import hash_code
 
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
@@ -68,12 +70,22 @@ class Setup:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedOperator:
-    """What a snapshot of one subtask holds: the bytes of its keyed state, and the elements of its list states."""
+    """What a snapshot of one subtask holds: its keyed state, bytes and all, and the elements of its list states."""
 
     checkpoint_id: CheckpointId
-    key_groups: tuple[int, int] | None = None
-    keyed: bytes | None = None
-    lists: dict[str, list[bytes]] = field(default_factory=dict)
+    keyed: KeyedState | None = None
+    lists: dict[str, ListElements] = field(default_factory=dict)
+
+
+@final
+class _Inline:
+    """A `StateWriter` that keeps everything in the handles."""
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
+        return InlineHandle(b"".join(pieces))
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:
+        return InlineHandle(source.read_bytes())
 
 
 @final
@@ -189,17 +201,9 @@ class OperatorHarness:
     def _restored(self) -> Restored:
         if not self._saved:
             return Restored()
-        lists: dict[str, list[bytes]] = {}
-        for saved in self._saved:
-            for name, elements in saved.lists.items():
-                lists.setdefault(name, []).extend(elements)
-        keyed = tuple(
-            (OperatorState(uid="operator", keyed=InlineHandle(saved.keyed), key_groups=saved.key_groups), saved.keyed)
-            for saved in self._saved
-            if saved.keyed is not None
-        )
-        own = deal_evenly(lists, self.setup.parallelism)[self.setup.subtask]
-        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=own)
+        keyed = tuple(_fetched(saved.keyed) for saved in self._saved if saved.keyed is not None)
+        lists = assign_lists([saved.lists for saved in self._saved], self.setup.parallelism)
+        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[self.setup.subtask])
 
     def close(self) -> None:
         """Close the operator."""
@@ -241,15 +245,13 @@ class OperatorHarness:
 
     def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
         """Walk all keyed state of a snapshot that was begun, and return what it holds."""
-        keyed: bytes | None = None
+        keyed: KeyedState | None = None
         if snapshot.keyed is not None:
             while not snapshot.keyed.advance():
                 pass
-            keyed = b"".join(snapshot.keyed.finish())
+            keyed = snapshot.keyed.store(_Inline())
             self.operator.forget(snapshot)
-        return SavedOperator(
-            checkpoint_id=self._last_id, key_groups=snapshot.key_groups, keyed=keyed, lists=dict(snapshot.lists)
-        )
+        return SavedOperator(checkpoint_id=self._last_id, keyed=keyed, lists=dict(snapshot.lists))
 
     def snapshot(self) -> SavedOperator:
         """Take a whole snapshot."""
@@ -258,3 +260,12 @@ class OperatorHarness:
     def complete(self) -> None:
         """Tell the operator that the last checkpoint is complete, so that sinks commit."""
         self.operator.notify_completed(self._last_id)
+
+
+def _fetched(keyed: KeyedState) -> FetchedKeyed:
+    return FetchedKeyed(state=keyed, files={file.name: _data(file.handle) for file in (*keyed.base, *keyed.log)})
+
+
+def _data(handle: StateHandle) -> bytes:
+    assert isinstance(handle, InlineHandle)
+    return handle.data

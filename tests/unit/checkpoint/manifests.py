@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from headgate.checkpoint.handles import FileHandle, InlineHandle, OperatorState, StateHandle
+from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.list_elements import ListMode
 
 JOB = JobId("cd61")
 
@@ -14,11 +16,12 @@ def file(path: str) -> FileHandle:
 
 
 def keyed(uid: str, first: int, last: int, handle: StateHandle | None = None) -> OperatorState:
-    return OperatorState(uid=uid, keyed=handle or InlineHandle(b"keyed"), key_groups=(first, last))
+    base = (StateFile("keyed", handle or InlineHandle(b"keyed")),)
+    return OperatorState(uid=uid, keyed=KeyedState(key_groups=(first, last), kind="entries", base=base))
 
 
-def listed(uid: str, *names: str) -> OperatorState:
-    return OperatorState(uid=uid, lists={name: InlineHandle(b"list") for name in names})
+def listed(uid: str, *names: str, mode: ListMode = ListMode.SPLIT) -> OperatorState:
+    return OperatorState(uid=uid, lists={name: ListState(mode, InlineHandle(b"list"), "[]") for name in names})
 
 
 def operator(uid: str, *states: OperatorState | None, max_parallelism: int = 128) -> OperatorManifest:

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.checkpoint.assign import Assignment, assign, deal_evenly
+from headgate.checkpoint.assign import Assignment, assign, assign_lists, deal_evenly
 from headgate.checkpoint.manifest import Manifest, OperatorShape
 from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
 from headgate.state.keygroups import key_group_range
+from headgate.state.list_elements import ListElements, ListMode
 from tests.unit.checkpoint.manifests import keyed, listed, manifest, operator
 
 Elements = dict[tuple[str, int, str], list[bytes]]
@@ -34,26 +35,67 @@ def test_every_key_group_reaches_the_subtask_that_owns_it_at_any_parallelism(old
     result = assigned(spread("count", old), shape("count", new))
     for index in range(new):
         own = key_group_range(index, new, 128)
-        parts = [state.key_groups for state in result[SubtaskId(1, index)]["count"].keyed]
-        held = {group for first, last in [part for part in parts if part] for group in range(first, last + 1)}
-        assert held >= set(own)
-        assert all(part is not None and part[0] < own.stop and own.start <= part[1] for part in parts)
+        parts = [part.key_groups for part in result[SubtaskId(1, index)]["count"].keyed]
+        assert {group for first, last in parts for group in range(first, last + 1)} >= set(own)
+        assert all(first < own.stop and own.start <= last for first, last in parts)
+
+
+def sources(*elements: list[bytes]) -> tuple[Manifest, Elements]:
+    states = (listed("source", "splits") for _ in elements)
+    stored = {("source", index, "splits"): own for index, own in enumerate(elements)}
+    return manifest(1, operator("source", *states)), stored
 
 
 def test_at_the_same_parallelism_every_subtask_gets_back_its_own_list_elements() -> None:
-    snapshot = manifest(1, operator("source", listed("source", "splits"), listed("source", "splits")))
-    elements: Elements = {("source", 0, "splits"): [b"a", b"b", b"c"], ("source", 1, "splits"): []}
+    snapshot, elements = sources([b"a", b"b", b"c"], [])
     result = assigned(snapshot, shape("source", 2), elements=elements)
-    assert result[SubtaskId(1, 0)]["source"].lists == {"splits": [b"a", b"b", b"c"]}
-    assert result[SubtaskId(1, 1)]["source"].lists == {"splits": []}
+    assert [result[SubtaskId(1, index)]["source"].lists["splits"].elements for index in range(2)] == [
+        [b"a", b"b", b"c"],
+        [],
+    ]
 
 
 def test_at_another_parallelism_list_elements_are_dealt_out_in_the_order_of_the_old_subtasks() -> None:
-    snapshot = manifest(1, operator("source", listed("source", "splits"), listed("source", "splits")))
-    elements: Elements = {("source", 0, "splits"): [b"a", b"b"], ("source", 1, "splits"): [b"c", b"d"]}
+    snapshot, elements = sources([b"a", b"b"], [b"c", b"d"])
     result = assigned(snapshot, shape("source", 3), elements=elements)
-    dealt = [result[SubtaskId(1, index)]["source"].lists for index in range(3)]
-    assert dealt == [{"splits": [b"a", b"b"]}, {"splits": [b"c"]}, {"splits": [b"d"]}]
+    dealt = [result[SubtaskId(1, index)]["source"].lists["splits"].elements for index in range(3)]
+    assert dealt == [[b"a", b"b"], [b"c"], [b"d"]]
+
+
+def test_every_subtask_is_told_of_every_list_state_with_its_mode_and_type() -> None:
+    snapshot, elements = sources([b"a"])
+    result = assigned(snapshot, shape("source", 4), elements=elements)
+    for index in range(4):
+        state = result[SubtaskId(1, index)]["source"].lists["splits"]
+        assert (state.mode, state.type) == (ListMode.SPLIT, "[]")
+
+
+def states_of(mode: ListMode, *elements: list[bytes] | None) -> list[dict[str, ListElements]]:
+    return [{} if own is None else {"s": ListElements(mode, own)} for own in elements]
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_every_subtask_gets_the_whole_union_at_any_parallelism(parallelism: int) -> None:
+    old = states_of(ListMode.UNION, [b"a", b"b"], [b"c"])
+    new = assign_lists(old, parallelism)
+    assert [own["s"].elements for own in new] == [[b"a", b"b", b"c"]] * parallelism
+
+
+def test_a_broadcast_state_is_copied_from_the_old_subtasks_in_turn() -> None:
+    old = states_of(ListMode.BROADCAST, [b"0"], [b"1"])
+    assert [own["s"].elements for own in assign_lists(old, 5)] == [[b"0"], [b"1"], [b"0"], [b"1"], [b"0"]]
+    assert [own["s"].elements for own in assign_lists(old, 1)] == [[b"0"]]
+
+
+def test_a_subtask_whose_copy_of_a_broadcast_state_is_missing_gets_that_of_a_peer() -> None:
+    old = states_of(ListMode.BROADCAST, None, [b"1"], None)
+    assert [own["s"].elements for own in assign_lists(old, 3)] == [[b"1"]] * 3
+
+
+def test_subtasks_share_no_list() -> None:
+    first, second = assign_lists(states_of(ListMode.UNION, [b"a"]), 2)
+    first["s"].elements.append(b"b")
+    assert second["s"].elements == [b"a"]
 
 
 def test_remainders_of_several_states_do_not_pile_up_on_the_first_subtask() -> None:

@@ -6,17 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.checkpoint.handles import InlineHandle, OperatorState, SubtaskState
+from headgate.checkpoint.handles import OperatorState, SubtaskState
 from headgate.checkpoint.manifest import OperatorShape, decode, encode, gather_operators
 from headgate.checkpoint.seal import is_torn, seal
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import SubtaskId
+from headgate.state.files import InlineHandle, KeyedState, StateFile
+from headgate.state.list_elements import ListMode
 from tests.unit.checkpoint.manifests import file, keyed, listed, manifest, operator
 
 SAMPLE = manifest(
     7,
     operator("count", keyed("count", 0, 63, file("chk-7/a1-count-0-keyed")), keyed("count", 64, 127)),
     operator("source", listed("source", "splits"), None),
+    operator("rules", listed("rules", "rules", mode=ListMode.BROADCAST), listed("rules", "seen", mode=ListMode.UNION)),
 )
 DATA = encode(SAMPLE)
 
@@ -26,9 +29,17 @@ def test_a_manifest_is_read_as_it_was_written() -> None:
 
 
 def test_inline_state_of_any_bytes_survives() -> None:
-    state = OperatorState(uid="op", keyed=InlineHandle(bytes(range(256))), key_groups=(0, 127))
+    written = manifest(1, operator("op", keyed("op", 0, 127, InlineHandle(bytes(range(256))))))
+    assert decode(encode(written), "here") == written
+
+
+def test_keyed_state_of_several_files_keeps_their_names_and_their_order() -> None:
+    base = (StateFile("000012.sst", file("shared/1-a1-op-0-000012.sst")), StateFile("CURRENT", InlineHandle(b"x")))
+    log = tuple(StateFile(name, file(f"shared/{name}")) for name in ("log-2", "log-1"))
+    state = OperatorState(uid="op", keyed=KeyedState(key_groups=(3, 9), kind="rocksdb", base=base, log=log))
     written = manifest(1, operator("op", state))
     assert decode(encode(written), "here") == written
+    assert written.files() == {"shared/1-a1-op-0-000012.sst", "shared/log-2", "shared/log-1"}
 
 
 def test_a_manifest_names_the_files_it_needs() -> None:
@@ -69,8 +80,8 @@ def test_a_whole_manifest_is_not_torn() -> None:
 
 
 def test_a_later_format_version_is_refused_in_words() -> None:
-    with pytest.raises(RestoreError, match="version 2, and this headgate reads version 1"):
-        decode(seal({"format": "headgate-checkpoint", "version": 2}), "here")
+    with pytest.raises(RestoreError, match="version 3, and this headgate reads version 2"):
+        decode(seal({"format": "headgate-checkpoint", "version": 3}), "here")
 
 
 def test_another_sealed_document_is_no_manifest() -> None:

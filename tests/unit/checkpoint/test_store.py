@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.handles import InlineHandle
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.errors import StorageError
 from headgate.ids import JobId
+from headgate.state.files import InlineHandle
 
 JOB = JobId("cd61")
 

@@ -11,11 +11,13 @@ import pytest
 
 from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.handles import FileHandle, OperatorState
+from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
-from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
+from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
+from headgate.state.files import FileHandle
+from headgate.state.list_elements import ListMode
 from tests.unit.checkpoint.manifests import JOB, file, keyed, manifest, operator
 
 FIRST = Attempt(1)
@@ -39,10 +41,16 @@ class FailingStore:
             self.files.write(path, [kept])
         raise StorageError(f"cannot write {path}: connection reset")
 
+    def upload(self, path: str, source: Path) -> FileHandle:
+        return self.write(path, chunks_of(source))
+
     def read(self, path: str) -> bytes | None:
         if self.reads_fail:
             raise StorageError(f"cannot read {path}: no route")
         return self.files.read(path)
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        self.files.download(handle, target)
 
     def list_files(self, folder: str) -> list[str]:
         return self.files.list_files(folder)
@@ -129,18 +137,22 @@ def test_a_checkpoint_that_this_master_completed_cannot_vanish_unnoticed() -> No
 def test_list_states_are_read_and_dealt_out() -> None:
     store = MemoryStore()
     handle = store.write("chk-1/a1-source-0-list-splits", [pickle.dumps([b"x", b"y"])])
-    snapshot = manifest(1, operator("source", OperatorState(uid="source", lists={"splits": handle})))
+    snapshot = manifest(
+        1, operator("source", OperatorState(uid="source", lists={"splits": ListState(ListMode.SPLIT, handle)}))
+    )
     shape = OperatorShape(uid="source", name="Source", vertex=0, parallelism=2, max_parallelism=128)
     restored = workflow.read_assignment(store, snapshot, [shape], allow_non_restored=False)
-    assert restored[SubtaskId(0, 0)]["source"].lists == {"splits": [b"x"]}
-    assert restored[SubtaskId(0, 1)]["source"].lists == {"splits": [b"y"]}
+    assert restored[SubtaskId(0, 0)]["source"].lists["splits"].elements == [b"x"]
+    assert restored[SubtaskId(0, 1)]["source"].lists["splits"].elements == [b"y"]
 
 
 def test_a_damaged_list_state_is_never_unpickled() -> None:
     store = MemoryStore()
     handle = store.write("chk-1/a1-source-0-list-splits", [pickle.dumps([b"x"])])
     store.files[handle.path] = store.files[handle.path][:-1] + b"!"
-    snapshot = manifest(1, operator("source", OperatorState(uid="source", lists={"splits": handle})))
+    snapshot = manifest(
+        1, operator("source", OperatorState(uid="source", lists={"splits": ListState(ListMode.SPLIT, handle)}))
+    )
     shape = OperatorShape(uid="source", name="Source", vertex=0, parallelism=1, max_parallelism=128)
     with pytest.raises(DamagedFileError, match="memory:chk-1/a1-source-0-list-splits has a wrong checksum"):
         workflow.read_assignment(store, snapshot, [shape], allow_non_restored=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import UserCodeError
 from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.files import InlineHandle, StateFile
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import TypeInformation, Types
 
@@ -171,7 +173,10 @@ def test_a_damaged_snapshot_is_refused_naming_the_operator() -> None:
         harness.process("a")
         saved = harness.snapshot()
     assert saved.keyed is not None
-    half = SavedOperator(checkpoint_id=saved.checkpoint_id, key_groups=saved.key_groups, keyed=saved.keyed[:-1])
+    (file,) = saved.keyed.base
+    assert isinstance(file.handle, InlineHandle)
+    torn = StateFile(file.name, InlineHandle(file.handle.data[:-1]))
+    half = SavedOperator(checkpoint_id=saved.checkpoint_id, keyed=replace(saved.keyed, base=(torn,)))
     with pytest.raises(DamagedFileError, match="operator 'operator'"):
         OperatorHarness.of(Counting(), key_by=str, restored=[half]).open()
 

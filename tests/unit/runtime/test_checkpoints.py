@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import FileHandle
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.supervision import JobStatus
+from headgate.state.files import FileHandle
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 

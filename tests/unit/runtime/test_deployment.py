@@ -15,6 +15,7 @@ from headgate.operators.map import MapFactory
 from headgate.runtime.deployment import UNLIMITED_RESTARTS, committing_subtasks, deploy_messages, restart_of
 from headgate.runtime.job_storage import RestorePoint
 from headgate.runtime.restart import FixedDelay, NoRestart
+from headgate.state.list_elements import ListElements
 from tests.unit.runtime.plans import Step, line_plan
 
 FRESH = RestorePoint(checkpoint_id=None, last_id=CheckpointId(0))
@@ -36,7 +37,7 @@ def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> 
 
 
 def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_subtasks() -> None:
-    state = {"op1": RestoredOperator(lists={"x": [b"1"]})}
+    state = {"op1": RestoredOperator(lists={"x": ListElements(elements=[b"1"])})}
     point = RestorePoint(
         checkpoint_id=CheckpointId(7),
         last_id=CheckpointId(9),

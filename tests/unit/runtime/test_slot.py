@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint.handles import FileHandle, OperatorState
 from headgate.checkpoint.messages import (
     RestoredOperator,
     SubtaskEnded,
@@ -29,6 +28,7 @@ from headgate.runtime.messages import (
 )
 from headgate.runtime.slot import ROUNDS_PER_STEP
 from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.files import FileHandle, KeyedState, StateFile
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.plans import Step, deploy_of
 from tests.unit.runtime.slots import (
@@ -206,7 +206,8 @@ def test_a_function_that_cannot_be_made_fails_its_attempt() -> None:
 
 def test_state_that_is_missing_or_damaged_fails_the_job_and_not_only_the_attempt() -> None:
     rig = checkpointed(counting())
-    state = OperatorState(uid="op1", keyed=FileHandle("chk-7/gone", 10, 1), key_groups=(0, 127))
+    file = StateFile("keyed", FileHandle("chk-7/gone", 10, 1))
+    state = KeyedState(key_groups=(0, 127), kind="entries", base=(file,))
     rig.deploy(checkpoint=7, restored={SubtaskId(1, 0): {"op1": RestoredOperator(keyed=(state,))}})
     (message,) = rig.all_sent(TaskFailed)
     assert not message.retriable

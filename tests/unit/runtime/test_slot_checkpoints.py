@@ -73,7 +73,9 @@ def test_an_attempt_goes_on_from_the_state_that_another_acknowledged() -> None:
     }
     (subtask,) = [subtask for subtask, uid in states if uid == "op1"]
     again = checkpointed(counting(), records=[])
-    restored = {subtask: {"op1": RestoredOperator(keyed=(states[subtask, "op1"],))}}
+    keyed = states[subtask, "op1"].keyed
+    assert keyed is not None
+    restored = {subtask: {"op1": RestoredOperator(keyed=(keyed,))}}
     again.deploy(2, checkpoint=1, restored=restored)
     again.tell(Start(attempt=A2))
     execution = again.slot._execution

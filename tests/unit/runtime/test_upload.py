@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headgate.checkpoint.handles import FileHandle, InlineHandle, SubtaskState
+from headgate.checkpoint.handles import SubtaskState
+from headgate.checkpoint.paths import Writer
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.clock import Clock, VirtualClock
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.reduce import ReduceFactory
 from headgate.runtime.subtask import TakenSnapshot
-from headgate.runtime.upload import Uploads
+from headgate.runtime.upload import StoreWriter, Uploads
+from headgate.state.files import FileHandle, InlineHandle, StateHandle
 from headgate.testing.harness import OperatorHarness
 from tests.unit.runtime.plans import HeldIo
 from tests.unit.runtime.subtasks import barrier
@@ -67,13 +71,20 @@ class Rig:
         return pieces
 
 
+def keyed_handle(state: SubtaskState) -> StateHandle:
+    keyed = state.operators[0].keyed
+    assert keyed is not None
+    (file,) = keyed.base
+    return file.handle
+
+
 def test_small_state_is_kept_inline_and_writes_no_file() -> None:
     rig = Rig(keys=1)
     rig.snapshot()
     rig.walk()
     rig.host.io.run()
     (state,) = rig.host.acks
-    assert isinstance(state.operators[0].keyed, InlineHandle)
+    assert isinstance(keyed_handle(state), InlineHandle)
     assert rig.store.list_files("") == []
 
 
@@ -85,7 +96,7 @@ def test_large_state_is_a_file_named_with_its_attempt(inline_bytes: int) -> None
     rig.host.time.advance(40)
     rig.host.io.run()
     (state,) = rig.host.acks
-    handle = state.operators[0].keyed
+    handle = keyed_handle(state)
     assert isinstance(handle, FileHandle)
     assert rig.store.list_files("") == [handle.path]
     assert "3" in handle.path
@@ -100,9 +111,7 @@ def test_the_loop_goes_on_between_pieces_and_the_file_shows_the_barrier() -> Non
     rig.harness.process(*[(key, "after") for key in range(5000)])
     assert rig.walk() > 3
     rig.host.io.run()
-    handle = rig.host.acks[0].operators[0].keyed
-    assert handle is not None
-    data = read_state(rig.store, handle)
+    data = read_state(rig.store, keyed_handle(rig.host.acks[0]))
     assert b"before" in data
     assert b"after" not in data
 
@@ -114,7 +123,7 @@ def test_two_snapshots_are_walked_one_after_the_other() -> None:
     rig.snapshot(2)
     rig.walk()
     rig.host.io.run()
-    data = [read_state(rig.store, handle) for state in rig.host.acks if (handle := state.operators[0].keyed)]
+    data = [read_state(rig.store, keyed_handle(state)) for state in rig.host.acks]
     assert [b"between" in each for each in data] == [False, True]
 
 
@@ -141,3 +150,15 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
     rig.walk()
     rig.host.io.run()
     assert rig.host.declines == ["disk full"]
+
+
+def test_files_that_later_checkpoints_may_use_are_never_inline_and_lie_apart(tmp_path: Path) -> None:
+    store = MemoryStore()
+    writer = StoreWriter(store, Writer(CheckpointId(4), Attempt(3), "op", 1), inline_bytes=1000)
+    local = tmp_path / "000012.sst"
+    local.write_bytes(b"sorted")
+    shared = writer.write("log", [b"a", b"b"], shared=True)
+    assert shared == FileHandle("shared/4-a3-op-1-log", 2, zlib.crc32(b"ab"))
+    assert writer.upload("000012.sst", local, shared=True).size_bytes == 6
+    assert writer.upload("CURRENT", local, shared=False).size_bytes == 6
+    assert store.list_files("") == ["chk-4/a3-op-1-CURRENT", "shared/4-a3-op-1-000012.sst", "shared/4-a3-op-1-log"]

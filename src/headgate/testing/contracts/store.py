@@ -10,11 +10,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-from headgate.checkpoint.handles import FileHandle
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
+from headgate.state.files import FileHandle
 
 
 def check_a_written_file_is_read_back_and_its_handle_tells_length_and_checksum(store: CheckpointStore) -> None:
@@ -43,15 +45,47 @@ def check_a_missing_file_reads_as_none(store: CheckpointStore) -> None:
 
 def check_state_that_is_not_what_was_written_is_refused_by_name(store: CheckpointStore) -> None:
     handle = store.write("chk-1/a", [b"state"])
-    wrong = [
-        FileHandle(handle.path, 4, handle.crc32),
-        FileHandle(handle.path, 5, handle.crc32 ^ 1),
-        FileHandle("chk-1/gone", 5, handle.crc32),
-    ]
-    for broken in wrong:
+    for broken in _broken(handle):
         error = _error(partial(read_state, store, broken))
         assert isinstance(error, DamagedFileError)
         assert store.locate(broken.path) in str(error)
+
+
+def check_a_local_file_is_uploaded_and_downloaded_whole(store: CheckpointStore) -> None:
+    with TemporaryDirectory() as folder:
+        source, target = Path(folder, "source"), Path(folder, "target")
+        for path, data in {"shared/large": bytes(range(256)) * 10_000, "shared/empty": b""}.items():
+            source.write_bytes(data)
+            handle = store.upload(path, source)
+            assert handle == FileHandle(path, len(data), zlib.crc32(data))
+            store.download(handle, target)
+            assert target.read_bytes() == data
+            target.unlink()
+        error = _error(lambda: store.upload("shared/large", source))
+        assert store.locate("shared/large") in str(error)
+
+
+def check_a_local_file_that_cannot_be_read_is_named(store: CheckpointStore) -> None:
+    with TemporaryDirectory() as folder:
+        error = _error(lambda: store.upload("shared/a", Path(folder, "nowhere")))
+        assert "nowhere" in str(error)
+
+
+def check_a_download_of_what_is_not_what_was_written_is_refused_by_name(store: CheckpointStore) -> None:
+    handle = store.write("shared/a", [b"state"])
+    with TemporaryDirectory() as folder:
+        for number, broken in enumerate(_broken(handle)):
+            error = _error(partial(store.download, broken, Path(folder, str(number))))
+            assert isinstance(error, DamagedFileError)
+            assert store.locate(broken.path) in str(error)
+
+
+def _broken(handle: FileHandle) -> list[FileHandle]:
+    return [
+        FileHandle(handle.path, handle.size_bytes - 1, handle.crc32),
+        FileHandle(handle.path, handle.size_bytes, handle.crc32 ^ 1),
+        FileHandle("chk-1/gone", handle.size_bytes, handle.crc32),
+    ]
 
 
 def check_listing_goes_below_folders_and_names_files_only(store: CheckpointStore) -> None:
@@ -94,6 +128,9 @@ STORE_CHECKS: Final[list[Callable[[CheckpointStore], None]]] = [
     check_a_file_is_never_overwritten,
     check_a_missing_file_reads_as_none,
     check_state_that_is_not_what_was_written_is_refused_by_name,
+    check_a_local_file_is_uploaded_and_downloaded_whole,
+    check_a_local_file_that_cannot_be_read_is_named,
+    check_a_download_of_what_is_not_what_was_written_is_refused_by_name,
     check_listing_goes_below_folders_and_names_files_only,
     check_deleting_is_thorough_and_may_be_repeated,
     check_names_of_operators_may_hold_any_character,

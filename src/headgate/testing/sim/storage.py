@@ -5,16 +5,17 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import FileHandle, InlineHandle, StateHandle
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.seal import is_torn
-from headgate.checkpoint.store import Chunk, MemoryStore
+from headgate.checkpoint.store import Chunk, MemoryStore, chunks_of
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE
+from headgate.state.files import FileHandle, InlineHandle, StateHandle
 from headgate.testing.sim.world import Action, World
 
 _MISHAPS: Final = ("nothing", "torn", "complete")
@@ -50,7 +51,7 @@ class Ledger:
                 self._check(checkpoint_id, handle)
             for state in operator.subtasks.values():
                 if COMMITTABLES_STATE in state.lists:
-                    self._permit(state.lists[COMMITTABLES_STATE])
+                    self._permit(state.lists[COMMITTABLES_STATE].handle)
 
     def _check(self, checkpoint_id: CheckpointId, handle: StateHandle) -> None:
         if isinstance(handle, FileHandle):
@@ -141,6 +142,13 @@ class SimStore:
     def read(self, path: str) -> bytes | None:
         self._may_fail(f"read {path}")
         return self.memory.read(path)
+
+    def upload(self, path: str, source: Path) -> FileHandle:
+        return self.write(path, chunks_of(source))
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        self._may_fail(f"read {handle.path}")
+        self.memory.download(handle, target)
 
     def list_files(self, folder: str) -> list[str]:
         self._may_fail(f"list {folder!r}")

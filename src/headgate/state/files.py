@@ -1,0 +1,80 @@
+"""Handles on state files: what a subtask tells the job master about the state it has written.
+
+A handle is small and immutable. Paths are relative to the job's folder in checkpoint storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, final
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileHandle:
+    """State in a file of its own: `crc32` and `size_bytes` are of the whole file."""
+
+    path: str
+    size_bytes: int
+    crc32: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class InlineHandle:
+    """State small enough to travel in the acknowledgement and to live in `_metadata`."""
+
+    data: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of state."""
+        return len(self.data)
+
+
+StateHandle = FileHandle | InlineHandle
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """A file of keyed state under the name that its backend knows it by."""
+
+    name: str
+    handle: StateHandle
+
+
+KeyedKind = Literal["entries", "rocksdb"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyedState:
+    """The keyed state of one operator of one subtask, which holds `key_groups` (first and last, both included).
+
+    `kind` says what `base` is: "entries", one file of entries; "rocksdb", the files of a RocksDB checkpoint. `log`
+    holds files of changed entries, oldest first, to be applied over the base.
+    """
+
+    key_groups: tuple[int, int]
+    kind: KeyedKind
+    base: tuple[StateFile, ...]
+    log: tuple[StateFile, ...] = ()
+
+    def handles(self) -> list[StateHandle]:
+        """Return the handles on all of its files."""
+        return [file.handle for file in (*self.base, *self.log)]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedKeyed:
+    """Keyed state whose files are at hand, for an operator to restore.
+
+    `files` maps names to contents; for those of a base of kind "rocksdb", to paths of local copies.
+    """
+
+    state: KeyedState
+    files: Mapping[str, bytes | Path]
