@@ -1,7 +1,9 @@
 """Chaining: operators that need no channel between them become one vertex and run fused, batch by batch.
 
 An operator joins the chain of the one before it when the edge between them is the only one out of the first and the
-only one into the second, it is FORWARD, both have the same parallelism and max parallelism, and both allow it.
+only one into the second, it is FORWARD and carries the main output, both have the same parallelism and max
+parallelism, and both allow it. So an operator with two inputs is the head of its chain, and one with a side output that
+somebody reads the tail.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ def _may_chain(edge: ResolvedEdge, graph: ResolvedGraph) -> bool:
     source, target = graph.nodes[edge.source], graph.nodes[edge.target]
     return (
         edge.partitioning is Partitioning.FORWARD
+        and edge.tag is None
         and source.parallelism == target.parallelism
         and source.max_parallelism == target.max_parallelism
         and source.chain is not ChainPolicy.NEVER

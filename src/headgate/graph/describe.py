@@ -32,4 +32,5 @@ def _node(node_id: int, graph: ResolvedGraph) -> dict[str, Any]:
 
 
 def _predecessor(edge: ResolvedEdge) -> dict[str, Any]:
-    return {"id": edge.source, "ship_strategy": edge.partitioning.name, "side": edge.input_index}
+    predecessor = {"id": edge.source, "ship_strategy": edge.partitioning.name, "side": edge.input_index}
+    return predecessor if edge.tag is None else predecessor | {"output_tag": edge.tag}

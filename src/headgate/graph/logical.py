@@ -68,7 +68,8 @@ class Edge:
     """Records flow from the node `source` to input `input_index` of the node `target`.
 
     `partitioning` None is "not said": forward where both have the same parallelism, else rebalance. `key_selector` is
-    there exactly for KEY_GROUP. Several edges into one input are a union.
+    there exactly for KEY_GROUP. Several edges into one input are a union. `tag` is the id of the side output that the
+    records come from; None is the main output.
     """
 
     source: int
@@ -76,6 +77,7 @@ class Edge:
     partitioning: Partitioning | None = None
     key_selector: AnyKeySelector | None = None
     input_index: int = 0
+    tag: str | None = None
 
 
 @final

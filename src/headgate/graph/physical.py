@@ -40,13 +40,18 @@ class VertexPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePlan:
-    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP, as the user gave it."""
+    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP, as the user gave it.
+
+    It ends at input `input_index` of the target's head, and begins at the side output `tag` of the source's tail, or
+    at its main output (None).
+    """
 
     source_vertex: int
     target_vertex: int
     partitioning: Partitioning
     key_selector: AnyKeySelector | None
     input_index: int
+    tag: str | None
 
 
 @final
@@ -157,6 +162,7 @@ def _edge_plans(graph: ChainedGraph) -> list[EdgePlan]:
             partitioning=edge.partitioning,
             key_selector=edge.key_selector,
             input_index=edge.input_index,
+            tag=edge.tag,
         )
 
     return [edge_plan(edge) for edge in graph.edges]

@@ -45,6 +45,7 @@ class ResolvedEdge:
     partitioning: Partitioning
     key_selector: AnyKeySelector | None
     input_index: int
+    tag: str | None
 
 
 @final
@@ -112,4 +113,5 @@ def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:
         partitioning=implied if edge.partitioning is None else edge.partitioning,
         key_selector=edge.key_selector,
         input_index=edge.input_index,
+        tag=edge.tag,
     )

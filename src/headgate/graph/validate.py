@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from headgate.errors import ProgramError
+from headgate.errors import InternalError, ProgramError
 from headgate.graph.closure import serialise
 from headgate.graph.logical import Edge, GraphDefaults, LogicalGraph, Node, Partitioning
 from headgate.graph.resolve import max_parallelism_of, parallelism_of
@@ -24,6 +24,7 @@ def validate(graph: LogicalGraph, defaults: GraphDefaults) -> None:
         _check_parallelism(node, defaults)
         _check_buffer_timeout(node)
     _check_forward(graph, defaults)
+    _check_inputs(graph)
     _check_sinks(graph)
     _check_uids(graph)
     for node in graph.nodes:
@@ -68,6 +69,13 @@ def _check_forward(graph: LogicalGraph, defaults: GraphDefaults) -> None:
                 f"(parallelism {to_parallelism}) needs the same parallelism on both sides: use rebalance(), or "
                 "set_parallelism on one of them"
             )
+
+
+def _check_inputs(graph: LogicalGraph) -> None:
+    for node in graph.nodes:
+        indexes = {edge.input_index for edge in graph.inputs_of(node.id)}
+        if indexes not in (set(), {0}, {0, 1}):
+            raise InternalError(f"operator {node.name!r} has the inputs {sorted(indexes)}, not 0, or 0 and 1")
 
 
 def _check_sinks(graph: LogicalGraph) -> None:

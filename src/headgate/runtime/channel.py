@@ -2,7 +2,8 @@
 
 A channel's two ends are an `InputChannel` and something with the methods of `OutputChannel`. Sending never blocks and
 is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece puts out may overdraw
-it. Control elements need no credit.
+it. Control elements need no credit; watermarks that nobody has read yet are replaced by newer ones, so that they cannot
+pile up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, final
 
-from headgate.elements import Batch, Element
+from headgate.elements import Batch, Element, Watermark
 from headgate.ids import ChannelId
 
 
@@ -55,11 +56,14 @@ class InputChannel:
         self._consumed = consumed
 
     def push(self, element: Element, size_bytes: int = 0) -> None:
-        """Add an element that arrived."""
-        self.queue.append(element)
+        """Add an element that arrived. A watermark takes the place of one that is the last in the queue."""
+        queue = self.queue
         if type(element) is Batch:
             self.batches += 1
             self._sizes.append(size_bytes)
+        elif type(element) is Watermark and queue and type(queue[-1]) is Watermark:
+            queue.pop()
+        queue.append(element)
 
     def pop(self) -> Element:
         """Take the oldest element out."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.elements import Batch, Element
+from headgate.elements import Batch, Element, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
@@ -42,7 +42,7 @@ class CreditWindow:
 class RemoteOutput:
     """The sending end of a channel into another slot."""
 
-    __slots__ = ("_batches", "_bytes", "_connection_of", "_id", "_records_max", "_target", "_window")
+    __slots__ = ("_batches", "_bytes", "_connection_of", "_held", "_id", "_records_max", "_target", "_window")
 
     def __init__(
         self,
@@ -58,14 +58,26 @@ class RemoteOutput:
         self._batches = 0
         self._bytes = 0
         self._records_max = 1
+        self._held: Watermark | None = None
 
     @property
     def writable(self) -> bool:
         return self._batches < self._window.batches and self._bytes < self._window.size_bytes
 
     def send(self, element: Element) -> None:
-        """Send an element. Raises `UserCodeError` naming a record that cannot be pickled."""
+        """Send an element. Raises `UserCodeError` naming a record that cannot be pickled.
+
+        A watermark is held while the connection has bytes to send, and gives way to a newer one: if the peer does not
+        read for long, they do not pile up.
+        """
         connection = self._connection_of(self._target)
+        if type(element) is Watermark and connection.pending_bytes:
+            if self._held is None:
+                connection.when_drained(self.release)
+            self._held = element
+            return
+        if self._held is not None:
+            self.release()
         if not isinstance(element, Batch):
             connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
             return
@@ -79,6 +91,12 @@ class RemoteOutput:
             connection.send(_HEAD.pack(self._id, _BATCH), payload)
             self._learn(len(piece), len(payload))
             start = stop
+
+    def release(self) -> None:
+        """Send the watermark that is held, if there is one."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._connection_of(self._target).send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(held, 5))
 
     def _learn(self, records: int, size_bytes: int) -> None:
         """Keep frames within the window: a batch of large records is cut before it is pickled."""

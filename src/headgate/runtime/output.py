@@ -17,11 +17,27 @@ from headgate.runtime.partition import Partitioner
 class Output:
     """The channels of one edge that begin at one subtask. Owned by the slot's loop."""
 
-    __slots__ = ("_batch_records", "_channels", "_partitioner", "_pending", "_since_ms", "_timeout_ms", "records_out")
+    __slots__ = (
+        "_batch_records",
+        "_channels",
+        "_partitioner",
+        "_pending",
+        "_since_ms",
+        "_timeout_ms",
+        "records_out",
+        "tag",
+    )
 
     def __init__(
-        self, channels: list[OutputChannel], partitioner: Partitioner, batch_records: int, timeout_ms: int
+        self,
+        channels: list[OutputChannel],
+        partitioner: Partitioner,
+        batch_records: int,
+        timeout_ms: int,
+        tag: str | None = None,
     ) -> None:
+        """`tag` is the id of the side output that leaves here; None: the main output."""
+        self.tag = tag
         self._channels = channels
         self._partitioner = partitioner
         self._batch_records = batch_records

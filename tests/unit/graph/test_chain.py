@@ -53,3 +53,18 @@ def test_a_union_is_not_chained() -> None:
 
 def test_without_chaining_every_operator_is_a_vertex() -> None:
     assert names(plain_line(node(0, "a"), node(1, "b")), GraphDefaults(parallelism=2, chaining=False)) == ["a", "b"]
+
+
+def test_an_operator_with_two_inputs_is_the_head_of_its_chain_also_when_both_come_from_one_operator() -> None:
+    graph = LogicalGraph(
+        [node(0, "a"), node(1, "both"), node(2, "c")],
+        [edge(0, 1), replace(edge(0, 1), input_index=1), edge(1, 2)],
+    )
+    assert names(graph) == ["a", "both -> c"]
+
+
+def test_an_operator_whose_side_output_is_read_is_the_tail_of_its_chain() -> None:
+    side = replace(edge(1, 2), tag="late")
+    assert names(LogicalGraph([node(0, "a"), node(1, "b"), node(2, "c")], [edge(0, 1), side])) == ["a -> b", "c"]
+    graph = LogicalGraph([node(0, "a"), node(1, "b"), node(2, "c"), node(3, "d")], [edge(0, 1), side, edge(1, 3)])
+    assert names(graph) == ["a -> b", "c", "d"]

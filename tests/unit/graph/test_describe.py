@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from headgate.graph.describe import execution_plan
 from headgate.graph.logical import Partitioning
@@ -23,3 +24,13 @@ def test_plan_lists_operators_with_what_they_read() -> None:
         "max_parallelism": 64,
         "predecessors": [{"id": 0, "ship_strategy": "KEY_GROUP", "side": 0}],
     }
+
+
+def test_plan_tells_the_side_output_and_the_input_that_an_edge_connects() -> None:
+    graph = line(node(0, "numbers"), node(1, "count", uid="count"))
+    graph.edges.append(replace(edge(0, 1), tag="late", input_index=1))
+    count = json.loads(execution_plan(graph, TWO))["nodes"][1]
+    assert count["predecessors"] == [
+        {"id": 0, "ship_strategy": "FORWARD", "side": 0},
+        {"id": 0, "ship_strategy": "FORWARD", "side": 1, "output_tag": "late"},
+    ]

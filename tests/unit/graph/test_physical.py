@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import cloudpickle
 import pytest
@@ -89,3 +90,19 @@ def test_a_plan_travels_as_bytes() -> None:
 def test_a_wrong_program_has_no_plan() -> None:
     with pytest.raises(ProgramError):
         plan_of(LogicalGraph())
+
+
+def test_two_inputs_have_edges_and_key_selectors_of_their_own() -> None:
+    graph = LogicalGraph(
+        [node(0, "s", is_source=True), node(1, "t", is_source=True), node(2, "both", is_sink=True)],
+        [
+            edge(0, 2, Partitioning.KEY_GROUP, abs),
+            replace(edge(1, 2, Partitioning.BROADCAST), input_index=1, tag="rules"),
+        ],
+    )
+    job = plan_of(graph)
+    assert [(e.input_index, e.partitioning, e.key_selector, e.tag) for e in job.edges] == [
+        (0, Partitioning.KEY_GROUP, abs, None),
+        (1, Partitioning.BROADCAST, None, "rules"),
+    ]
+    assert [str(c.source) for c in job.inputs_of(SubtaskId(2, 1))] == ["0.0", "0.1", "1.0", "1.1"]

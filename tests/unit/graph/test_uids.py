@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from headgate.graph.logical import LogicalGraph
@@ -54,3 +55,10 @@ def test_the_order_of_a_union_does_not_matter() -> None:
         return generate_uids(LogicalGraph(nodes, [edge(source, 2) for source in order]))[2]
 
     assert union(0, 1) == union(1, 0)
+
+
+def test_readers_of_the_main_output_and_of_a_side_output_are_told_apart() -> None:
+    def of_reader(tag: str | None) -> str:
+        return generate_uids(LogicalGraph([node(0, "a"), node(1, "b")], [replace(edge(0, 1), tag=tag)]))[1]
+
+    assert len({of_reader(None), of_reader("late"), of_reader("early")}) == 3

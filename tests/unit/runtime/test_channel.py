@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.elements import Barrier, Batch, Element, EndOfData
+from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.ids import ChannelId, CheckpointId
 from headgate.runtime.channel import InputChannel, LocalOutput
 
@@ -58,3 +58,21 @@ def test_each_batch_taken_out_is_reported_with_the_size_it_came_with() -> None:
     assert consumed == [100]
     channel.pop()
     assert consumed == [100, 7]
+
+
+def test_a_watermark_takes_the_place_of_one_that_nobody_has_read_but_of_nothing_else() -> None:
+    channel = InputChannel(ChannelId(0))
+    for element in (Watermark(1), Watermark(2), Batch([1]), Watermark(3), BARRIER, Watermark(4), Watermark(5)):
+        channel.push(element)
+    assert [type(element).__name__ for element in channel.queue] == [
+        "Watermark",
+        "Batch",
+        "Watermark",
+        "Barrier",
+        "Watermark",
+    ]
+    assert [element for element in channel.queue if isinstance(element, Watermark)] == [
+        Watermark(2),
+        Watermark(3),
+        Watermark(5),
+    ]

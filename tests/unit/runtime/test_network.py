@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate.elements import Barrier, Batch, Element, EndOfData
+from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
@@ -239,3 +239,29 @@ def test_the_next_attempt_begins_with_full_credit_and_without_old_elements(pair:
     pair.drive(lambda: arrived(pair))
     assert records(pair) == ["new"]
     assert pair.sender.broken == pair.receiver.broken == []
+
+
+def test_watermarks_arrive_in_order_with_the_records(pair: Pair) -> None:
+    output = pair.begin()[0]
+    output.send(Batch(["a"]))
+    output.send(Watermark(1))
+    output.send(Batch(["b"]))
+    output.send(Watermark(2))
+    output.send(BARRIER)
+    pair.drive(lambda: len(arrived(pair)) == 5)
+    told = [element.records if isinstance(element, Batch) else element for element in arrived(pair)]
+    assert told == [["a"], Watermark(1), ["b"], Watermark(2), BARRIER]
+
+
+def test_watermarks_for_a_peer_that_does_not_read_do_not_pile_up(pair: Pair) -> None:
+    one, other = pair.begin()
+    big = Batch([bytes(8 << 20)])
+    one.send(big)
+    connection = pair.sender.exchange._connection_to(pair.receiver.slot)
+    pending = connection.pending_bytes
+    for timestamp_ms in range(1000):
+        one.send(Watermark(timestamp_ms))
+        other.send(Watermark(-timestamp_ms))
+    assert connection.pending_bytes == pending
+    pair.drive(lambda: len(arrived(pair, 0)) == 2 and len(arrived(pair, 1)) == 1)
+    assert arrived(pair, 0)[1:] + arrived(pair, 1) == [Watermark(999), Watermark(-999)]

@@ -192,4 +192,6 @@ def test_a_key_selector_may_be_an_object_or_a_callable(selector: AnyKeySelector)
 
 
 def edge(partitioning: Partitioning, selector: AnyKeySelector | None = None) -> EdgePlan:
-    return EdgePlan(source_vertex=0, target_vertex=1, partitioning=partitioning, key_selector=selector, input_index=0)
+    return EdgePlan(
+        source_vertex=0, target_vertex=1, partitioning=partitioning, key_selector=selector, input_index=0, tag=None
+    )

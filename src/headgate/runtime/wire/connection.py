@@ -97,6 +97,7 @@ class Connection:
         self._paused = False
         self._closed = False
         self._read_postponed = False
+        self._when_drained: list[Callable[[], None]] = []
         self._phase: Callable[[int], None] = self._finish_connecting
         self._deadline = poller.after(config.handshake_timeout_s, self._give_up)
         # A socket becomes writable when it is connected; one that was accepted is so already.
@@ -128,6 +129,10 @@ class Connection:
     def pending_bytes(self) -> int:
         """How many bytes of sent frames the kernel has not taken yet."""
         return self._queue.pending_bytes + self._waiting_for_proof.pending_bytes
+
+    def when_drained(self, call: Callable[[], None]) -> None:
+        """Have `call` made once, within `Poller.poll`, when the kernel has taken all bytes; never if it closes before."""
+        self._when_drained.append(call)
 
     @property
     def is_open(self) -> bool:
@@ -238,14 +243,23 @@ class Connection:
         self._phase = self._transfer
         self._queue.take_over(self._waiting_for_proof)
         self._flush()
+        self._tell_if_drained()
         # The first frames may have come along with the proof, and under TLS no selector would tell.
         self._postpone_read()
 
     def _transfer(self, events: int) -> None:
         if self._queue.pending_bytes:
             self._flush()
+            self._tell_if_drained()
         if events & selectors.EVENT_READ or (self._stream is not None and self._stream.wants_write):
             self._read()
+
+    def _tell_if_drained(self) -> None:
+        if self._queue.pending_bytes:
+            return
+        calls, self._when_drained = self._when_drained, []
+        for call in calls:
+            call()
 
     # Bytes in, bytes out.
 
@@ -353,4 +367,5 @@ class Connection:
         self._sock.close()
         self._queue.clear()
         self._waiting_for_proof.clear()
+        self._when_drained.clear()
         self._poller.soon(lambda: self._on_closed(self, Closed(cause, detail)))
