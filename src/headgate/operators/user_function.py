@@ -48,10 +48,11 @@ class UserFunction:
         """
         self._context = context
         runtime = Runtime(context, backend)
-        self.store = OperatorStateStore(context.name, context.subtask, context.restored.lists)
+        restored = context.restored
+        self.store = OperatorStateStore(context.name, context.subtask, restored.lists, restored.moved_classes)
         if isinstance(self.function, CheckpointedFunction):
             keyed_store = None if backend is None else runtime
-            initialization = FunctionInitializationContext(context.restored.checkpoint_id, self.store, keyed_store)
+            initialization = FunctionInitializationContext(restored.checkpoint_id, self.store, keyed_store)
             try:
                 self.function.initialize_state(initialization)
             except USER_ERRORS as error:

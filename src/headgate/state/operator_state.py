@@ -117,12 +117,22 @@ class OperatorStateStore:
     ['a']
     """
 
-    def __init__(self, operator: str, subtask: int, restored: Mapping[str, ListElements] | None = None) -> None:
-        """`operator` is the name for messages, `restored` what a snapshot has for this subtask."""
+    def __init__(
+        self,
+        operator: str,
+        subtask: int,
+        restored: Mapping[str, ListElements] | None = None,
+        moved: Mapping[str, str] | None = None,
+    ) -> None:
+        """`operator` is the name for messages, `restored` what a snapshot has for this subtask.
+
+        `moved` says where classes are that have moved since (`headgate.state.unpickle`).
+        """
         self._operator = operator
         self._subtask = subtask
         self._states: dict[str, _State] = {}
         self._unclaimed = dict(restored or {})
+        self._moved = moved or {}
 
     def get_list_state(self, descriptor: ListStateDescriptor) -> OperatorListState[Any]:
         """Return the list whose elements are dealt out evenly when the parallelism changes.
@@ -190,7 +200,7 @@ class OperatorStateStore:
         outcome = compatibility(self._saved_meta(name, saved), declared.meta)
         if isinstance(outcome, Incompatible):
             raise RestoreError(f"operator {self._operator!r}: {outcome.reason}")
-        values = container([self._load(name, element) for element in saved.elements])
+        values = container(saved.values(f"state {name!r} of operator {self._operator!r}", self._moved))
         del self._unclaimed[name]
         return outcome.convert(values) if isinstance(outcome, Migrate) else values
 
@@ -201,15 +211,6 @@ class OperatorStateStore:
                 "another name, or the operator another uid"
             )
         return StateMeta(name, _KIND_OF[saved.mode], TypeInformation.from_json(json.loads(saved.type)))
-
-    def _load(self, name: str, element: bytes) -> Any:
-        try:
-            return pickle.loads(element)  # noqa: S301  # from the job's own checkpoint
-        except (AttributeError, ImportError) as error:
-            raise RestoreError(
-                f"operator {self._operator!r}: state {name!r} holds objects of a class that is not there any more "
-                f"({error}); define it under its old name again"
-            ) from error
 
     # --- snapshots
 

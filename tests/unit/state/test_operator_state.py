@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_the_same_name_gives_the_same_state() -> None:
 def test_a_name_cannot_be_used_for_two_modes() -> None:
     states = store()
     states.get_list_state(LONGS)
-    with pytest.raises(ProgramError, match="as operator list state of .* and as union list state of"):
+    with pytest.raises(ProgramError, match=r"as operator list state of .* and as union list state of"):
         states.get_union_list_state(LONGS)
     with pytest.raises(ProgramError, match="as broadcast state"):
         states.get_broadcast_state(MapStateDescriptor("longs", Types.LONG(), Types.LONG()))
@@ -131,7 +132,7 @@ def test_operator_state_has_no_time_to_live() -> None:
 def test_a_snapshot_holds_the_elements_one_by_one_with_their_mode() -> None:
     taken = saved(ListMode.UNION, 1, 2)["longs"]
     assert taken.mode is ListMode.UNION
-    assert [pickle.loads(element) for element in taken.elements] == [1, 2]
+    assert taken.elements == [pickle.dumps(1, 5), pickle.dumps(2, 5)]
 
 
 def test_what_changes_after_a_snapshot_is_not_in_it() -> None:
@@ -142,7 +143,7 @@ def test_what_changes_after_a_snapshot_is_not_in_it() -> None:
     taken = states.snapshot()
     value.append(2)
     state.add([3])
-    assert taken["lists"].values() == [[1]]
+    assert taken["lists"].values("state", {}) == [[1]]
 
 
 @pytest.mark.parametrize("mode", [ListMode.SPLIT, ListMode.UNION])
@@ -151,7 +152,7 @@ def test_a_restored_list_goes_on_with_its_elements(mode: ListMode) -> None:
     state = states.get_list_state(LONGS) if mode is ListMode.SPLIT else states.get_union_list_state(LONGS)
     state.add(3)
     assert state.get() == [1, 2, 3]
-    assert states.snapshot()["longs"].values() == [1, 2, 3]
+    assert states.snapshot()["longs"].values("state", {}) == [1, 2, 3]
 
 
 def test_a_restored_broadcast_state_goes_on_with_its_entries() -> None:
@@ -159,7 +160,7 @@ def test_a_restored_broadcast_state_goes_on_with_its_entries() -> None:
     rules = states.get_broadcast_state(RULES)
     rules.remove("a")
     rules["c"] = 3
-    assert sorted(states.snapshot()["rules"].values()) == [("b", 2), ("c", 3)]
+    assert sorted(states.snapshot()["rules"].values("state", {})) == [("b", 2), ("c", 3)]
 
 
 def test_an_element_that_cannot_be_pickled_is_told_with_its_state() -> None:
@@ -216,8 +217,15 @@ def test_state_of_an_operator_of_another_kind_is_refused() -> None:
 def test_a_class_that_is_gone_is_told_with_the_state() -> None:
     gone = b"cno_such_module\nThing\n."
     taken = saved(ListMode.SPLIT)["longs"]
-    with pytest.raises(RestoreError, match=r"state 'longs' holds objects of a class .*no_such_module"):
+    with pytest.raises(RestoreError, match=r"state 'longs' of operator 'op' holds objects of the class no_such_module"):
         store({"longs": ListElements(taken.mode, [gone], taken.type)}).get_list_state(LONGS)
+
+
+def test_a_class_that_has_moved_is_found_where_it_is_now() -> None:
+    taken = saved(ListMode.SPLIT)["longs"]
+    restored = {"longs": ListElements(taken.mode, [b"cno_such_module\nThing\n."], taken.type)}
+    states = OperatorStateStore("op", 0, restored, {"no_such_module.Thing": "fractions.Fraction"})
+    assert states.get_list_state(LONGS).get() == [Fraction]
 
 
 # --- what nobody asks for
@@ -232,5 +240,5 @@ def test_what_nobody_asks_for_goes_into_the_next_snapshot(mode: ListMode) -> Non
 def test_a_union_that_nobody_asks_for_is_carried_on_once() -> None:
     taken = saved(ListMode.UNION, 1, 2)
     snapshots = [store(taken, subtask).snapshot()["longs"] for subtask in range(3)]
-    assert [each.values() for each in snapshots] == [[1, 2], [], []]
+    assert [each.values("state", {}) for each in snapshots] == [[1, 2], [], []]
     assert {(each.mode, each.type) for each in snapshots} == {(ListMode.UNION, taken["longs"].type)}
