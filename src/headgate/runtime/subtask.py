@@ -235,8 +235,11 @@ class Subtask:
         self._align(BarrierReceived(channel=0, barrier=barrier))
 
     def abort(self, checkpoint_id: CheckpointId) -> None:
-        """Give up a checkpoint that the job master has given up."""
+        """Give up a checkpoint that the job master has given up, and tell every operator."""
         self._align(CheckpointAborted(checkpoint_id=checkpoint_id))
+        for operator in self.operators:
+            self.current = operator
+            operator.notify_aborted(checkpoint_id)
 
     def _align(self, event: AlignmentEvent) -> None:
         for effect in self._aligner.handle(event):

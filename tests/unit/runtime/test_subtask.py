@@ -6,6 +6,7 @@ import pytest
 
 from headgate.elements import CancelBarrier, EndOfData
 from headgate.errors import InternalError
+from headgate.functions.checkpointed import CheckpointListener
 from headgate.ids import CheckpointId
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.map import MapFactory
@@ -55,6 +56,30 @@ def test_an_abort_of_the_master_unblocks_the_channels() -> None:
     rig.subtask.abort(CheckpointId(1))
     rig.run()
     assert rig.out.records == ["a"]
+
+
+class Listening(CheckpointListener):
+    """A callable that notes what becomes of checkpoints."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, int]] = []
+
+    def __call__(self, value: object) -> object:
+        return value
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.heard.append(("complete", checkpoint_id))
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self.heard.append(("aborted", checkpoint_id))
+
+
+def test_every_function_of_a_chain_hears_what_becomes_of_checkpoints() -> None:
+    functions = Listening(), Listening()
+    rig = Rig(*map(MapFactory, functions))
+    rig.subtask.abort(CheckpointId(1))
+    rig.subtask.notify_completed(CheckpointId(2))
+    assert [function.heard for function in functions] == [[("aborted", 1), ("complete", 2)]] * 2
 
 
 def test_a_later_barrier_declines_the_checkpoint_that_waits() -> None:
