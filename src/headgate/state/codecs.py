@@ -1,18 +1,17 @@
 """Codecs: values of a declared type as bytes and back, where values are stored one by one.
 
 Every codec gives back exactly what it was given, also a value that is not of the declared type: the type only says
-which values are fast. The first byte tells how a value was written:
+which values are fast. A value is written in one of these ways:
 
-========  ==========================================================================================
-i         int within 64 bits: 8 bytes, little-endian
-f         float: IEEE 754 double, little-endian; -0.0 and the bits of a NaN are kept
-s         str: UTF-8 (lone surrogates are pickled)
-b         bytes
-T F       True, False
-r p       Row of kind INSERT with the declared field names, or without names: its values, pickled
-t         tuple of the declared length: pickled, rows in it replaced by their bytes
-0x80      anything else: pickle, protocol 5
-========  ==========================================================================================
+- int within 64 bits: `i`, 8 bytes, little-endian
+- float: `f`, IEEE 754 double, little-endian; the sign of -0.0 and the bits of a NaN are kept
+- str: `s`, UTF-8 (with lone surrogates: pickled)
+- bytes: `b`, the bytes
+- bool: `T`, `F`
+- Row of kind INSERT: its values, pickled, then `r` when its names are the declared ones, `p` when it has none
+- tuple of the declared length with rows at some places: pickled as a list with values instead of rows, then for each of
+  these places `r`, `p`, or `.` when there is something else, then `t`
+- anything else: pickle, protocol 5, which begins with 0x80 and ends in `.`
 
 Types that differ only in width (INT and LONG, FLOAT and DOUBLE) share a codec, so widened state needs no rewriting.
 
@@ -57,6 +56,8 @@ from headgate.types.typeinfo import (
 
 Load: TypeAlias = Callable[[bytes], Any]
 """Unpickles bytes: `unpickle.loader` makes one that knows of moved classes."""
+
+_dumps: Final = pickle.dumps
 
 
 @final
@@ -113,7 +114,7 @@ def codec_for_items(meta: StateMeta, load: Load = pickle.loads) -> Codec:
 def pickled(value: Any) -> bytes:
     """Return the pickle of a value. Raises SerializationError naming its type."""
     try:
-        return pickle.dumps(value, 5)
+        return _dumps(value, 5)
     except Exception as error:
         raise SerializationError(
             f"a {type(value).__name__} cannot be pickled: {error}; keep plain data in state, and classes that a module "
@@ -123,6 +124,7 @@ def pickled(value: Any) -> bytes:
 
 # --- one pair of functions for each way of writing: a check of the type, the fast way, else pickle
 
+_INSERT: Final = RowKind.INSERT
 _INT: Final = struct.Struct("<cq")
 _FLOAT: Final = struct.Struct("<cd")
 
@@ -212,50 +214,56 @@ _BASIC: Final[dict[BasicType, Callable[[Load], Codec]]] = {
 
 
 def _row_codec(names: tuple[str, ...], load: Load) -> Codec:
-    insert = RowKind.INSERT
-
     def encode(value: Any) -> bytes:
-        if type(value) is Row and value._row_kind is insert:
+        if type(value) is Row and value._row_kind is _INSERT:
             fields = value._fields
-            if fields == names:
-                return b"r" + pickled(value._values)
-            if fields is None:
-                return b"p" + pickled(value._values)
+            if fields == names or fields is None:
+                try:
+                    return _dumps(value._values, 5) + (b"p" if fields is None else b"r")
+                except Exception:  # noqa: BLE001  # whatever a user's class raises: `pickled` puts it in words
+                    return pickled(value)
         return pickled(value)
 
     def decode(data: bytes) -> Any:
-        tag = data[0]
+        tag = data[-1]
         if tag == 0x72:
-            return make_row(load(data[1:]), names)
+            return make_row(load(data), names)
         if tag == 0x70:
-            return make_row(load(data[1:]), None)
+            return make_row(load(data), None)
         return load(data)
 
     return Codec(encode, decode)
 
 
 def _tuple_codec(types: Sequence[TypeInformation], load: Load) -> Codec:
-    """The codec of a tuple with rows in it. Not for rows deeper down: these are pickled as they are."""
+    """The codec of a tuple with rows in it. Rows deeper down are pickled as they are."""
     size = len(types)
-    rows = [(place, codec_for(kind, load)) for place, kind in enumerate(types) if isinstance(kind, RowTypeInfo)]
+    names = [(place, kind.field_names) for place, kind in enumerate(types) if isinstance(kind, RowTypeInfo)]
+    tagged = [(place, fields, number - len(names) - 1) for number, (place, fields) in enumerate(names)]
 
     def encode(value: Any) -> bytes:
         if type(value) is not tuple or len(value) != size:
             return pickled(value)
         items = list(value)
-        for place, codec in rows:
-            if items[place] is not None:
-                items[place] = codec.encode(items[place])
-        return b"t" + pickled(items)
+        tags = b""
+        for place, fields, _ in tagged:
+            row = items[place]
+            if type(row) is Row and row._row_kind is _INSERT and row._fields in (fields, None):
+                items[place] = row._values
+                tags += b"p" if row._fields is None else b"r"
+            else:
+                tags += b"."
+        return pickled(items) + tags + b"t"
 
     def decode(data: bytes) -> Any:
-        if data[0] != 0x74:
-            return load(data)
-        items = load(data[1:])
-        for place, codec in rows:
-            if items[place] is not None:
-                items[place] = codec.decode(items[place])
-        return tuple(items)
+        items = load(data)
+        if data[-1] == 0x74:
+            for place, fields, at in tagged:
+                tag = data[at]
+                if tag != 0x2E:
+                    items[place] = make_row(items[place], fields if tag == 0x72 else None)
+            return tuple(items)
+        return items
 
     return Codec(encode, decode)
 

@@ -42,6 +42,7 @@ from headgate.errors import SerializationError
 from headgate.types.row import Row
 
 _DECIMAL_DIGITS_MAX: Final = 10_000
+_LENGTH: Final = struct.Struct(">I").pack
 _EPOCH: Final = dt.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
@@ -106,7 +107,10 @@ def _integral_decimal(key: Decimal) -> int | None:
 
 
 def _bytes(key: Any) -> bytes:
-    exact = _EXACT.get(type(key))
+    kind = type(key)
+    if kind is int:
+        return _integer_bytes(key)
+    exact = _EXACT.get(kind)
     if exact is not None:
         return exact(key)
     number = _integer(key)
@@ -154,8 +158,11 @@ def _tuple_bytes(items: tuple[Any, ...]) -> bytes:
 
 
 def _sequence_bytes(items: Any) -> bytes:
-    parts = [b"n" if item is None else _bytes(item) for item in items]
-    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    parts: list[bytes] = []
+    for item in items:
+        part = b"n" if item is None else _bytes(item)
+        parts += (_LENGTH(len(part)), part)
+    return b"".join(parts)
 
 
 def _row_bytes(row: Row) -> bytes:
