@@ -14,6 +14,7 @@ from headgate.datastream.data_stream import CloseableIterator, DataStream, DataS
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.functions import (
+    AggregateFunction,
     FilterFunction,
     FlatMapFunction,
     KeyedProcessFunction,
@@ -36,6 +37,7 @@ from headgate.datastream.stream_execution_environment import StreamExecutionEnvi
 from headgate.datastream.time_domain import TimeDomain
 
 __all__ = [
+    "AggregateFunction",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate import unsupported
 from headgate.functions.api import (
+    AggregateFunction,
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -20,10 +21,11 @@ from headgate.functions.checkpointed import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from headgate.functions.context import RuntimeContext
+from headgate.functions.context import KeyedStateStore, RuntimeContext
 from headgate.functions.source import Source as SourceFunction
 
 __all__ = [
+    "AggregateFunction",
     "CheckpointListener",
     "CheckpointedFunction",
     "FilterFunction",
@@ -33,6 +35,7 @@ __all__ = [
     "FunctionSnapshotContext",
     "KeySelector",
     "KeyedProcessFunction",
+    "KeyedStateStore",
     "MapFunction",
     "ProcessFunction",
     "ReduceFunction",

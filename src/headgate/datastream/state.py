@@ -5,22 +5,44 @@ from __future__ import annotations
 from headgate import unsupported
 from headgate.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from headgate.state.descriptors import (
+    AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     StateDescriptor,
     ValueStateDescriptor,
 )
-from headgate.state.handles import ValueState
+from headgate.state.handles import (
+    AggregatingState,
+    AppendingState,
+    ListState,
+    MapState,
+    MergingState,
+    ReducingState,
+    State,
+    ValueState,
+)
 from headgate.state.operator_state import OperatorListState, OperatorStateStore
+from headgate.state.ttl import StateTtlConfig
 
 __all__ = [
+    "AggregatingState",
+    "AggregatingStateDescriptor",
+    "AppendingState",
     "BroadcastState",
+    "ListState",
     "ListStateDescriptor",
+    "MapState",
     "MapStateDescriptor",
+    "MergingState",
     "OperatorListState",
     "OperatorStateStore",
     "ReadOnlyBroadcastState",
+    "ReducingState",
+    "ReducingStateDescriptor",
+    "State",
     "StateDescriptor",
+    "StateTtlConfig",
     "ValueState",
     "ValueStateDescriptor",
 ]

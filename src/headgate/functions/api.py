@@ -57,6 +57,26 @@ class ReduceFunction(Function):
         """Return the combination of the result so far and the next record."""
 
 
+class AggregateFunction(Function):
+    """Gathers values of one type in an accumulator of another, from which a result of a third is computed."""
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """Return an accumulator without any value in it."""
+
+    @abstractmethod
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """Return the accumulator with `value` in it, which may be the same object changed."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any:
+        """Return the result of the values in the accumulator, which is not changed."""
+
+    @abstractmethod
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        """Return an accumulator with the values of both, which may be one of the two changed."""
+
+
 class KeySelector(Function):
     """Takes the key out of a record."""
 

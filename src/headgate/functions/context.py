@@ -8,11 +8,46 @@ from typing import TYPE_CHECKING, Any
 from headgate import unsupported
 
 if TYPE_CHECKING:
-    from headgate.state.descriptors import ValueStateDescriptor
-    from headgate.state.handles import ValueState
+    from headgate.state.descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        ValueStateDescriptor,
+    )
+    from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 
 
-class RuntimeContext(ABC):
+class KeyedStateStore(ABC):
+    """The way to keyed state, which has a content for each key.
+
+    The same name gives the same state each time. All methods raise `StateAccessError` in a function that does not run
+    on a keyed stream, `ProgramError` when the name is in use for another kind or type, and `RestoreError` when what a
+    checkpoint holds under this name cannot become what is declared.
+    """
+
+    @abstractmethod
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        """Return a state that holds one value for each key."""
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """Return a state that holds a list for each key."""
+
+    @abstractmethod
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
+        """Return a state that holds a map for each key."""
+
+    @abstractmethod
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
+        """Return a state that holds the combination of what was added, for each key."""
+
+    @abstractmethod
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
+        """Return a state that holds an accumulator of what was added, for each key."""
+
+
+class RuntimeContext(KeyedStateStore):
     """What a function may ask about where it runs, and its way to keyed state. Valid from `open` to `close`."""
 
     @abstractmethod
@@ -42,13 +77,6 @@ class RuntimeContext(ABC):
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
-
-    @abstractmethod
-    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        """Return the keyed value state of this name; it holds a value for each key.
-
-        Raises `StateAccessError` in a function that does not run on a keyed stream.
-        """
 
 
 class Context:

@@ -18,9 +18,16 @@ from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.state.backend import KeyedSnapshot
-from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
 from headgate.state.files import FetchedKeyed
-from headgate.state.handles import ValueState
+from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 from headgate.state.hashmap import HashMapBackend
 from headgate.state.list_elements import ListElements
 
@@ -231,12 +238,29 @@ class Runtime(RuntimeContext):
         return self._context.parameters.get(key, default_value)
 
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        return cast("ValueState[Any]", self._keyed(state_descriptor, ValueStateDescriptor))
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        return cast("ListState[Any]", self._keyed(state_descriptor, ListStateDescriptor))
+
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
+        return cast("MapState[Any, Any]", self._keyed(state_descriptor, MapStateDescriptor))
+
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
+        return cast("ReducingState[Any]", self._keyed(state_descriptor, ReducingStateDescriptor))
+
+    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
+        return cast("AggregatingState[Any, Any]", self._keyed(state_descriptor, AggregatingStateDescriptor))
+
+    def _keyed(self, descriptor: StateDescriptor, kind: type[StateDescriptor]) -> Any:
+        if not isinstance(descriptor, kind):
+            raise ProgramError(f"operator {self._context.name!r} needs a {kind.__name__} here, not {descriptor!r}")
         if self._backend is None:
             raise StateAccessError(
-                f"operator {self._context.name!r} asks for keyed state {state_descriptor.name!r} but does not run on a "
+                f"operator {self._context.name!r} asks for keyed state {descriptor.name!r} but does not run on a "
                 "keyed stream; call key_by(...) before it"
             )
-        return self._backend.value_state(state_descriptor)
+        return self._backend.state(descriptor)
 
 
 def expect(kind: type, value: Any, owner: object, method: str) -> Any:

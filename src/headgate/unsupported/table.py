@@ -101,24 +101,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="State other than ValueState",
-        instead="keep a list, dict or accumulator as the value of a ValueState and update() it",
-        names="""
-            datastream.state: AggregatingState AggregatingStateDescriptor AppendingState ListState MapState
-            datastream.state: MergingState ReducingState ReducingStateDescriptor
-            datastream.functions: AggregateFunction
-            datastream.functions.RuntimeContext: get_aggregating_state get_list_state get_map_state get_reducing_state
-        """,
-    ),
-    Feature(
-        title="State time-to-live",
-        instead="store the time of the last use beside the value and clear() it when it is old",
-        names="""
-            datastream.state: StateTtlConfig
-            datastream.state.StateDescriptor: enable_time_to_live
-        """,
-    ),
-    Feature(
         title="State backends other than the hash map",
         instead="use HashMapStateBackend (state.backend.type: hashmap)",
         names="""
@@ -318,9 +300,7 @@ FEATURES: Final = (
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
             common.configuration.Configuration: parse_list_value
             datastream.functions: FunctionWrapper JavaFunctionWrapper NullByteKeySelector ReduceFunctionWrapper
-            datastream.functions: KeyedStateStore
             datastream.data_stream.KeyedStream: AccumulateType
-            datastream.state: State
             datastream.connectors.base: StreamTransformer SupportsPreprocessing
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
