@@ -51,6 +51,35 @@ CHECKPOINT_RETENTION: Final = Option[str](
     "NO_EXTERNALIZED_CHECKPOINTS",
     "What becomes of the last checkpoint when the job is cancelled or fails for good.",
 )
+CHECKPOINT_INCREMENTAL: Final = Option[bool](
+    "execution.checkpointing.incremental",
+    BOOLEAN,
+    False,
+    "Write only what has changed since the last completed checkpoint, on either backend.",
+    ("state.backend.incremental",),
+)
+CHANGELOG: Final = Option[bool](
+    "state.changelog.enabled",
+    BOOLEAN,
+    False,
+    "Write changes of keyed state ahead of the barriers, so that checkpoints are short.",
+    ("state.backend.changelog.enabled",),
+)
+CHANGELOG_MATERIALIZATION_INTERVAL: Final = Option[int](
+    "state.changelog.periodic-materialize.interval",
+    DURATION_MS,
+    600_000,
+    "Time between whole snapshots of the state under a changelog; 0: none but those that a long log asks for.",
+    ("state.backend.changelog.periodic-materialize.interval",),
+)
+CHANGELOG_CUT_INTERVAL: Final = Option[int](
+    "headgate.changelog.cut-interval",
+    DURATION_MS,
+    1000,
+    "Time between two parts of the changelog that are written ahead of a barrier.",
+    (),
+    1,
+)
 CHECKPOINT_DIR: Final = Option[str | None](
     "execution.checkpointing.dir",
     TEXT,

@@ -10,8 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from headgate.state.hashmap import HashMapBackend, KeyedSnapshot
-from tests.unit.state.backends import at, backend_of, contents, finish, get, restored, value_state
+from headgate.state.backend import KeyedSnapshot
+from headgate.state.files import FetchedKeyed
+from headgate.state.hashmap import HashMapBackend
+from tests.unit.state.backends import at, backend_of, begin, contents, finish, get, restored, value_state
 
 KEYS = st.integers(0, 12) | st.sampled_from(["a", "b", 1.0, True, ("t", 1)])
 VALUES = st.none() | st.integers() | st.lists(st.integers(), max_size=2)
@@ -31,7 +33,7 @@ class StateAgainstDict(RuleBasedStateMachine):
         self.backend: HashMapBackend = backend_of()
         self.model: dict[str, dict[Any, Any]] = {"v": {}, "w": {}}
         self.under_way: list[UnderWay] = []
-        self.files: list[tuple[bytes, dict[str, dict[Any, Any]]]] = []
+        self.files: list[tuple[FetchedKeyed, dict[str, dict[Any, Any]]]] = []
 
     @rule(changes=st.lists(st.tuples(st.sampled_from(["v", "w"]), KEYS, VALUES), min_size=1, max_size=8))
     def batch(self, changes: list[tuple[str, Any, Any]]) -> None:
@@ -56,7 +58,7 @@ class StateAgainstDict(RuleBasedStateMachine):
     @precondition(lambda self: len(self.under_way) < 3)
     @rule()
     def begin_snapshot(self) -> None:
-        self.under_way.append(UnderWay(self.backend.snapshot(), copy.deepcopy(self.model)))
+        self.under_way.append(UnderWay(begin(self.backend), copy.deepcopy(self.model)))
 
     @precondition(lambda self: self.under_way)
     @rule()

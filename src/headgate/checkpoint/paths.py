@@ -65,6 +65,10 @@ class Writer:
         return f"{_prefix(self.attempt)}{_encode(self.uid)}-{self.subtask}"
 
 
+NO_CHECKPOINT: Final = CheckpointId(0)
+"""Stands for the checkpoint in the names of shared files that were written ahead of any."""
+
+
 def keyed_state(writer: Writer, name: str) -> str:
     """Return the path of the file `name` of keyed state, used by this checkpoint only.
 

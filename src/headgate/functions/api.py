@@ -122,11 +122,30 @@ class KeyedProcessFunction(Function):
 
         @abstractmethod
         def get_current_key(self) -> Any:
-            """Return the key of the current record."""
+            """Return the key of the current record or timer."""
+
+        @abstractmethod
+        def timer_service(self) -> context.TimerService:
+            """Return what tells the time and takes timers."""
+
+    class OnTimerContext(Context, ABC):
+        """What `on_timer` may ask; `timestamp()` is the time of the timer."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def time_domain(self) -> context.TimeDomain:
+            """Return the clock that the timer went by."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
         """Yield, or return an iterable of, the results for `value`; None is none."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any] | None:
+        """Yield, or return an iterable of, results when a timer is due that was asked for with `timer_service()`.
+
+        The key is the one that the timer was asked for.
+        """
 
 
 unsupported.guard_members("datastream.functions", globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from headgate import unsupported
@@ -77,6 +78,47 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
+
+
+class TimerService(ABC):
+    """The times that an operator goes by, and the timers of the current key. Times are milliseconds since 1970 UTC.
+
+    A timer is known by its key and time: asking twice for the same one is asking once, and to delete one that is not
+    there does nothing. All but the first two raise `StateAccessError` where there is no current key.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def current_processing_time(self) -> int:
+        """Return the time of the wall clock."""
+
+    @abstractmethod
+    def current_watermark(self) -> int:
+        """Return the event time that has been reached, -2**63 before the first watermark."""
+
+    @abstractmethod
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Have `on_timer` called when the watermark comes to `timestamp`; at the next watermark if it has passed."""
+
+    @abstractmethod
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """Have `on_timer` called when the wall clock comes to `timestamp`; at once if it has passed."""
+
+    @abstractmethod
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Take an event-time timer back."""
+
+    @abstractmethod
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """Take a processing-time timer back."""
+
+
+class TimeDomain(Enum):
+    """The clock that a timer goes by."""
+
+    EVENT_TIME = 0
+    PROCESSING_TIME = 1
 
 
 class Context:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import length_hint
+from pathlib import Path
 from typing import Any, Final, Protocol, cast, final
 
 from headgate.clock import Clock
+from headgate.config import Settings
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.state.backend import KeyedSnapshot
+from headgate.state.backend import BackendServices, KeyedBackend, KeyedSnapshot
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -28,7 +30,6 @@ from headgate.state.descriptors import (
 )
 from headgate.state.files import FetchedKeyed
 from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
-from headgate.state.hashmap import HashMapBackend
 from headgate.state.list_elements import ListElements
 
 
@@ -52,6 +53,14 @@ class Services(Protocol):
         """Fail the subtask because of something that happened beside the loop."""
         ...
 
+    def of_backend(self, uid: str) -> BackendServices:
+        """Return what the keyed state of the operator `uid` may ask for."""
+        ...
+
+    def scratch(self, uid: str) -> Path:
+        """Return a local folder for files of the operator `uid`, empty in each attempt, removed at the slot's end."""
+        ...
+
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
         ...
@@ -69,10 +78,11 @@ class Restored:
     checkpoint_id: CheckpointId | None = None
     keyed: tuple[FetchedKeyed, ...] = ()
     lists: dict[str, ListElements] = field(default_factory=dict)
+    moved_classes: dict[str, str] = field(default_factory=dict)
 
     def values(self, name: str) -> list[Any]:
-        """Return the elements of a list state of our own."""
-        return self.lists[name].values() if name in self.lists else []
+        """Return the elements of a list state of our own. Raises `RestoreError` for a class that is not there."""
+        return self.lists[name].values(f"state {name!r}", self.moved_classes) if name in self.lists else []
 
 
 @final
@@ -92,6 +102,7 @@ class OperatorContext:
     services: Services
     restored: Restored
     splits: list[Any] | None = None
+    settings: Settings = field(default_factory=Settings)
 
 
 @final
@@ -212,7 +223,7 @@ def last_index(records: list[Any], position: Iterator[Any]) -> int:
 class Runtime(RuntimeContext):
     """The `RuntimeContext` of a user function."""
 
-    def __init__(self, context: OperatorContext, backend: HashMapBackend | None = None) -> None:
+    def __init__(self, context: OperatorContext, backend: KeyedBackend | None = None) -> None:
         self._context = context
         self._backend = backend
 
@@ -297,21 +308,3 @@ def close_function(function: Any) -> None:
             function.close()
         except USER_ERRORS as error:
             raise UserCodeError(during="close()") from error
-
-
-class FunctionOperator(Operator):
-    """An operator around one user function without keyed state."""
-
-    method = ""
-    """The method of the `Function` interface that is called for each record."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._call = method_of(function, self.method)
-
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        open_function(self._function, Runtime(context))
-
-    def close(self) -> None:
-        close_function(self._function)

@@ -1,98 +1,98 @@
-"""The keyed operator: runs user functions on a keyed stream, with state for each key.
+"""The keyed operator: runs user functions on a keyed stream, with state and timers for each key.
 
 All functions on keyed streams run through one loop; they differ only in how a record becomes results
-(`KeyedCall`). The loop is the hot path of the product: read `headgate.state.hashmap` for what its lines do.
+(`KeyedCall`). The loop is the hot path of the product: read `headgate.state.backend` for what its lines do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, Final
 
-from headgate.elements import Barrier, Batch
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
-from headgate.operators.base import (
-    USER_ERRORS,
-    Operator,
-    OperatorContext,
-    OperatorSnapshot,
-    Runtime,
-    UserCodeError,
-    close_function,
-    last_index,
-    open_function,
-)
+from headgate.functions.context import TimeDomain
+from headgate.ids import CheckpointId
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
+from headgate.operators.keyed_context import KeyedContext
+from headgate.operators.sides import split_sides
+from headgate.operators.user_function import UserFunction
+from headgate.state.backend import BackendContext
 from headgate.state.cells import EPOCH, KEY
-from headgate.state.files import FileHandle, StateFile
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.choose import open_backend
 from headgate.state.keygroups import key_group_range
+from headgate.time.timers import Timers
+from headgate.types.output_tag import OutputTag
 
-KeyedCall = Callable[[Any, "KeyedContext"], "Iterable[Any] | None"]
+KeyedCall = Callable[[Any, KeyedContext], "Iterable[Any] | None"]
 
-
-@final
-class KeyedContext(KeyedProcessFunction.Context):
-    """The context of the current record and its key."""
-
-    __slots__ = ("_backend",)
-
-    def __init__(self, backend: HashMapBackend) -> None:
-        super().__init__()
-        self._backend = backend
-
-    def get_current_key(self) -> Any:
-        """Return the key of the current record; raises `StateAccessError` where there is none."""
-        return self._backend.cell[KEY]
-
-    def at(self, timestamp_ms: int) -> KeyedContext:
-        """Set the timestamp of the current record; return the context itself."""
-        self._timestamp = timestamp_ms
-        return self
-
-
-def _place_of(file: StateFile, uid: str) -> str:
-    """Return where the state lies, for messages."""
-    state = f"keyed state of operator {uid!r}"
-    return f"{file.handle.path} ({state})" if isinstance(file.handle, FileHandle) else state
+TIMERS_PER_TICK: Final = 1024
 
 
 class KeyedOperator(Operator):
     """Runs a user function for each record, with the record's key as the current one."""
 
-    def __init__(self, function: Any, bind: Callable[[Any, Runtime], KeyedCall]) -> None:
-        self._function = function
+    def __init__(self, function: Any, bind: Callable[[Any, Any], KeyedCall]) -> None:
+        self._user = UserFunction(function)
         self._bind = bind
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
-        self._backend = HashMapBackend(self._groups, context.max_parallelism)
-        for part in context.restored.keyed:
-            for file in part.state.base:
-                data = part.files[file.name]
-                assert isinstance(data, bytes)
-                self._backend.restore(data, _place_of(file, context.uid))
-        runtime = Runtime(context, self._backend)
-        open_function(self._function, runtime)
-        self._call = self._bind(self._function, runtime)
-        self._context = KeyedContext(self._backend)
+        groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
+        services = context.services
+        self._backend = backend = open_backend(
+            BackendContext(
+                uid=context.uid,
+                name=context.name,
+                subtask=context.subtask,
+                key_groups=groups,
+                max_parallelism=context.max_parallelism,
+                clock=services.clock,
+                settings=context.settings,
+                services=services.of_backend(context.uid),
+                scratch=lambda: services.scratch(context.uid),
+                moved_classes=context.restored.moved_classes,
+            )
+        )
+        if context.restored.keyed:
+            backend.restore(context.restored.keyed, f"keyed state of operator {context.uid!r}")
+        self._context = KeyedContext(backend, services.clock)
+        runtime = self._user.open(context, backend)
+        function = self._user.function
+        self._call = self._bind(function, runtime)
+        if isinstance(function, KeyedProcessFunction) and type(function).on_timer is not KeyedProcessFunction.on_timer:
+            self._context.timers.restore()
+        self._set_alarm()
+
+    # --- records
 
     def process(self, batch: Batch) -> Batch:
-        if batch.keys is None:
-            raise UserCodeError(during="a keyed operator got records without keys")
-        try:
-            return self._run(batch) if batch.timestamps is None else self._run_timed(batch, batch.timestamps)
-        except USER_ERRORS as error:
-            raise self._culprit(batch) from error
-        finally:
-            self._backend.leave()
+        return self._process(batch, self._call)
 
-    def _run(self, batch: Batch) -> Batch:
-        backend, call, context = self._backend, self._call, self._context
+    def _process(self, batch: Batch, call: KeyedCall) -> Batch:
+        keys, backend = batch.keys, self._backend
+        if keys is None:
+            raise UserCodeError(during="a keyed operator got records without keys")
+        if backend.prefetch is not None:
+            backend.prefetch(keys)
+        self._position = iter(batch.records)
+        try:
+            timestamps = batch.timestamps
+            out = self._run(keys, call) if timestamps is None else self._run_timed(keys, timestamps, call)
+        except USER_ERRORS as error:
+            index = last_index(batch.records, self._position)
+            raise UserCodeError(record=batch.records[index], key=keys[index]) from error
+        finally:
+            backend.leave()
+        if self._context.timers.in_use:
+            self._set_alarm()
+        return self._split(out) if OutputTag.in_use else out
+
+    def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
+        backend, context = self._backend, self._context
         cell_of, epoch = backend.cells.get, backend.epoch
-        self._position = position = iter(batch.records)
         out: list[Any] = []
-        for key, value in zip(batch.keys, position):  # type: ignore[arg-type]  # noqa: B905  # lengths agree
+        for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[EPOCH] != epoch:
                 cell = backend.enter(key, cell)
@@ -102,13 +102,12 @@ class KeyedOperator(Operator):
                 out += results
         return Batch(out)
 
-    def _run_timed(self, batch: Batch, timestamps: list[int]) -> Batch:
-        backend, call, context = self._backend, self._call, self._context
+    def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
+        backend, context = self._backend, self._context
         cell_of, epoch = backend.cells.get, backend.epoch
-        self._position = position = iter(batch.records)
         out: list[Any] = []
         times: list[int] = []
-        for key, time, value in zip(batch.keys, timestamps, position):  # type: ignore[arg-type]  # noqa: B905
+        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[EPOCH] != epoch:
                 cell = backend.enter(key, cell)
@@ -119,18 +118,90 @@ class KeyedOperator(Operator):
                 times += [time] * (len(out) - len(times))
         return Batch(out, times)
 
-    def _culprit(self, batch: Batch) -> UserCodeError:
-        index = last_index(batch.records, self._position)
-        return UserCodeError(record=batch.records[index], key=batch.keys[index])  # type: ignore[index]  # checked above
+    def _split(self, out: Batch) -> Batch:
+        main, self.sides = split_sides(out.records, out.timestamps)
+        return main
+
+    # --- time
+
+    def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
+        timers = self._context.timers
+        timers.watermark_ms = watermark_ms
+        event = timers.event
+        if event is None or event.head_ms > watermark_ms:
+            return None
+        out, times = self._fire(event, watermark_ms, records_max, TimeDomain.EVENT_TIME)
+        fired = Batch(out, times)
+        return self._split(fired) if OutputTag.in_use else fired
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        flows: list[Flow] = []
+        timers = self._context.timers
+        processing, wall_ms = timers.processing, self.context.services.clock.wall_ms()
+        if processing is not None and processing.head_ms <= wall_ms:
+            out, _ = self._fire(processing, wall_ms, TIMERS_PER_TICK, TimeDomain.PROCESSING_TIME)
+            fired = Batch(out)
+            flows.append(self._split(fired) if OutputTag.in_use else fired)
+        self._background_ms = self._backend.background(now_ms)
+        self._set_alarm()
+        return flows
+
+    def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> tuple[list[Any], list[int]]:
+        """Call the function for some of the timers that are due; return what came out, with the timers' times."""
+        on_timer, context, backend = self._user.function.on_timer, self._context, self._backend
+        out: list[Any] = []
+        times: list[int] = []
+        timestamp_ms = until_ms
+        try:
+            for timestamp_ms in timers.due(until_ms, limit):
+                results = on_timer(timestamp_ms, context.on_timer(timestamp_ms, domain))
+                if results is not None:
+                    out += results
+                    times += [timestamp_ms] * (len(out) - len(times))
+        except USER_ERRORS as error:
+            raise UserCodeError(key=backend.cell[KEY], during=f"on_timer({timestamp_ms})") from error
+        finally:
+            backend.leave()
+        return out, times
+
+    _background_ms: float | None = 0.0
+    """When the backend has work to do that nobody waits for; it is asked once at the beginning."""
+
+    def _set_alarm(self) -> None:
+        """Have `tick` called for the next processing-time timer, or for the backend, whichever comes first."""
+        wake_ms = self._background_ms
+        processing = self._context.timers.processing
+        if processing is not None and processing.head_ms != MAX_TIMESTAMP:
+            clock = self.context.services.clock
+            due_ms = clock.monotonic_ms() + max(0, processing.head_ms - clock.wall_ms())
+            wake_ms = due_ms if wake_ms is None else min(wake_ms, due_ms)
+        self.wake_ms = wake_ms
+
+    # --- checkpoints
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         if not self.context.checkpointing:
             return OperatorSnapshot(uid=self.context.uid)
-        return OperatorSnapshot(uid=self.context.uid, keyed=self._backend.snapshot())
+        lists = self._user.snapshot(barrier)
+        return OperatorSnapshot(uid=self.context.uid, keyed=self._backend.snapshot(barrier.checkpoint_id), lists=lists)
 
     def forget(self, snapshot: OperatorSnapshot) -> None:
         if snapshot.keyed is not None:
             self._backend.forget(snapshot.keyed)
 
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        self._backend.notify_completed(checkpoint_id)
+        self._user.notify_completed(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._backend.notify_aborted(checkpoint_id)
+        self._user.notify_aborted(checkpoint_id)
+
     def close(self) -> None:
-        close_function(self._function)
+        try:
+            self._user.close()
+        finally:
+            self._backend.close()
+
+
+__all__ = ["KeyedCall", "KeyedContext", "KeyedOperator"]

@@ -23,7 +23,7 @@ from headgate.operators.base import (
     method_of,
     open_function,
 )
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.backend import KeyedBackend
 from headgate.state.list_elements import ListElements
 from headgate.state.operator_state import OperatorStateStore
 
@@ -41,7 +41,7 @@ class UserFunction:
     def __init__(self, function: Any) -> None:
         self.function = function
 
-    def open(self, context: OperatorContext, backend: HashMapBackend | None = None) -> Runtime:
+    def open(self, context: OperatorContext, backend: KeyedBackend | None = None) -> Runtime:
         """Restore the operator state, then call `initialize_state` and `open`; return what was handed to `open`.
 
         `backend` is that of the keyed state, None on a stream without keys. Raises `UserCodeError`, `RestoreError`.

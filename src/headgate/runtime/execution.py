@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from headgate import options
@@ -30,6 +31,7 @@ from headgate.runtime.messages import Deploy, UserFailure
 from headgate.runtime.output import Output
 from headgate.runtime.partition import partitioner
 from headgate.runtime.subtask import Subtask, SubtaskHost, Wiring
+from headgate.state.backend import BackendServices, StateWriter
 
 ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
 """Rounds of work after which the sources are polled, whatever else there is to do."""
@@ -40,6 +42,18 @@ class ExecutionHost(SubtaskHost, Protocol):
 
     def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        ...
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        ...
+
+    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        """Return a writer for state files of an operator that belong to no checkpoint yet."""
+        ...
+
+    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        """Return a local folder for files of an operator."""
         ...
 
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
@@ -61,6 +75,22 @@ class ExecutionHost(SubtaskHost, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
+class OperatorServices:
+    """The `BackendServices` of one operator of a subtask."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    uid: str
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit(work, done)
+
+    def state_writer(self) -> StateWriter:
+        return self.host.state_writer(self.subtask, self.uid)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class SubtaskServices:
     """The `Services` of one subtask's operators."""
 
@@ -76,6 +106,12 @@ class SubtaskServices:
 
     def fail(self, error: BaseException) -> None:
         self.host.failed(self.subtask, f"{type(error).__name__}: {error}")
+
+    def of_backend(self, uid: str) -> BackendServices:
+        return OperatorServices(self.host, self.subtask, uid)
+
+    def scratch(self, uid: str) -> Path:
+        return self.host.scratch(self.subtask, uid)
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         self.host.collect(self.subtask, checkpoint_id, part, records)
@@ -124,7 +160,8 @@ class Execution:
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
             inputs = [self._inputs[channel.id] for channel in channels[subtask]]
-            wiring = Wiring(inputs, self._outputs(subtask, operators[-1].context))
+            input_of = [self._plan.edges[channel.edge].input_index for channel in channels[subtask]]
+            wiring = Wiring(inputs, self._outputs(subtask, operators[-1].context), input_of)
             self.subtasks[subtask] = Subtask(subtask, operators, wiring, self._host, self._batch_records)
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
@@ -148,6 +185,7 @@ class Execution:
                 services=SubtaskServices(self._host, subtask, self._host.clock),
                 restored=restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
                 splits=deploy.splits.get(subtask),
+                settings=self._plan.settings,
             )
             self._opened.append(operator)
             with _opening(subtask, context):
@@ -166,7 +204,7 @@ class Execution:
                 self._open_selector(edge.key_selector, subtask, context)
             part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
-            outputs.append(Output(ends, part, self._batch_records, timeout_ms))
+            outputs.append(Output(ends, part, self._batch_records, timeout_ms, edge.tag))
         return outputs
 
     def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
@@ -209,6 +247,11 @@ class Execution:
         if self._at_work is not None:
             return self._at_work.current
         return self._opened[-1] if self._opened else None
+
+    def tick(self, now_ms: float) -> bool:
+        """Do the periodic work that is due; return whether there was any that could be done."""
+        subtasks = self.subtasks.values()
+        return max([self._guard(subtask, partial(subtask.tick, now_ms)) for subtask in subtasks], default=False)
 
     def _run(self, subtask: Subtask) -> bool:
         return self._guard(subtask, subtask.run)
@@ -253,8 +296,9 @@ class Execution:
         return max([self._guard(subtask, partial(subtask.flush_due, now_ms)) for subtask in subtasks], default=False)
 
     def wake_ms(self) -> float | None:
-        """Return when a source wants to be polled again, None when none does."""
-        return min((subtask.wake_ms for subtask in self.sources if subtask.wake_ms is not None), default=None)
+        """Return when a subtask has something to do by itself, None when none has."""
+        times = (subtask.next_ms() for subtask in self.subtasks.values())
+        return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def close(self) -> None:
         """Close all user code, opened or half opened; what it raises then is of no use to anybody."""

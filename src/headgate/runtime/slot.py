@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import logging
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, final
 
 from headgate import options
@@ -48,6 +50,7 @@ from headgate.runtime.messages import (
 )
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.runtime.upload import Uploads
+from headgate.state.backend import StateWriter
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 
 _log = logging.getLogger(__name__)
@@ -119,6 +122,8 @@ class Slot:
         busy = self._work(execution)
         if self._uploads is not None and self._uploads.advance():
             busy = True
+        if self._running and execution.tick(now_ms):
+            busy = True
         if execution.flush_due(now_ms):
             busy = True
         if not self._running:
@@ -129,7 +134,8 @@ class Slot:
             busy = execution.flush()
         if busy or self._mailbox:
             return now_ms
-        return min(execution.wake_ms() or self._progress_due_ms, self._progress_due_ms)
+        wake_ms = execution.wake_ms()
+        return self._progress_due_ms if wake_ms is None else min(wake_ms, self._progress_due_ms)
 
     def _work(self, execution: Execution) -> bool:
         """Do some rounds of work; return whether there may be more."""
@@ -298,6 +304,14 @@ class Slot:
             self._deliver(attempt, done, result)
 
         self._services.io.submit(work, deliver)
+
+    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        if self._uploads is None:
+            raise InternalError(f"slot {self.index} is to write state but runs no attempt")
+        return self._uploads.ahead(uid, subtask.index)
+
+    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        return Path(tempfile.mkdtemp(prefix=f"headgate-{self.index}-"))
 
     def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
         if attempt is None or attempt != self._attempt:

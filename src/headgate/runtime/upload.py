@@ -113,6 +113,10 @@ class Uploads:
         for operator, part in snapshot.parts:
             operator.forget(part)
 
+    def ahead(self, uid: str, subtask: int) -> StoreWriter:
+        """Return a writer for files of keyed state that belong to no checkpoint yet. May be called beside the loop."""
+        return StoreWriter(self._store, paths.Writer(paths.NO_CHECKPOINT, self._attempt, uid, subtask), 0)
+
     # --- beside the loop
 
     def _write(self, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:

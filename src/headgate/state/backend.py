@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, final
 
-from headgate.state.files import KeyedState, StateHandle
+from headgate.clock import Clock
+from headgate.config import Settings
+from headgate.ids import CheckpointId
+from headgate.state.cells import Cell
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
+from headgate.state.timer_index import TimerIndex
 
 
 class StateWriter(Protocol):
@@ -41,4 +49,124 @@ class KeyedSnapshot(Protocol):
 
     def store(self, writer: StateWriter) -> KeyedState:
         """Write the files, once `advance` has returned True. Beside the loop; blocks. Raises `StorageError`."""
+        ...
+
+
+class BackendServices(Protocol):
+    """What a backend may ask of the slot that runs it."""
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop and call `done` on the loop with its result or exception."""
+        ...
+
+    def state_writer(self) -> StateWriter:
+        """Return a writer for files that belong to no checkpoint yet: they live until one that names them is gone."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendContext:
+    """Which part of whose state a backend holds, and with what means.
+
+    `scratch` gives a local folder for the operator's files, made at the first call.
+    """
+
+    uid: str
+    name: str
+    subtask: int
+    key_groups: range
+    max_parallelism: int
+    clock: Clock
+    settings: Settings
+    services: BackendServices
+    scratch: Callable[[], Path]
+    moved_classes: dict[str, str] = field(default_factory=dict)
+
+
+class KeyedBackend(Protocol):
+    """Keyed state of one operator in one subtask. Belongs to the mailbox loop; no method but `restore` blocks.
+
+    The loop that runs a keyed operator does, for each record::
+
+        cell = cells.get(key)
+        if cell is None or cell[EPOCH] != backend.epoch:
+            cell = backend.enter(key, cell)
+        backend.cell = cell
+
+    and calls `leave` after each batch.
+    """
+
+    cells: dict[Any, Cell]
+    cell: Cell
+    emptied: list[Cell]
+    epoch: int
+    prefetch: Callable[[list[Any]], None] | None
+    """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
+
+    def enter(self, key: Any, cell: Cell | None) -> Cell:
+        """Return the cell of `key` (`cell`, or None when it is not in `cells`), safe to read and change."""
+        ...
+
+    def leave(self) -> None:
+        """End the use of a current key: after a batch."""
+        ...
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        """Return the handle of the state with the descriptor's name; the same one each time.
+
+        Raises `ProgramError` when the name is in use for another kind or type, `RestoreError` when the restored state
+        of this name has a type that cannot become the declared one.
+        """
+        ...
+
+    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
+        """Return the handle of a state that has a value for each key and namespace; see `set_namespace`."""
+        ...
+
+    def set_namespace(self, namespace: Any) -> None:
+        """Make `namespace` the current one of the current key, until the key changes."""
+        ...
+
+    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        """Merge a state's content in `sources` into `target`, all of the current key. The sources are empty then."""
+        ...
+
+    def timers(self, name: str) -> tuple[int, TimerIndex]:
+        """Return the column of the timers called `name`, and their index."""
+        ...
+
+    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
+        """Yield the keys of this subtask that have a value of the state. State must not change meanwhile."""
+        ...
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> KeyedSnapshot:
+        """Begin a snapshot of the state as it is now. Cheap: the work is done by `KeyedSnapshot.advance`."""
+        ...
+
+    def forget(self, pending: KeyedSnapshot) -> None:
+        """End the walk of a snapshot, finished or given up."""
+        ...
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        """The checkpoint is complete: later ones may build on it."""
+        ...
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        """The checkpoint will never be complete."""
+        ...
+
+    def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
+        """Take the key groups that this subtask owns; once, before any state is asked for. `where` is for messages.
+
+        Raises `DamagedFileError` for a file that is not whole, `RestoreError` for one that cannot be read here.
+        """
+        ...
+
+    def background(self, now_ms: float) -> float | None:
+        """Do a bounded piece of work that nobody waits for; return the monotonic time of the next, None for none."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
         ...

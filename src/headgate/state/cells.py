@@ -1,8 +1,11 @@
 """Cells: how keyed state lies in memory.
 
-A cell holds everything one operator knows of one key: `[epoch, key, key group, value of state 0, of state 1, ...]`.
-None stands for "no value". The epoch counts barriers; it is the last one after which the cell was touched or written
-to a snapshot, so one comparison tells whether a running snapshot still needs the cell as it is.
+A cell holds everything one operator knows of one key: `[epoch, saved, key group, key, value of state 0, of state 1,
+...]`. None stands for "no value". The epoch counts snapshots: `EPOCH` is the last one in which the cell was touched,
+`SAVED` the last snapshot that took it, so that a comparison tells whether a running snapshot still needs the cell as it
+is, and whether an increment needs it at all.
+
+State of a namespace (of a window) lies in a cell of its own, whose key is `(NAMESPACED, key, namespace)`.
 
 The roster lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys come
 and go.
@@ -19,15 +22,46 @@ Cell = list[Any]
 Chunk = list[Cell]
 
 EPOCH: Final = 0
-KEY: Final = 1
+SAVED: Final = 1
 GROUP: Final = 2
-FIRST: Final = 3
+KEY: Final = 3
+FIRST: Final = 4
 """Index of the first state's value."""
 
 DEAD: Final = sys.maxsize
 """Epoch of a cell whose key has no state any more."""
 
 CHUNK_CELLS: Final = 1024
+
+
+@final
+class _Namespaced:
+    """Marks the key of a cell that belongs to a namespace. There is one, in every process."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "NAMESPACED"
+
+    def __repr__(self) -> str:
+        return "NAMESPACED"
+
+
+NAMESPACED: Final = _Namespaced()
+
+
+def plain_key(key: Any) -> Any:
+    """Return the user's key that the key of a cell stands for.
+
+    >>> plain_key((NAMESPACED, "a", 60_000)), plain_key(("a", 1))
+    ('a', ('a', 1))
+    """
+    return key[1] if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED else key
+
+
+def namespace_of(key: Any) -> Any:
+    """Return the namespace that the key of a cell belongs to, None when it belongs to none."""
+    return key[2] if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED else None
 
 
 class NoCell(list[Any]):
@@ -45,8 +79,8 @@ NO_CELL: Final = NoCell()
 
 def _no_key() -> StateAccessError:
     return StateAccessError(
-        "keyed state was used without a current key; read and write it only while a record is processed, "
-        "not in open() or close()"
+        "keyed state was used without a current key; read and write it only while a record is processed, or a timer "
+        "fires, not in open() or close()"
     )
 
 

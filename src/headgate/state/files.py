@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, final
+from typing import Final, Literal, final
+
+SHARED: Final = "shared"
+"""Folder of the files that several checkpoints may name."""
 
 
 @final
@@ -19,6 +22,11 @@ class FileHandle:
     path: str
     size_bytes: int
     crc32: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether checkpoints after the one that it was written for may name it."""
+        return self.path.startswith(f"{SHARED}/")
 
 
 @final

@@ -1,231 +1,366 @@
 """The hash-map backend: keyed state as live Python objects in one dictionary of cells.
 
-The loop that runs a keyed operator does, for each record::
-
-    cell = cells.get(key)
-    if cell is None or cell[EPOCH] != backend.epoch:
-        cell = backend.enter(key, cell)
-    backend.cell = cell
-
-`enter` is the slow path: a new key, or the first touch of a key since a barrier. In the latter case a snapshot that is
-under way gets the cell first, as it was at the barrier. Thus a snapshot costs the loop nothing but the keys it touches,
-and shows the values of the barrier even when user code changes lists in place.
+What its loop does for each record is told at `backend.KeyedBackend`. `enter` is the slow path: a new key, or the first
+touch of a key since a barrier. In the latter case a snapshot that is under way gets the cell first, as it was at the
+barrier (see `walk`), and the cell is noted as changed, for the next increment (see `increments`).
 
 A backend belongs to the mailbox loop of its subtask; no method blocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, final
 
-from headgate.errors import InternalError, ProgramError, RestoreError, SerializationError
-from headgate.state import backend, snapshot
-from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NO_CELL, Cell, Chunk, Roster
-from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
-from headgate.state.files import KeyedState, StateFile
-from headgate.state.handles import ValueState
+from headgate import options
+from headgate.errors import InternalError, RestoreError
+from headgate.ids import CheckpointId
+from headgate.state import handles
+from headgate.state.backend import BackendContext, KeyedSnapshot
+from headgate.state.cell_snapshot import CellSnapshot, FileTerms
+from headgate.state.cells import (
+    DEAD,
+    EPOCH,
+    FIRST,
+    KEY,
+    NO_CELL,
+    SAVED,
+    Cell,
+    Roster,
+    namespace_of,
+    plain_key,
+)
+from headgate.state.changelog import Changelog
+from headgate.state.columns import Columns, meta_of, snapshot_filter
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.files import FetchedKeyed
+from headgate.state.increments import Increments, Line
 from headgate.state.keygroups import key_group
+from headgate.state.namespaces import NamespaceView
+from headgate.state.schema import StateMeta
+from headgate.state.snapshot import SavedState, decode
+from headgate.state.timer_index import HeapTimerIndex
+from headgate.state.walk import DeltaWalk, Filter, Walk, WholeWalk
 from headgate.types.keys import hash_code
+from headgate.types.typeinfo import Types
 
 
 @final
 class HashMapBackend:
-    """Keyed state of one operator in one subtask, which owns the key groups `key_groups`.
+    """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
 
-    `cells` and `cell` (the current one) are for the loop of the operator and for handles, `emptied` is for handles.
-    """
+    prefetch: Callable[[list[Any]], None] | None = None
 
-    __slots__ = (
-        "_columns",
-        "_fresh",
-        "_handles",
-        "_key_groups",
-        "_max_parallelism",
-        "_roster",
-        "_snapshots",
-        "_states",
-        "cell",
-        "cells",
-        "emptied",
-        "epoch",
-    )
-
-    def __init__(self, key_groups: range, max_parallelism: int) -> None:
+    def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
         self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
-        self.epoch = 0
+        self.epoch = 1
+        self._context = context
         self._fresh: list[Cell] = []
-        self._key_groups = key_groups
-        self._max_parallelism = max_parallelism
         self._roster = Roster()
-        self._snapshots: list[KeyedSnapshot] = []
-        self._columns: dict[str, int] = {}
-        self._states: list[snapshot.StateMeta] = []
-        self._handles: dict[str, tuple[StateDescriptor, ValueState[Any]]] = {}
-
-    def value_state(self, descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        """Return the handle of the state with the descriptor's name; the same one each time.
-
-        Raises `ProgramError` when the name is in use for another kind or type, `RestoreError` when the restored state
-        of this name has another.
-        """
-        meta = snapshot.StateMeta(descriptor.name, descriptor.kind, str(descriptor.type_info))
-        if descriptor.name in self._handles:
-            return self._registered(meta)
-        handle: ValueState[Any] = ValueState(self, self._column(meta))
-        self._handles[descriptor.name] = (descriptor, handle)
-        return handle
-
-    def _registered(self, meta: snapshot.StateMeta) -> ValueState[Any]:
-        known = self._states[self._columns[meta.name] - FIRST]
-        if known != meta:
-            raise ProgramError(f"state {meta.name!r} is declared twice, as {known.describe()} and as {meta.describe()}")
-        return self._handles[meta.name][1]
-
-    def _column(self, meta: snapshot.StateMeta) -> int:
-        column = self._columns.get(meta.name)
-        if column is None:
-            return self._add_column(meta)
-        restored = self._states[column - FIRST]
-        if restored != meta:
-            raise RestoreError(
-                f"state {meta.name!r} was saved as {restored.describe()} and is now declared as {meta.describe()}; "
-                "declare it as it was saved, or give the new state another name"
-            )
-        return column
-
-    def _add_column(self, meta: snapshot.StateMeta) -> int:
-        column = FIRST + len(self._states)
-        self._columns[meta.name] = column
-        self._states.append(meta)
-        for cell in self.cells.values():
-            cell.append(None)
-        return column
+        self._sweep: Iterator[Cell] = iter(())
+        self._columns = Columns()
+        self._filters: dict[int, Callable[[Any, int], Any]] = {}
+        self._timers: dict[str, tuple[int, HeapTimerIndex]] = {}
+        self._view = NamespaceView(self)
+        self._walks: list[Walk] = []
+        self._increments = Increments()
+        self._changed: dict[int, list[Cell]] = {}
+        self._touched: list[Cell] = []
+        has_changelog = context.settings.get(options.CHANGELOG)
+        self._changelog = Changelog(context, self._increments, self) if has_changelog else None
+        self.is_incremental: bool = has_changelog or context.settings.get(options.CHECKPOINT_INCREMENTAL)
+        """Whether snapshots may build on earlier ones."""
 
     # --- the current key
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
-        """Return the cell of `key` (`cell`, or a new one when that is None), safe to read and change."""
         if cell is None:
-            cell = self._new_cell(self.epoch, key, [None] * len(self._states))
+            group = self._group_of(key)
+            cell = self._new_cell(self.epoch, group, key, [None] * len(self._columns.metas))
             self._fresh.append(cell)
-            return cell
-        for pending in self._snapshots:
-            if cell[EPOCH] < pending.epoch:
-                pending.save(cell)
-        cell[EPOCH] = self.epoch
+        else:
+            for walk in self._walks:
+                if walk.needs(cell):
+                    walk.save(cell)
+            cell[EPOCH] = self.epoch
+        if self.is_incremental:
+            self._touched.append(cell)
         return cell
 
-    def _new_cell(self, epoch: int, key: Any, values: list[Any]) -> Cell:
-        group = key_group(hash_code(key), self._max_parallelism)
-        if group not in self._key_groups:
-            raise InternalError(f"key {key!r} of key group {group} reached a subtask that owns {self._key_groups}")
-        cell = [epoch, key, group, *values]
+    def _group_of(self, key: Any) -> int:
+        group = key_group(hash_code(plain_key(key)), self._context.max_parallelism)
+        if group not in self._context.key_groups:
+            raise InternalError(
+                f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
+            )
+        return group
+
+    def _new_cell(self, epoch: int, group: int, key: Any, values: list[Any]) -> Cell:
+        cell = [epoch, 0, group, key, *values]
         self.cells[key] = cell
         self._roster.add(cell)
         return cell
 
     def leave(self) -> None:
-        """End the use of a current key: after a batch. Cells without any value are dropped."""
-        self.cell = NO_CELL
+        self.cell = self._view.cell = NO_CELL
         if self._fresh or self.emptied:
-            for cell in (*self._fresh, *self.emptied):
-                if cell[EPOCH] != DEAD and all(value is None for value in cell[FIRST:]):
-                    del self.cells[cell[KEY]]
-                    self._roster.bury(cell)
-            self._fresh.clear()
-            self.emptied.clear()
+            self._drop_empty()
         self._roster.tidy()
+
+    def _drop_empty(self) -> None:
+        """Drop the cells without any value. One that was never in a snapshot needs no mention in the next."""
+        for cell in self._fresh:
+            if all(value is None for value in cell[FIRST:]):
+                cell[SAVED] = DEAD
+                self._bury(cell)
+        for cell in self.emptied:
+            if cell[EPOCH] != DEAD and all(value is None for value in cell[FIRST:]):
+                self._bury(cell)
+        self._fresh.clear()
+        self.emptied.clear()
+
+    def _bury(self, cell: Cell) -> None:
+        del self.cells[cell[KEY]]
+        self._roster.bury(cell)
+
+    # --- states
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor), self)
+
+    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
+
+    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: handles.Owner) -> Any:
+        known = self._columns.handle(meta)
+        if known is not None:
+            return known
+        column = self._declare(meta)
+        handle = handles.bind(descriptor, owner, column, self._context.clock)
+        self._columns.keep(meta, handle)
+        filter_ = snapshot_filter(descriptor)
+        if filter_ is not None:
+            self._filters[column] = filter_
+        return handle
+
+    def _declare(self, meta: StateMeta) -> int:
+        column, is_new, convert = self._columns.declare(meta, self._context.clock.wall_ms())
+        if is_new:
+            self._widen()
+        if convert is not None:
+            for cell in self.cells.values():
+                if cell[column] is not None:
+                    cell[column] = convert(cell[column])
+            self._increments.restart()
+        return column
+
+    def _widen(self) -> None:
+        for cell in self.cells.values():
+            cell.append(None)
+
+    def set_namespace(self, namespace: Any) -> None:
+        self._view.set(namespace)
+
+    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        column = self._columns.index(descriptor.name)
+        if column is None:
+            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
+        stored = []
+        for source in sources:
+            cell = self._view.at(source)
+            if cell[column] is not None:
+                stored.append(cell[column])
+                cell[column] = None
+                self.emptied.append(cell)
+        if stored:
+            cell = self._view.at(target)
+            cell[column] = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
+
+    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
+        column = self._columns.index(state_name)
+        if column is not None:
+            for cell in self._roster.cells():
+                if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
+                    yield plain_key(cell[KEY])
+
+    def new_list(self, column: int, values: list[Any]) -> list[Any]:
+        return values
+
+    def new_map(self, column: int) -> dict[Any, Any]:
+        return {}
+
+    def drop(self, column: int) -> None:
+        self.drop_of(self.cell, column)
+
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> list[Any]:
+        return values
+
+    def map_of(self, cell: Cell, column: int) -> dict[Any, Any]:
+        return {}
+
+    def drop_of(self, cell: Cell, column: int) -> None:
+        cell[column] = None
+        self.emptied.append(cell)
+
+    # --- timers
+
+    def timers(self, name: str) -> tuple[int, HeapTimerIndex]:
+        if name not in self._timers:
+            meta = StateMeta(name, "timers", Types.PICKLED_BYTE_ARRAY())
+            column = self._declare(meta)
+            self._columns.keep(meta, None)
+            index = HeapTimerIndex()
+            for cell in self._roster.cells():
+                for timestamp_ms in cell[column] or ():
+                    index.add(timestamp_ms, cell[KEY])
+            self._timers[name] = (column, index)
+        return self._timers[name]
+
+    # --- clean-up of expired values
+
+    def sweep_cells(self, count: int) -> list[Cell]:
+        """Return the next cells in turn, at most `count`, and fewer at the end of a round."""
+        swept = []
+        for cell in self._sweep:
+            if cell[EPOCH] != DEAD:
+                swept.append(cell)
+                if len(swept) >= count:
+                    return swept
+        self._sweep = (cell for _, chunk in self._roster.chunks() for cell in list(chunk))
+        return swept
+
+    def touch(self, cell: Cell) -> None:
+        """Make a cell that is not the current one safe to change."""
+        if cell[EPOCH] != self.epoch:
+            self.enter(cell[KEY], cell)
 
     # --- snapshots
 
-    def snapshot(self) -> KeyedSnapshot:
-        """Begin a snapshot of the state as it is now. Cheap: the copying is done by `KeyedSnapshot.advance`."""
-        self.epoch += 1
-        pending = KeyedSnapshot(self.epoch, self._key_groups, self._roster.chunks(), tuple(self._states))
-        self._snapshots.append(pending)
+    def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
+        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        self._increments.begun(checkpoint_id, pending)
         return pending
 
-    def forget(self, pending: backend.KeyedSnapshot) -> None:
-        """End a snapshot, finished or given up."""
-        self._snapshots = [each for each in self._snapshots if each is not pending]
+    def _builds_on(self) -> Line | None:
+        """Return the line that a snapshot is to be an increment of, None when it is to be a whole one."""
+        line = self._increments.line
+        if not self.is_incremental or line is None or line.is_worn:
+            return None
+        changed = len(self._touched) + sum(map(len, self._changed.values()))
+        return line if self._changelog is not None or 2 * changed <= len(self.cells) else None
 
-    def restore(self, data: bytes, where: str) -> None:
-        """Add the key groups that this subtask owns from a snapshot file. `where` names the file in errors.
+    def _begin(self, line: Line | None, name: str) -> CellSnapshot:
+        epoch = self._close_epoch()
+        walk: Walk
+        if line is None:
+            now_ms = self._context.clock.wall_ms()
+            filters: dict[int, Filter] = {
+                column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
+            }
+            walk = WholeWalk(epoch, self._columns.metas, self._roster.chunks(), filters)
+        else:
+            changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
+            walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
+        pending = CellSnapshot(walk, line, FileTerms(name, self.key_groups, self.is_incremental), self._walks)
+        self._walks.append(walk)
+        return pending
 
-        Raises `DamagedFileError` for a file that is not whole, `RestoreError` for one that cannot be read here.
-        """
-        saved = snapshot.decode(data, where)
+    def _close_epoch(self) -> int:
+        epoch = self.epoch
+        if self.is_incremental:
+            self._changed[epoch] = self._touched
+            self._touched = []
+        self.epoch += 1
+        return epoch
+
+    def forget(self, pending: KeyedSnapshot) -> None:
+        if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
+            self._walks.remove(pending.walk)
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        if self.is_incremental:
+            self._increments.completed(checkpoint_id)
+            self.line_moved()
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._increments.aborted(checkpoint_id)
+
+    def line_moved(self) -> None:
+        """Let go of the changes that the line holds."""
+        since = self._increments.since
+        self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
+
+    @property
+    def key_groups(self) -> tuple[int, int]:
+        """The first and the last key group."""
+        groups = self._context.key_groups
+        return groups[0], groups[-1]
+
+    # --- what the changelog asks for
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything has changed since the line that the next snapshot builds on."""
+        return bool(self._touched or self._changed)
+
+    def cut(self, line: Line | None) -> CellSnapshot:
+        """Begin a snapshot that belongs to no checkpoint."""
+        return self._begin(line, f"e{self.epoch}")
+
+    def background(self, now_ms: float) -> float | None:
+        return None if self._changelog is None else self._changelog.advance(now_ms)
+
+    # --- restoring
+
+    def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
+        for part in parts:
+            if part.state.kind != "entries":
+                raise RestoreError(
+                    f"{where} was written by the RocksDB backend in its own format, which the hash map cannot read: "
+                    "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
+                )
+            for file in (*part.state.base, *part.state.log):
+                data = part.files[file.name]
+                assert isinstance(data, bytes)
+                place = getattr(file.handle, "path", "")
+                self._load(decode(data, f"{place} ({where})".lstrip(), self._context.moved_classes))
+        if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups:
+            self._increments.advance(Line(0, parts[0].state))
+
+    def _load(self, saved: SavedState) -> None:
+        columns = []
         for meta in saved.states:
-            if meta.name not in self._columns:
-                self._add_column(meta)
-        columns = [self._columns[meta.name] - FIRST for meta in saved.states]
-        for group in saved.groups():
-            if group in self._key_groups:
-                for key, *values in saved.entries(group):
-                    row: list[Any] = [None] * len(self._states)
-                    for column, value in zip(columns, values, strict=True):
-                        row[column] = value
-                    self._new_cell(self.epoch, key, row)
+            column, is_new = self._columns.restored(meta)
+            columns.append(column - FIRST)
+            if is_new:
+                self._widen()
+        width = len(self._columns.metas)
+        in_order = columns == list(range(width))
+        for group, key, *values in saved.entries(self._context.key_groups):
+            old = self.cells.get(key)
+            if old is not None:
+                self._bury(old)
+            if values:
+                row = values if in_order else _spread(values, columns, width)
+                self._new_cell(0, group, key, row)
+
+    def close(self) -> None:
+        self.cells.clear()
 
     def __len__(self) -> int:
         """Number of keys that have state."""
         return len(self.cells)
 
 
-@final
-class KeyedSnapshot:
-    """A snapshot under way: takes cells as they were at its barrier, in pieces, and by `save` just before a change."""
+def _spread(values: list[Any], columns: list[int], width: int) -> list[Any]:
+    row: list[Any] = [None] * width
+    for column, value in zip(columns, values, strict=True):
+        row[column] = value
+    return row
 
-    __slots__ = ("_chunks", "_failure", "_states", "_writer", "epoch", "key_groups")
 
-    def __init__(
-        self, epoch: int, groups: range, chunks: list[tuple[int, Chunk]], states: tuple[snapshot.StateMeta, ...]
-    ) -> None:
-        self.epoch = epoch
-        self.key_groups = (groups[0], groups[-1])
-        self._chunks = chunks[::-1]
-        self._states = states
-        self._writer = snapshot.SnapshotWriter(states)
-        self._failure: SerializationError | None = None
-
-    def save(self, cell: Cell) -> None:
-        """Take one cell, which is about to change. What cannot be pickled is for `advance` to raise."""
-        try:
-            self._writer.add_one(cell[GROUP], (cell[KEY], *cell[FIRST : FIRST + len(self._states)]))
-        except SerializationError as error:
-            self._failure = self._failure or error
-
-    def advance(self) -> bool:
-        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`.
-
-        Of several snapshots under way, the oldest is to be taken wholly before the next one is begun.
-        """
-        if self._failure is not None:
-            raise self._failure
-        if not self._chunks:
-            return self._writer.settle(CHUNK_CELLS)
-        room = CHUNK_CELLS
-        while self._chunks and room > 0:
-            group, chunk = self._chunks.pop()
-            room -= max(len(chunk), 32)
-            self._take(group, chunk)
-        return False
-
-    def _take(self, group: int, chunk: Chunk) -> None:
-        epoch, end = self.epoch, FIRST + len(self._states)
-        due = [cell for cell in chunk if cell[EPOCH] < epoch]
-        if due:
-            self._writer.add(group, [(cell[KEY], *cell[FIRST:end]) for cell in due])
-            for cell in due:
-                cell[EPOCH] = epoch
-
-    def store(self, writer: backend.StateWriter) -> KeyedState:
-        """Write the snapshot file, once `advance` has returned True."""
-        file = StateFile("keyed", writer.write("keyed", self.finish(), shared=False))
-        return KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
-
-    def finish(self) -> list[bytes]:
-        """Return the snapshot file as pieces of bytes, once `advance` has returned True. May be called elsewhere."""
-        return self._writer.finish()
+def _filtered(filter_: Callable[[Any, int], Any], now_ms: int, value: Any) -> Any:
+    return filter_(value, now_ms)

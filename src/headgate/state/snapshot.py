@@ -1,14 +1,18 @@
-"""The file format of a keyed snapshot, version 1.
+"""The file format of keyed state, version 2: whole snapshots, and what changed since one.
 
 ::
 
-    "HGKS" 0x01                                magic and version
-    frames of key group a, frames of key group b, ...
-    footer: JSON {"states": [[name, kind, type], ...], "groups": {group: [offset, length, crc32]}}
+    "HGKS" 0x02                                magic and version
+    sections of pickled frames, one after another
+    footer: JSON {"states": [...], "delta": bool, "sections": {name: [offset, length, crc32]}}
     u32 length of the footer, u32 crc32 of magic, version and footer, "HGKS"
 
-A frame is a pickle (protocol 5) of a list of entries `(key, value of state 0, value of state 1, ...)`. A key group can
-be read alone, by its offset, so a rescaled subtask reads no more than it owns.
+A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`. An
+entry without any value, `[key group, key]`, says that the key has no state any more.
+
+A whole snapshot has a section for each key group, so a rescaled subtask reads no more than it owns. A delta has one
+section, "*": it is small, and its keys come in the order in which they changed. Deltas are applied in order over the
+snapshot that they follow; in each, removals count before values.
 """
 
 from __future__ import annotations
@@ -18,52 +22,57 @@ import json
 import pickle
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, final
 
 from headgate.errors import DamagedFileError, RestoreError, SerializationError
+from headgate.state.schema import StateMeta
+from headgate.state.unpickle import load
 
 MAGIC: Final = b"HGKS"
-VERSION: Final = 1
+VERSION: Final = 2
 _TRAILER: Final = struct.Struct("<II4s")
 _IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
+_ALL: Final = "*"
+VALUES: Final = 2
+"""Index of the first state's value in an entry."""
 
-Entry = tuple[Any, ...]
-
-
-class StateMeta(NamedTuple):
-    """What a snapshot knows of a state: its name, kind and type."""
-
-    name: str
-    kind: str
-    type: str
-
-    def describe(self) -> str:
-        """Return kind and type as words of a message."""
-        return f"{self.kind} state of {self.type}"
+Entry = list[Any]
 
 
 @final
 class SnapshotWriter:
-    """Collects the entries of a snapshot and lays out its file."""
+    """Collects the entries of a file and lays it out."""
 
-    __slots__ = ("_frames", "_loose", "_states")
+    __slots__ = ("_delta", "_frames", "_loose", "_removed", "_states")
 
-    def __init__(self, states: tuple[StateMeta, ...]) -> None:
-        self._states = states
-        self._frames: dict[int, list[bytes]] = {}
-        self._loose: dict[int, list[Entry]] = {}
+    def __init__(self, states: Sequence[StateMeta], *, delta: bool) -> None:
+        self._states = tuple(states)
+        self._delta = delta
+        self._frames: dict[str, list[bytes]] = {}
+        self._loose: dict[str, list[Entry]] = {}
+        self._removed: list[Entry] = []
 
     def add(self, group: int, entries: list[Entry]) -> None:
-        """Add entries of a key group. Raises `SerializationError` naming the state that cannot be pickled."""
-        self._frames.setdefault(group, []).append(self._frame(entries))
+        """Add entries, all of one key group unless the file is a delta; they may change after this call.
 
-    def add_one(self, group: int, entry: Entry) -> None:
-        """Add one entry, whose values may change after this call."""
+        Raises `SerializationError` naming the state that cannot be pickled.
+        """
+        self._frames.setdefault(self._section(group), []).append(self._frame(entries))
+
+    def add_one(self, entry: Entry) -> None:
+        """Add one entry, whose values may change after this call; pickled later where that makes no difference."""
         if all(_is_immutable(value) for value in entry):
-            self._loose.setdefault(group, []).append(entry)
+            self._loose.setdefault(self._section(entry[0]), []).append(entry)
         else:
-            self.add(group, [entry])
+            self.add(entry[0], [entry])
+
+    def remove(self, group: int, key: Any) -> None:
+        """Note, in a delta, that the key has no state any more."""
+        self._removed.append([group, key])
+
+    def _section(self, group: int) -> str:
+        return _ALL if self._delta else str(group)
 
     def _frame(self, entries: list[Entry]) -> bytes:
         try:
@@ -72,7 +81,7 @@ class SnapshotWriter:
             raise self._culprit(entries, error) from error
 
     def _culprit(self, entries: list[Entry], error: Exception) -> SerializationError:
-        for key, *values in entries:
+        for _, key, *values in entries:
             for meta, value in zip(self._states, values, strict=True):
                 try:
                     pickle.dumps(value, 5)
@@ -87,10 +96,10 @@ class SnapshotWriter:
     def settle(self, entries_max: int) -> bool:
         """Pickle about so many of the entries of `add_one` that are not yet pickled; return whether all are."""
         while self._loose and entries_max > 0:
-            group, entries = self._loose.popitem()
+            section, entries = self._loose.popitem()
             if len(entries) > entries_max:
-                self._loose[group] = entries[entries_max:]
-            self.add(group, entries[:entries_max])
+                self._loose[section] = entries[entries_max:]
+            self._frames.setdefault(section, []).append(self._frame(entries[:entries_max]))
             entries_max -= max(min(len(entries), entries_max), 32)
         return not self._loose
 
@@ -99,13 +108,16 @@ class SnapshotWriter:
         header = MAGIC + bytes([VERSION])
         pieces = [header]
         offset = len(header)
-        groups = {}
-        for group in sorted(self._frames):
-            section = b"".join(self._frames[group])
-            groups[str(group)] = [offset, len(section), zlib.crc32(section)]
+        sections = {}
+        if self._removed:
+            self._frames[_ALL] = [self._frame(self._removed), *self._frames.get(_ALL, [])]
+        for name, frames in self._frames.items():
+            section = b"".join(frames)
+            sections[name] = [offset, len(section), zlib.crc32(section)]
             pieces.append(section)
             offset += len(section)
-        footer = json.dumps({"states": self._states, "groups": groups}).encode()
+        states = [meta.to_json() for meta in self._states]
+        footer = json.dumps({"states": states, "delta": self._delta, "sections": sections}).encode()
         return [*pieces, footer, _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(header)), MAGIC)]
 
 
@@ -116,43 +128,45 @@ def _is_immutable(value: Any) -> bool:
 
 @final
 class SavedState:
-    """A snapshot file that has been read."""
+    """A file that has been read: a whole snapshot, or a delta."""
 
-    def __init__(
-        self, data: bytes, where: str, states: list[StateMeta], groups: dict[int, tuple[int, int, int]]
-    ) -> None:
-        self.states = states
+    def __init__(self, data: bytes, where: str, footer: dict[str, Any], moved: Mapping[str, str]) -> None:
+        self.states = [StateMeta.from_json(state) for state in footer["states"]]
+        self.is_delta: bool = footer["delta"]
+        self._sections: dict[str, list[int]] = footer["sections"]
         self._data = data
         self._where = where
-        self._groups = groups
+        self._moved = moved
 
-    def groups(self) -> list[int]:
-        """Return the key groups that the file holds, in order."""
-        return sorted(self._groups)
+    def entries(self, groups: range) -> Iterator[Entry]:
+        """Yield the entries of these key groups, in the order in which they count.
 
-    def entries(self, group: int) -> Iterator[Entry]:
-        """Yield the entries of a key group."""
-        offset, length, crc32 = self._groups[group]
+        Raises `DamagedFileError` for a section that has changed, `RestoreError` for objects of a class that is gone.
+        """
+        if self.is_delta:
+            for entry in self._section(_ALL):
+                if entry[0] in groups:
+                    yield entry
+        else:
+            for group in groups:
+                yield from self._section(str(group))
+
+    def _section(self, name: str) -> Iterator[Entry]:
+        offset, length, crc32 = self._sections.get(name, (0, 0, 0))
         section = self._data[offset : offset + length]
         if len(section) != length or zlib.crc32(section) != crc32:
-            raise DamagedFileError(f"{self._where}: key group {group} is damaged; restore another checkpoint")
+            what = "its changes are" if name == _ALL else f"key group {name} is"
+            raise DamagedFileError(f"{self._where}: {what} damaged; restore another checkpoint")
         stream = io.BytesIO(section)
         while stream.tell() < length:
-            yield from self._load(stream, group)
-
-    def _load(self, stream: io.BytesIO, group: int) -> list[Entry]:
-        try:
-            entries: list[Entry] = pickle.load(stream)  # noqa: S301  # our own storage, and the checksum was right
-        except (AttributeError, ImportError) as error:
-            raise RestoreError(
-                f"{self._where}: key group {group} holds objects of a class that is not there any more ({error}); "
-                "define it under its old name again"
-            ) from error
-        return entries
+            yield from load(stream, self._moved, self._where)
 
 
-def decode(data: bytes, where: str) -> SavedState:
-    """Read a snapshot file; `where` names it in errors. Raises `DamagedFileError`."""
+def decode(data: bytes, where: str, moved: Mapping[str, str]) -> SavedState:
+    """Read a file; `where` names it in errors, `moved` tells the new names of classes that have moved.
+
+    Raises `DamagedFileError`, or `RestoreError` for a version that this release cannot read.
+    """
     start, end = len(MAGIC) + 1, len(data) - _TRAILER.size
     if end < start or data[: len(MAGIC)] != MAGIC:
         raise DamagedFileError(f"{where} is not a keyed snapshot, or only the beginning of one")
@@ -162,6 +176,4 @@ def decode(data: bytes, where: str) -> SavedState:
         raise DamagedFileError(f"{where} is damaged or incomplete; restore another checkpoint")
     if data[len(MAGIC)] != VERSION:
         raise RestoreError(f"{where} has format version {data[len(MAGIC)]}; this headgate reads version {VERSION}")
-    content = json.loads(footer)
-    states = [StateMeta(*state) for state in content["states"]]
-    return SavedState(data, where, states, {int(group): tuple(place) for group, place in content["groups"].items()})
+    return SavedState(data, where, json.loads(footer), moved)

@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, final
 
 from headgate.checkpoint.assign import assign_lists
@@ -34,6 +35,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.state.backend import StateWriter
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.state.list_elements import ListElements
@@ -98,6 +100,7 @@ class RecordingServices:
     failures: list[BaseException] = field(default_factory=list)
     collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    folder: TemporaryDirectory[str] | None = None
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Do the work at once; its exception is a result, as in a slot."""
@@ -114,6 +117,19 @@ class RecordingServices:
     def fail(self, error: BaseException) -> None:
         """Note it in `failures`."""
         self.failures.append(error)
+
+    def of_backend(self, uid: str) -> RecordingServices:
+        """Return what keyed state may ask for, which is this."""
+        return self
+
+    def state_writer(self) -> StateWriter:
+        """Return a writer that keeps everything in the handles."""
+        return _Inline()
+
+    def scratch(self, uid: str) -> Path:
+        """Return a folder of its own, which goes with the harness."""
+        self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
+        return Path(self.folder.name)
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Note the records in `collections`."""

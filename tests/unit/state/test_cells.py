@@ -9,7 +9,7 @@ from tests.unit.state.backends import at, backend_of, contents, put, restored, s
 
 
 def cell(key: int, group: int = 0) -> Cell:
-    return [0, key, group]
+    return [0, 0, group, key]
 
 
 def listed(roster: Roster) -> int:

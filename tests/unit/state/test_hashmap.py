@@ -17,6 +17,7 @@ from tests.unit.state.backends import (
     GROUPS,
     at,
     backend_of,
+    begin,
     contents,
     finish,
     get,
@@ -36,17 +37,17 @@ def test_the_same_name_gives_the_same_handle() -> None:
 
 def test_one_name_for_two_types_is_refused_naming_both() -> None:
     backend = backend_of()
-    backend.value_state(ValueStateDescriptor("count", Types.LONG()))
+    backend.state(ValueStateDescriptor("count", Types.LONG()))
     with pytest.raises(ProgramError, match=r"'count' is declared twice, as value state of .* and as value state of"):
-        backend.value_state(ValueStateDescriptor("count", Types.STRING()))
+        backend.state(ValueStateDescriptor("count", Types.STRING()))
 
 
 def test_restored_state_of_another_type_is_refused_with_what_to_do() -> None:
     old = backend_of()
-    put(old, old.value_state(ValueStateDescriptor("count", Types.LONG())), "k", 1)
+    put(old, old.state(ValueStateDescriptor("count", Types.LONG())), "k", 1)
     new = restored(saved(old))
     with pytest.raises(RestoreError, match=r"'count' was saved as .* and is now declared as .*; declare it as"):
-        new.value_state(ValueStateDescriptor("count", Types.STRING()))
+        new.state(ValueStateDescriptor("count", Types.STRING()))
 
 
 def test_a_state_declared_after_records_came_begins_empty_for_every_key() -> None:
@@ -62,7 +63,7 @@ def test_a_state_declared_while_a_snapshot_is_under_way_is_not_in_it() -> None:
     backend = backend_of()
     state = value_state(backend)
     put(backend, state, "k", 1)
-    pending = backend.snapshot()
+    pending = begin(backend)
     put(backend, value_state(backend, "late"), "k", 2)
     again = restored(finish(backend, pending))
     assert (contents(again), contents(again, "late")) == ({"k": 1}, {})
@@ -83,7 +84,7 @@ def test_states_are_restored_by_name_whatever_the_order_of_declaration() -> None
     put(old, value_state(old, "b"), "k", 2)
     new = backend_of()
     value_state(new, "b")
-    new.restore(saved(old), "the file")
+    new.restore([saved(old)], "the file")
     assert (contents(new, "a"), contents(new, "b")) == ({"k": 1}, {"k": 2})
 
 
@@ -101,7 +102,7 @@ def test_a_snapshot_holds_the_values_of_the_barrier_while_they_change() -> None:
     state = value_state(backend)
     for key in range(3000):
         put(backend, state, key, key)
-    pending = backend.snapshot()
+    pending = begin(backend)
     pending.advance()
     for key in range(3000):
         put(backend, state, key, -key)
@@ -118,7 +119,7 @@ def test_a_list_changed_in_place_after_the_barrier_is_saved_as_it_was(advanced_b
     backend = backend_of()
     state = value_state(backend)
     put(backend, state, "k", [1])
-    pending = backend.snapshot()
+    pending = begin(backend)
     if advanced_before:
         pending.advance()
     held: Any = get(backend, state, "k")
@@ -131,7 +132,7 @@ def test_a_list_inside_a_tuple_is_saved_as_it_was() -> None:
     backend = backend_of()
     state = value_state(backend)
     put(backend, state, "k", (1, [2]))
-    pending = backend.snapshot()
+    pending = begin(backend)
     held: Any = get(backend, state, "k")
     held[1].append(3)
     assert contents(restored(finish(backend, pending))) == {"k": (1, [2])}
@@ -142,9 +143,9 @@ def test_two_snapshots_under_way_each_show_their_own_barrier() -> None:
     state = value_state(backend)
     put(backend, state, "a", [1])
     put(backend, state, "b", [1])
-    first = backend.snapshot()
+    first = begin(backend)
     get(backend, state, "a").append(2)
-    second = backend.snapshot()
+    second = begin(backend)
     for key in ("a", "b"):
         get(backend, state, key).append(3)
     assert contents(restored(finish(backend, first))) == {"a": [1], "b": [1]}
@@ -156,7 +157,7 @@ def test_a_snapshot_given_up_leaves_the_next_one_whole() -> None:
     state = value_state(backend)
     for key in range(200):
         put(backend, state, key, key)
-    given_up = backend.snapshot()
+    given_up = begin(backend)
     given_up.advance()
     backend.forget(given_up)
     assert contents(restored(saved(backend))) == {key: key for key in range(200)}
@@ -166,7 +167,7 @@ def test_a_key_deleted_and_made_again_after_the_barrier_is_saved_once_with_its_o
     backend = backend_of()
     state = value_state(backend)
     put(backend, state, "k", "old")
-    pending = backend.snapshot()
+    pending = begin(backend)
     put(backend, state, "k", None)
     put(backend, state, "k", "new")
     again = restored(finish(backend, pending))
@@ -186,7 +187,7 @@ def test_a_key_deleted_before_the_barrier_is_not_saved() -> None:
 def test_keys_made_in_the_batch_after_the_barrier_are_not_saved() -> None:
     backend = backend_of()
     state = value_state(backend)
-    pending = backend.snapshot()
+    pending = begin(backend)
     put(backend, state, "late", 1)
     assert contents(restored(finish(backend, pending))) == {}
 
@@ -198,7 +199,7 @@ def test_each_piece_of_a_snapshot_takes_a_bounded_number_of_cells() -> None:
         pass
     for key in range(20_000):
         put(backend, state, key, key)
-    pending = backend.snapshot()
+    pending = begin(backend)
     pieces = 1
     while not pending.advance():
         pieces += 1
@@ -219,13 +220,13 @@ def test_no_piece_of_a_snapshot_pickles_more_than_about_a_thousand_entries(monke
         return dumps(entries, protocol)
 
     monkeypatch.setattr("headgate.state.snapshot.pickle.dumps", counting)
-    pending = backend.snapshot()
+    pending = begin(backend)
     for key in range(10_000):
         put(backend, state, key, -1)
     while not pending.advance():
         pickled.append(0)
     pickled.append(0)
-    data = b"".join(pending.finish())
+    data = finish(backend, pending)
     assert pickled[-1] == 0
     assert max(pickled) <= 2 * CHUNK_CELLS
     assert sum(pickled) == 10_000
@@ -244,14 +245,14 @@ def test_a_value_that_cannot_be_pickled_is_named_with_its_state_and_key() -> Non
     put(backend, value_state(backend, "fine"), "k", 1)
     put(backend, value_state(backend, "bad"), "k", Stubborn())
     with pytest.raises(SerializationError, match=r"state 'bad' of key 'k' holds a Stubborn that cannot be pickled"):
-        backend.snapshot().advance()
+        begin(backend).advance()
 
 
 def test_a_value_that_cannot_be_pickled_fails_the_snapshot_and_not_the_record_that_touches_it() -> None:
     backend = backend_of()
     state = value_state(backend)
     put(backend, state, "k", Stubborn())
-    pending = backend.snapshot()
+    pending = begin(backend)
     put(backend, state, "k", 1)
     with pytest.raises(SerializationError, match=r"state 'v' of key 'k' holds a Stubborn"):
         pending.advance()
@@ -266,7 +267,7 @@ def test_a_restored_subtask_takes_exactly_its_own_key_groups(before: int, after:
     keys = [*range(300), *(f"key {n}" for n in range(300))]
     old = [backend_of(key_group_range(index, before, GROUPS)) for index in range(before)]
     for key in keys:
-        owner = next(one for one in old if key_group(hash_code(key), GROUPS) in one._key_groups)
+        owner = next(one for one in old if key_group(hash_code(key), GROUPS) in one._context.key_groups)
         put(owner, value_state(owner), key, f"value of {key}")
     files = [saved(one) for one in old]
     new = [restored(*files, groups=key_group_range(index, after, GROUPS)) for index in range(after)]

@@ -9,29 +9,39 @@ from types import ModuleType
 import pytest
 
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.state.snapshot import MAGIC, VERSION, SnapshotWriter, StateMeta, decode
+from headgate.state.schema import StateMeta
+from headgate.state.snapshot import MAGIC, VERSION, SnapshotWriter, decode
+from headgate.types.typeinfo import Types
 from tests.unit.state.backends import backend_of, contents, put, restored, saved, value_state
 
-META = StateMeta("v", "value", "any")
+META = StateMeta("v", "value", Types.PICKLED_BYTE_ARRAY())
 
 
-def small_file() -> bytes:
-    writer = SnapshotWriter((META,))
-    writer.add(3, [("a", [1, 2]), ("b", None)])
-    writer.add(7, [("c", "x")])
+def small_file(*, delta: bool = False) -> bytes:
+    writer = SnapshotWriter([META], delta=delta)
+    writer.add(3, [[3, "a", [1, 2]], [3, "b", None]])
+    writer.add(7, [[7, "c", "x"]])
+    if delta:
+        writer.remove(3, "gone")
     return b"".join(writer.finish())
 
 
-def read_wholly(data: bytes) -> dict[object, object]:
-    file = decode(data, "chk-1/state")
-    return {key: value for group in file.groups() for key, value in file.entries(group)}
+def read_wholly(data: bytes) -> list[object]:
+    return list(decode(data, "chk-1/state", {}).entries(range(8)))
 
 
-def test_a_file_gives_back_states_groups_and_entries() -> None:
-    file = decode(small_file(), "here")
-    assert file.states == [META]
-    assert file.groups() == [3, 7]
-    assert list(file.entries(3)) == [("a", [1, 2]), ("b", None)]
+def test_a_file_gives_back_states_and_the_entries_of_each_group() -> None:
+    file = decode(small_file(), "here", {})
+    assert (file.states, file.is_delta) == ([META], False)
+    assert list(file.entries(range(3, 4))) == [[3, "a", [1, 2]], [3, "b", None]]
+    assert list(file.entries(range(4, 8))) == [[7, "c", "x"]]
+
+
+def test_a_delta_gives_removals_first_and_only_what_the_reader_owns() -> None:
+    file = decode(small_file(delta=True), "here", {})
+    assert file.is_delta
+    assert list(file.entries(range(3, 4))) == [[3, "gone"], [3, "a", [1, 2]], [3, "b", None]]
+    assert list(file.entries(range(7, 8))) == [[7, "c", "x"]]
 
 
 def test_every_flipped_byte_is_found() -> None:
@@ -61,7 +71,7 @@ def test_a_file_of_a_later_version_is_no_damage_but_says_which(monkeypatch: pyte
         later_release.setattr("headgate.state.snapshot.VERSION", VERSION + 1)
         written = small_file()
     with pytest.raises(RestoreError, match=f"format version {VERSION + 1}; this headgate reads version {VERSION}"):
-        decode(written, "here")
+        decode(written, "here", {})
 
 
 def test_no_state_at_all_is_a_file_too() -> None:
@@ -84,4 +94,4 @@ def test_a_class_that_is_not_there_any_more_is_named() -> None:
 def test_the_entries_are_plain_pickles() -> None:
     file = small_file()
     start = len(MAGIC) + 1
-    assert pickle.loads(file[start:]) == [("a", [1, 2]), ("b", None)]  # noqa: S301  # made above
+    assert pickle.loads(file[start:]) == [[3, "a", [1, 2]], [3, "b", None]]  # noqa: S301  # made above

@@ -1,0 +1,95 @@
+"""What a function on a keyed stream may ask: the current key, the time, and timers."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from headgate.clock import Clock
+from headgate.elements import MIN_TIMESTAMP
+from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.context import TimeDomain, TimerService
+from headgate.state.backend import KeyedBackend
+from headgate.state.cells import KEY
+from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
+
+
+@final
+class KeyedTimerService(TimerService):
+    """The timers of an operator, and the times it goes by. Timers are made when the first is asked for."""
+
+    __slots__ = ("_backend", "_clock", "event", "processing", "watermark_ms")
+
+    def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
+        self._backend = backend
+        self._clock = clock
+        self.watermark_ms = MIN_TIMESTAMP
+        self.event: Timers | None = None
+        self.processing: Timers | None = None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether there may be processing-time timers."""
+        return self.processing is not None
+
+    def restore(self) -> None:
+        """Take over the timers that were restored."""
+        self.event = Timers(self._backend, EVENT_TIMERS)
+        self.processing = Timers(self._backend, PROCESSING_TIMERS)
+
+    def current_processing_time(self) -> int:
+        return self._clock.wall_ms()
+
+    def current_watermark(self) -> int:
+        return self.watermark_ms
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        if self.event is None:
+            self.event = Timers(self._backend, EVENT_TIMERS)
+        self.event.register(timestamp)
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        if self.processing is None:
+            self.processing = Timers(self._backend, PROCESSING_TIMERS)
+        self.processing.register(timestamp)
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        if self.event is not None:
+            self.event.delete(timestamp)
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        if self.processing is not None:
+            self.processing.delete(timestamp)
+
+
+@final
+class KeyedContext(KeyedProcessFunction.OnTimerContext):
+    """The context of the current record, or timer, and its key."""
+
+    __slots__ = ("_backend", "_domain", "timers")
+
+    def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
+        super().__init__()
+        self._backend = backend
+        self._domain = TimeDomain.EVENT_TIME
+        self.timers = KeyedTimerService(backend, clock)
+
+    def get_current_key(self) -> Any:
+        """Return the key of the current record; raises `StateAccessError` where there is none."""
+        return self._backend.cell[KEY]
+
+    def timer_service(self) -> TimerService:
+        return self.timers
+
+    def time_domain(self) -> TimeDomain:
+        return self._domain
+
+    def at(self, timestamp_ms: int) -> KeyedContext:
+        """Set the timestamp of the current record; return the context itself."""
+        self._timestamp = timestamp_ms
+        return self
+
+    def on_timer(self, timestamp_ms: int, domain: TimeDomain) -> KeyedContext:
+        """Set time and clock of the current timer; return the context itself."""
+        self._timestamp = timestamp_ms
+        self._domain = domain
+        return self
