@@ -56,13 +56,23 @@ class Rig:
     """One subtask with inputs that the test fills and an output that it looks at."""
 
     def __init__(
-        self, *factories: OperatorFactory, inputs: int = 1, batch_records: int = 100, room: int = 10**9
+        self,
+        *factories: OperatorFactory,
+        inputs: int | list[int] = 1,
+        batch_records: int = 100,
+        room: int = 10**9,
+        tags: tuple[str, ...] = (),
     ) -> None:
+        """`inputs`: how many channels, or which input of the operator each belongs to."""
         self.host = NotingHost()
         self.out = NotingChannel(room)
-        self.inputs = [InputChannel(ChannelId(number)) for number in range(inputs)]
+        self.sides = {tag: NotingChannel(room) for tag in tags}
+        input_of = inputs if isinstance(inputs, list) else [0] * inputs
+        self.inputs = [InputChannel(ChannelId(number)) for number in range(len(input_of))]
         operators = [operator_of(factory) for factory in factories or (MapFactory(lambda value: value),)]
-        wiring = Wiring(self.inputs, [Output([self.out], Forward(), batch_records, 0)])
+        outputs = [Output([self.out], Forward(), batch_records, 0)]
+        outputs += [Output([side], Forward(), batch_records, 0, tag) for tag, side in self.sides.items()]
+        wiring = Wiring(self.inputs, outputs, input_of)
         self.subtask = Subtask(SubtaskId(1, 0), operators, wiring, self.host, batch_records)
 
     def feed(self, channel: int, *elements: Any) -> None:
@@ -83,6 +93,6 @@ def source_rig(records: list[Any], batch_records: int = 100) -> Rig:
     rig = Rig(inputs=0)
     source = CollectionSource(records)
     reader = operator_of(SourceFactory(source), *source.splits(1))
-    wiring = Wiring([], [Output([rig.out], Forward(), batch_records, 0)])
+    wiring = Wiring([], [Output([rig.out], Forward(), batch_records, 0)], [])
     rig.subtask = Subtask(SubtaskId(0, 0), [reader], wiring, rig.host, batch_records)
     return rig

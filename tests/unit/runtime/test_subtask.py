@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.elements import CancelBarrier, EndOfData
+from headgate.elements import MAX_TIMESTAMP, CancelBarrier, EndOfData, Watermark
 from headgate.errors import InternalError
 from headgate.functions.checkpointed import CheckpointListener
 from headgate.ids import CheckpointId
@@ -13,6 +13,7 @@ from headgate.operators.map import MapFactory
 from tests.unit.runtime.subtasks import Rig, barrier, source_rig
 
 END = EndOfData()
+ENDED = (Watermark(MAX_TIMESTAMP), END)
 
 # --- alignment
 
@@ -180,7 +181,7 @@ def test_the_end_of_the_data_is_told_once_when_all_inputs_have_ended() -> None:
     assert rig.host.ends == []
     rig.feed(1, ["b"], END)
     rig.run()
-    assert rig.out.told() == [["a"], ["b"], END]
+    assert rig.out.told() == [["a"], ["b"], *ENDED]
     assert rig.host.ends == [rig.subtask.id]
 
 
@@ -192,7 +193,7 @@ def test_after_the_end_barriers_are_still_aligned_and_passed_on() -> None:
     assert rig.host.snapshots == []
     rig.feed(1, barrier(1))
     rig.run()
-    assert rig.out.told() == [END, barrier(1)]
+    assert rig.out.told() == [*ENDED, barrier(1)]
     assert rig.host.snapshot_ids == [1]
 
 
@@ -201,7 +202,7 @@ def test_an_input_that_ended_still_blocks_after_its_barrier() -> None:
     rig.feed(0, END, barrier(1))
     rig.feed(1, ["before"], barrier(1), ["behind"], END)
     rig.run()
-    assert rig.out.told() == [["before"], barrier(1), ["behind"], END]
+    assert rig.out.told() == [["before"], barrier(1), ["behind"], *ENDED]
 
 
 # --- sources
@@ -212,7 +213,7 @@ def test_a_source_puts_its_barrier_between_the_records_polled_before_and_after()
     rig.subtask.run()
     rig.subtask.trigger(barrier(1))
     rig.run()
-    assert rig.out.told() == [["a", "b"], barrier(1), ["c"], END]
+    assert rig.out.told() == [["a", "b"], barrier(1), ["c"], *ENDED]
     assert rig.host.ends == [rig.subtask.id]
 
 
@@ -220,7 +221,7 @@ def test_a_source_at_its_end_still_answers_triggers() -> None:
     rig = source_rig([])
     rig.run()
     rig.subtask.trigger(barrier(1))
-    assert rig.out.told() == [END, barrier(1)]
+    assert rig.out.told() == [*ENDED, barrier(1)]
     assert not rig.subtask.run()
 
 

@@ -131,7 +131,7 @@ class Connection:
         return self._queue.pending_bytes + self._waiting_for_proof.pending_bytes
 
     def when_drained(self, call: Callable[[], None]) -> None:
-        """Have `call` made once, within `Poller.poll`, when the kernel has taken all bytes; never if it closes before."""
+        """Have `call` made once, within `poll`, when the kernel has taken all bytes; never if it closes before."""
         self._when_drained.append(call)
 
     @property
