@@ -20,55 +20,78 @@ OPTION_KEY: Final = "headgate.state.moved-classes"
 def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
     """Return the next object pickled in `source`: bytes, or a stream that can seek. Blocks as reading the stream does.
 
-    Raises RestoreError that begins with `where` and names the class, when one is neither in its place nor in `moved`.
+    Raises RestoreError that begins with `where`: it names the class, when one is neither in its place nor in `moved`.
     With nothing moved this is plain `pickle`.
 
     >>> load(pickle.dumps(1.5), {}, "an example")
     1.5
     """
     stream = io.BytesIO(source) if isinstance(source, bytes) else source
+    if moved:
+        return _load_slowly(stream, moved, where)
     start = stream.tell()
     try:
-        return _Unpickler(stream, moved).load() if moved else pickle.load(stream)  # noqa: S301  # our own storage
-    except (AttributeError, ImportError) as error:
+        return pickle.load(stream)  # noqa: S301  # our own storage
+    except Exception:  # noqa: BLE001  # a user's class raises what it likes
         stream.seek(start)
-        raise _failure(stream, moved, where, error) from error
+        return _load_slowly(stream, moved, where)
 
 
 def loader(moved: Mapping[str, str], where: str) -> Callable[[bytes], Any]:
     """Return a function that unpickles bytes as `load` does, for codecs."""
     if moved:
         return lambda data: load(data, moved, where)
-
     loads = pickle.loads
 
     def load_plain(data: bytes) -> Any:
         try:
             return loads(data)
-        except (AttributeError, ImportError):
+        except Exception:  # noqa: BLE001  # a user's class raises what it likes
             return load(data, moved, where)
 
     return load_plain
 
 
-@final
-class _Missing(Exception):
-    """A class was not found. Never leaves this module."""
+def _load_slowly(stream: BinaryIO, moved: Mapping[str, str], where: str) -> Any:
+    reader = _Unpickler(stream, moved)
+    try:
+        return reader.load()
+    except Exception as error:
+        raise RestoreError(f"{where} holds {reader.trouble(error)}") from error
 
 
 @final
 class _Unpickler(pickle.Unpickler):
+    """Looks classes up in `moved`, and remembers which one was missing."""
+
     def __init__(self, stream: BinaryIO, moved: Mapping[str, str]) -> None:
         super().__init__(stream)
         self._moved = moved
+        self._missing: tuple[str, str | None] | None = None
 
     def find_class(self, module: str, name: str) -> Any:
         old = f"{module}.{name}"
         new = _moved_name(old, self._moved)
         try:
             return super().find_class(module, name) if new is None else _find(new)
-        except (AttributeError, ImportError) as error:
-            raise _Missing(old, new, str(error)) from error
+        except (AttributeError, ImportError):
+            self._missing = (old, new)
+            raise
+
+    def trouble(self, error: Exception) -> str:
+        """Return in words why `load` raised this error."""
+        if self._missing is None:
+            return f"an object that cannot be unpickled: {type(error).__name__}: {error}"
+        old, new = self._missing
+        if new is not None:
+            return (
+                f"objects of the class {old}, which {OPTION_KEY} maps to {new}, but that is not there ({error}); "
+                "correct the option, or define the class under its new name"
+            )
+        return (
+            f"objects of the class {old}, which is not there any more ({error}); define it under its old name again, "
+            f"or say where it is now: {OPTION_KEY}={old}:new.module.Class"
+        )
 
 
 def _moved_name(old: str, moved: Mapping[str, str]) -> str | None:
@@ -95,26 +118,3 @@ def _find(name: str) -> Any:
             found = getattr(found, attribute)
         return found
     raise ModuleNotFoundError(f"no module of {name!r} can be imported")
-
-
-def _failure(stream: BinaryIO, moved: Mapping[str, str], where: str, error: Exception) -> RestoreError:
-    """Read once more, slowly, to learn which class is missing; the error may also be one of a class's own code."""
-    try:
-        _Unpickler(stream, moved).load()
-    except _Missing as missing:
-        return _missing(where, *missing.args)
-    except Exception as again:  # noqa: BLE001  # whatever a user's class raises
-        error = again
-    return RestoreError(f"{where} holds an object that cannot be unpickled: {type(error).__name__}: {error}")
-
-
-def _missing(where: str, old: str, new: str | None, error: str) -> RestoreError:
-    if new is not None:
-        return RestoreError(
-            f"{where} holds objects of the class {old}, which {OPTION_KEY} maps to {new}, but that is not there "
-            f"({error}); correct the option, or define the class under its new name"
-        )
-    return RestoreError(
-        f"{where} holds objects of the class {old}, which is not there any more ({error}); define it under its old "
-        f"name again, or say where it is now: {OPTION_KEY}={old}:new.module.Class"
-    )
