@@ -232,6 +232,12 @@ START_TIMEOUT: Final = Option[int](
     "headgate.slot.start-timeout", DURATION_MS, 120_000, "All slots must have registered within this time.", (), 10
 )
 BATCH_RECORDS: Final = Option[int]("headgate.batch.records", INTEGER, 1024, "Records in a full batch.", (), 1)
+MOVED_CLASSES: Final = Option[dict[str, str]](
+    "headgate.state.moved-classes",
+    TEXT_PAIRS,
+    {},
+    "Old to new names, with module, of classes that stored state holds pickled and that have moved.",
+)
 SCHEDULER_POOL: Final = Option[str | None](
     "headgate.spark.scheduler-pool", TEXT, None, "Spark scheduler pool that the job's stage runs in."
 )

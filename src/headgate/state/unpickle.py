@@ -10,11 +10,10 @@ import importlib
 import io
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, Final, final
+from typing import Any, BinaryIO, final
 
 from headgate.errors import RestoreError
-
-OPTION_KEY: Final = "headgate.state.moved-classes"
+from headgate.options import MOVED_CLASSES
 
 
 def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
@@ -85,12 +84,12 @@ class _Unpickler(pickle.Unpickler):
         old, new = self._missing
         if new is not None:
             return (
-                f"objects of the class {old}, which {OPTION_KEY} maps to {new}, but that is not there ({error}); "
-                "correct the option, or define the class under its new name"
+                f"objects of the class {old}, which {MOVED_CLASSES.key} maps to {new}, but that is not there "
+                f"({error}); correct the option, or define the class under its new name"
             )
         return (
             f"objects of the class {old}, which is not there any more ({error}); define it under its old name again, "
-            f"or say where it is now: {OPTION_KEY}={old}:new.module.Class"
+            f"or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class"
         )
 
 

@@ -92,3 +92,15 @@ def test_a_description_of_no_known_type_is_an_error_that_shows_it() -> None:
 def test_local_time_types_are_the_sql_time_types() -> None:
     assert LocalTimeTypeInfo(LocalTimeTypeInfo.TimeType.LOCAL_DATE) == Types.SQL_DATE()
     assert BasicTypeInfo.STRING_TYPE_INFO() == Types.STRING()
+
+
+def test_defaults_of_fields_are_no_part_of_a_row_type() -> None:
+    plain = Types.ROW_NAMED(["a"], [Types.LIST(Types.INT())])
+    with_default = Types.ROW_NAMED(["a"], [Types.LIST(Types.INT())], {"a": []})
+    assert (plain, hash(plain), plain.to_json()) == (with_default, hash(with_default), with_default.to_json())
+    assert pickle.loads(pickle.dumps(with_default)).field_defaults == {"a": []}  # noqa: S301
+
+
+def test_a_default_for_no_field_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"field_defaults has values for \['b'\], but the fields are \('a',\)"):
+        Types.ROW_NAMED(["a"], [Types.INT()], {"b": 1})
