@@ -29,7 +29,7 @@ from headgate.runtime.subtask import Subtask, TakenSnapshot
 from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
 from headgate.runtime.upload import Uploads
-from headgate.state.hashmap import KeyedSnapshot
+from headgate.state.walk import Walk
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
 from headgate.testing.sim.user_code import SimReader, SimSplit
@@ -236,4 +236,4 @@ def attempts_numbered_anew(patch: pytest.MonkeyPatch) -> None:
 
 def state_written_as_it_is_now(patch: pytest.MonkeyPatch) -> None:
     """Values that change while a snapshot is being written are written as changed."""
-    patch.setattr(KeyedSnapshot, "save", lambda self, cell: None)
+    patch.setattr(Walk, "save", lambda self, cell: None)

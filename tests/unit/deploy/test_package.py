@@ -29,7 +29,7 @@ class Holder:
 
 def functions_of(plan: JobPlan) -> list[Any]:
     operators = [operator.factory.create() for vertex in plan.vertices for operator in vertex.operators]
-    return [operator._function for operator in operators if isinstance(operator, MapOperator)]
+    return [operator._user.function for operator in operators if isinstance(operator, MapOperator)]
 
 
 @pytest.fixture

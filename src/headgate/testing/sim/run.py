@@ -13,7 +13,7 @@ from unittest.mock import patch
 from headgate import options
 from headgate.deploy.package import pack
 from headgate.runtime.supervision import JobStatus
-from headgate.state import hashmap
+from headgate.state import walk
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
@@ -70,7 +70,7 @@ def run(seed: int, *, faults: bool = True) -> RunReport:
     store = SimStore(world)
     outside = External(world, store.ledger)
     try:
-        with _without_logs(), patch.object(hashmap, "CHUNK_CELLS", 1):  # in many pieces, though there is little state
+        with _without_logs(), patch.object(walk, "CHUNK_CELLS", 1):  # in many pieces, though there is little state
             return _run(seed, store, outside, Faults if faults else None)
     finally:
         outside.close()
