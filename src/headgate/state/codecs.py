@@ -15,23 +15,26 @@ which values are fast. A value is written in one of these ways:
 
 Types that differ only in width (INT and LONG, FLOAT and DOUBLE) share a codec, so widened state needs no rewriting.
 
-Why these, in nanoseconds for encode + decode of one value (CPython 3.11, one core of a shared machine, call overhead of
-27 included; `struct` and UTF-8 with the checks of type and tag that they need, the others bare):
+Why these, in nanoseconds for encode + decode of one value (CPython 3.11, one core of a shared machine, 27 of each for
+the call itself; the codecs check types and tags, the other two columns are the bare calls):
 
-===================  ===============  ===========  ===========
-value                struct / UTF-8   marshal 4    pickle 5
-===================  ===============  ===========  ===========
-int                  81 + 71          71 + 45      152 + 92
-float                as int           63 + 46      149 + 95
-str of 40            70 + 82          61 + 91      156 + 108
-(int, str)           -                92 + 94      180 + 129
-10 ints in a list    -                214 + 185    244 + 265
-Row of 3             -                -            1251 + 1048
-===================  ===============  ===========  ===========
+=====================  ===========  ===========  =============
+value                  codec        marshal 4    pickle 5
+=====================  ===========  ===========  =============
+int                    71 + 70      71 + 45      152 + 92
+float                  63 + 72      63 + 46      149 + 95
+str of 5               72 + 86      64 + 69      155 + 107
+bool                   32 + 34      51 + 35      154 + 89
+(int, str)             227 + 154    92 + 94      180 + 129
+10 ints in a list      281 + 289    214 + 185    244 + 265
+Row of 3               424 + 430                 1251 + 1048
+(int, Row of 3)        776 + 620
+int, where not LONG    235 + 161
+=====================  ===========  ===========  =============
 
 marshal is no faster once types are checked (it silently turns bytearrays and NumPy scalars into bytes), and promises no
 format across Python versions; so scalars are struct and UTF-8, and collections are pickled, which needs no check of
-their items. Only Row is too slow to pickle: its values alone take 300 + 280.
+their items. Only Row is too slow to pickle whole.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ _dumps: Final = pickle.dumps
 class Codec:
     """Two functions. `encode` raises SerializationError for what cannot be pickled; `decode` what its `Load` raises.
 
-    Never empty: an encoded value has at least one byte.
+    An encoded value has at least one byte, except where `codec_for_columns` says otherwise.
     """
 
     encode: Callable[[Any], bytes]
@@ -91,7 +94,7 @@ def codec_for(type_info: TypeInformation, load: Load = pickle.loads) -> Codec:
 
 
 def codec_for_columns(types: Sequence[TypeInformation], load: Load = pickle.loads) -> Codec:
-    """Return the codec of a tuple that has a value of each type, or None in its place.
+    """Return the codec of a tuple that has a value of each type, or None in its place. A single None has no bytes.
 
     >>> codec = codec_for_columns([Types.LONG(), Types.STRING()])
     >>> codec.decode(codec.encode((7, None)))
@@ -103,12 +106,13 @@ def codec_for_columns(types: Sequence[TypeInformation], load: Load = pickle.load
 
 
 def codec_for_items(meta: StateMeta, load: Load = pickle.loads) -> Codec:
-    """Return the codec of what a state stores one by one, in its stored form: see `item_type`.
+    """Return the codec of what a state stores one by one, in its stored form."""
+    return codec_for(stored_type(meta), load)
 
-    With time to live, an item is a pair of a time and a value.
-    """
-    found = item_type(meta)
-    return codec_for(Types.TUPLE([Types.LONG(), found]) if meta.ttl else found, load)
+
+def stored_type(meta: StateMeta) -> TypeInformation:
+    """Return the type of what a state stores one by one: its `item_type`, or with time to live a pair of time and that."""
+    return Types.TUPLE([Types.LONG(), item_type(meta)]) if meta.ttl else item_type(meta)
 
 
 def pickled(value: Any) -> bytes:
