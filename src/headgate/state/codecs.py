@@ -111,7 +111,7 @@ def codec_for_items(meta: StateMeta, load: Load = pickle.loads) -> Codec:
 
 
 def stored_type(meta: StateMeta) -> TypeInformation:
-    """Return the type of what a state stores one by one: its `item_type`; with time to live, a pair of time and that."""
+    """Return the type of what is stored one by one: its `item_type`, with time to live a pair of time and that."""
     return Types.TUPLE([Types.LONG(), item_type(meta)]) if meta.ttl else item_type(meta)
 
 
