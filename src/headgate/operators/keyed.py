@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from headgate import options
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
@@ -51,7 +52,7 @@ class KeyedOperator(Operator):
                 settings=context.settings,
                 services=services.of_backend(context.uid),
                 scratch=lambda: services.scratch(context.uid),
-                moved_classes=context.restored.moved_classes,
+                moved_classes=context.settings.get(options.MOVED_CLASSES),
             )
         )
         if context.restored.keyed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, final
@@ -183,7 +183,10 @@ class Execution:
                 checkpointing=self._plan.checkpointing,
                 parameters=self._plan.parameters,
                 services=SubtaskServices(self._host, subtask, self._host.clock),
-                restored=restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                restored=replace(
+                    restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                    moved_classes=self._plan.settings.get(options.MOVED_CLASSES),
+                ),
                 splits=deploy.splits.get(subtask),
                 settings=self._plan.settings,
             )
