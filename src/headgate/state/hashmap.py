@@ -339,13 +339,26 @@ class HashMapBackend:
                 self._widen()
         width = len(self._columns.metas)
         in_order = columns == list(range(width))
+        checked: set[int] = set()
         for group, key, *values in saved.entries(self._context.key_groups):
+            if group not in checked:
+                checked.add(group)
+                self._check_group(group, key)
             old = self.cells.get(key)
             if old is not None:
                 self._bury(old)
             if values:
                 row = values if in_order else _spread(values, columns, width)
                 self._new_cell(0, group, key, row)
+
+    def _check_group(self, group: int, key: Any) -> None:
+        """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
+        now = key_group(hash_code(plain_key(key)), self._context.max_parallelism)
+        if now != group:
+            raise RestoreError(
+                f"key {key!r} of operator {self._context.name!r} was saved in key group {group} and now belongs to "
+                f"{now}: the name or the module of its class has changed, and keys cannot change"
+            )
 
     def close(self) -> None:
         self.cells.clear()

@@ -1,0 +1,306 @@
+"""Increments on the hash map: what is written, on what it builds, and what of it may be forgotten."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from headgate.errors import RestoreError
+from headgate.ids import CheckpointId
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.files import FileHandle, KeyedState
+from headgate.state.hashmap import HashMapBackend
+from headgate.state.increments import LOG_FILES_MAX
+from headgate.state.snapshot import SnapshotWriter, decode
+from headgate.types.row import Row
+from headgate.types.typeinfo import Types
+from tests.unit.state.backends import Files, at, contents, context_of, put, value_state
+
+INCREMENTAL = {"execution.checkpointing.incremental": True}
+CHANGELOG = {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "100 ms"}
+PADDING = "x" * 100
+
+
+class Job:
+    """A backend with its checkpoints."""
+
+    def __init__(self, settings: dict[str, Any] = INCREMENTAL, keys: int = 1000) -> None:
+        self.files = Files()
+        self.settings = settings
+        self.backend = self.open()
+        self.state = value_state(self.backend)
+        self._ids = count(1)
+        for key in range(keys):
+            self.put(key, 0)
+
+    def open(self) -> HashMapBackend:
+        return HashMapBackend(context_of(settings=self.settings, files=self.files))
+
+    def put(self, key: Any, number: int | None) -> None:
+        put(self.backend, self.state, key, None if number is None else f"{number}{PADDING}")
+
+    def store(self) -> tuple[CheckpointId, KeyedState]:
+        """Take and store a snapshot; whether it completes is left open."""
+        checkpoint_id = CheckpointId(next(self._ids))
+        pending = self.backend.snapshot(checkpoint_id)
+        while not pending.advance():
+            pass
+        state = pending.store(self.files)
+        self.backend.forget(pending)
+        return checkpoint_id, state
+
+    def checkpoint(self) -> KeyedState:
+        """Take a checkpoint that completes."""
+        checkpoint_id, state = self.store()
+        self.backend.notify_completed(checkpoint_id)
+        return state
+
+    def restored(self, state: KeyedState) -> HashMapBackend:
+        backend = self.open()
+        backend.restore([self.files.fetch(state)], "a checkpoint")
+        return backend
+
+    def expect(self, state: KeyedState) -> None:
+        """Check that the checkpoint holds what the backend holds now."""
+        assert contents(self.restored(state)) == contents(self.backend)
+
+
+def size(state: KeyedState) -> int:
+    return sum(handle.size_bytes for handle in state.handles())
+
+
+def test_a_checkpoint_writes_only_what_changed_since_the_last_completed_one() -> None:
+    job = Job()
+    first = job.checkpoint()
+    for key in range(10):
+        job.put(key, 1)
+    second = job.checkpoint()
+    assert second.base == first.base
+    assert len(second.log) == 1
+    assert size(second) - size(first) < size(first) / 50
+    job.expect(second)
+
+
+def test_changes_of_a_checkpoint_that_was_given_up_are_in_the_next_one() -> None:
+    job = Job()
+    job.checkpoint()
+    job.put(1, 1)
+    lost, _ = job.store()
+    job.backend.notify_aborted(lost)
+    job.put(2, 2)
+    after = job.checkpoint()
+    assert len(after.log) == 1
+    job.expect(after)
+
+
+def test_a_checkpoint_whose_completion_is_not_known_is_not_built_upon() -> None:
+    job = Job()
+    first = job.checkpoint()
+    job.put(1, 1)
+    unknown, _ = job.store()
+    job.put(2, 2)
+    later, state = job.store()
+    assert (state.base, len(state.log)) == (first.base, 1)
+    job.backend.notify_completed(later)
+    job.backend.notify_completed(unknown)
+    job.put(3, 3)
+    assert job.checkpoint().log[0] == state.log[0]
+
+
+def test_keys_that_were_removed_are_removed_and_keys_that_came_back_are_there() -> None:
+    job = Job()
+    job.checkpoint()
+    job.put(1, None)
+    job.put(2, None)
+    job.put(2, 7)
+    job.put(3, None)
+    job.put("short-lived", 1)
+    job.put("short-lived", None)
+    state = job.checkpoint()
+    job.expect(state)
+    assert {1, 3, "short-lived"} & set(contents(job.restored(state))) == set()
+
+
+def test_a_list_changed_in_place_after_the_barrier_is_in_the_next_delta_only() -> None:
+    job = Job()
+    put(job.backend, job.state, "k", [1])
+    job.checkpoint()
+    with at(job.backend, "k"):
+        job.state.value().append(2)  # type: ignore[union-attr]
+    pending = job.backend.snapshot(CheckpointId(50))
+    with at(job.backend, "k"):
+        job.state.value().append(3)  # type: ignore[union-attr]
+    while not pending.advance():
+        pass
+    assert contents(job.restored(pending.store(job.files)))["k"] == [1, 2]
+
+
+def test_when_most_keys_have_changed_a_whole_snapshot_is_written() -> None:
+    job = Job()
+    first = job.checkpoint()
+    for key in range(900):
+        job.put(key, 1)
+    second = job.checkpoint()
+    assert second.base != first.base
+    assert second.log == ()
+
+
+def test_the_log_is_consolidated_before_it_is_long_or_larger_than_the_base() -> None:
+    job = Job(keys=2000)
+    longest = 0
+    for round_ in range(2 * LOG_FILES_MAX):
+        job.put(round_ % 7, round_)
+        longest = max(longest, len(job.checkpoint().log))
+    assert longest == LOG_FILES_MAX
+    for round_ in range(10):
+        for key in range(700):
+            job.put(key, round_)
+        state = job.checkpoint()
+        assert sum(file.handle.size_bytes for file in state.log) <= 2 * sum(f.handle.size_bytes for f in state.base)
+    job.expect(state)
+
+
+def test_small_state_is_part_of_the_manifest_and_shares_no_files() -> None:
+    job = Job(keys=5)
+    for round_ in range(5):
+        job.put(1, round_)
+        state = job.checkpoint()
+        assert not any(isinstance(handle, FileHandle) for handle in state.handles())
+        job.expect(state)
+
+
+def test_a_restored_checkpoint_is_built_upon() -> None:
+    job = Job()
+    first = job.checkpoint()
+    job.backend = job.restored(first)
+    job.state = value_state(job.backend)
+    job.put(1, 1)
+    second = job.checkpoint()
+    assert second.base == first.base
+    job.expect(second)
+
+
+def test_after_other_key_groups_were_taken_over_the_first_snapshot_is_a_whole_one() -> None:
+    job = Job()
+    state = job.checkpoint()
+    half = HashMapBackend(context_of(range(64), settings=INCREMENTAL, files=job.files))
+    half.restore([job.files.fetch(state)], "a checkpoint")
+    value_state(half)
+    pending = half.snapshot(CheckpointId(2))
+    while not pending.advance():
+        pass
+    assert pending.store(job.files).log == ()
+
+
+def test_state_whose_type_was_widened_is_written_anew() -> None:
+    job = Job(keys=0)
+    old = job.backend.state(ValueStateDescriptor("row", Types.ROW_NAMED(["a"], [Types.STRING()])))
+    for key in range(500):
+        put(job.backend, old, key, Row(a=f"{key}{PADDING}"))
+    first = job.checkpoint()
+    job.backend = job.restored(first)
+    new = job.backend.state(ValueStateDescriptor("row", Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.LONG()])))
+    with at(job.backend, 3):
+        assert new.value()["b"] is None
+    second = job.checkpoint()
+    assert second.log == ()
+    again = job.restored(second)
+    assert again.state(ValueStateDescriptor("row", Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.LONG()])))
+
+
+def test_a_key_that_is_in_the_wrong_group_is_named() -> None:
+    job = Job()
+    state = job.checkpoint()
+    data = bytearray(job.files.files[state.base[0].handle.path])  # type: ignore[union-attr]
+    other = HashMapBackend(context_of(settings=INCREMENTAL, files=job.files))
+    saved = decode(bytes(data), "", {})
+    writer = SnapshotWriter(saved.states, delta=False)
+    writer.add(5, [[5, "not of group 5", "x"]])
+    job.files.files[state.base[0].handle.path] = b"".join(writer.finish())  # type: ignore[union-attr]
+    with pytest.raises(RestoreError, match="was saved in key group 5 and now belongs to"):
+        other.restore([job.files.fetch(state)], "a checkpoint")
+
+
+# --- the changelog
+
+
+def run(backend: HashMapBackend, until_ms: float, now_ms: float = 0.0) -> float:
+    """Let the background work of the backend go on until a time."""
+    while now_ms <= until_ms:
+        next_ms = backend.background(now_ms)
+        assert next_ms is not None
+        now_ms = max(next_ms, now_ms + 0.01)
+    return now_ms
+
+
+def test_with_a_changelog_a_checkpoint_writes_only_the_tail() -> None:
+    job = Job(CHANGELOG)
+    now_ms = run(job.backend, 250)
+    for key in range(300):
+        job.put(key, 1)
+    now_ms = run(job.backend, 600, now_ms)
+    before = len(job.files.files)
+    job.put(1, 2)
+    state = job.checkpoint()
+    assert len(job.files.files) == before
+    assert size(state) > 100_000
+    assert state.log[-1].handle.size_bytes < 1000
+    job.expect(state)
+
+
+def test_changes_written_ahead_survive_checkpoints_that_are_given_up() -> None:
+    job = Job(CHANGELOG)
+    now_ms = run(job.backend, 250)
+    for round_ in range(4):
+        job.put(round_, round_)
+        now_ms = run(job.backend, now_ms + 150, now_ms)
+        lost, _ = job.store()
+        job.backend.notify_aborted(lost)
+    job.expect(job.checkpoint())
+
+
+def test_a_materialisation_takes_the_place_of_the_log() -> None:
+    job = Job(CHANGELOG | {"state.changelog.periodic-materialize.interval": "5 s"})
+    now_ms = run(job.backend, 250)
+    for round_ in range(5):
+        job.put(round_, round_)
+        now_ms = run(job.backend, now_ms + 110, now_ms)
+    long = job.checkpoint()
+    assert len(long.log) >= 4
+    now_ms = run(job.backend, 5500, now_ms)
+    short = job.checkpoint()
+    assert short.base != long.base
+    assert len(short.log) < len(long.log)
+    job.expect(short)
+
+
+def test_a_changelog_that_cannot_be_written_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Files):
+        broken = True
+
+        def write(self, name: str, pieces: list[bytes], *, shared: bool) -> Any:
+            if self.broken:
+                raise OSError("no room")
+            return super().write(name, pieces, shared=shared)
+
+        def submit(self, work: Any, done: Any) -> None:
+            try:
+                result = work()
+            except OSError as error:
+                result = error
+            done(result)
+
+    job = Job(CHANGELOG)
+    job.files = Failing()
+    job.backend = job.open()
+    job.state = value_state(job.backend)
+    for key in range(1000):
+        job.put(key, 1)
+    now_ms = run(job.backend, 300)
+    assert "'the operator' could not write its changelog: no room" in caplog.text
+    Failing.broken = False
+    run(job.backend, 600, now_ms)
+    assert job.files.files
+    job.expect(job.checkpoint())
