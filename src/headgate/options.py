@@ -118,7 +118,7 @@ WATERMARK_INTERVAL: Final = Option[int](
     "pipeline.auto-watermark-interval",
     DURATION_MS,
     200,
-    "Time between periodic watermarks. Without effect so far, as no strategy makes watermarks.",
+    "Time between periodic watermarks; 0: none are made.",
 )
 BUFFER_TIMEOUT: Final = Option[int](
     "execution.buffer-timeout.interval",

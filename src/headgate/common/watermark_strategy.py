@@ -1,24 +1,8 @@
-"""Watermark strategies: how a source tells the progress of event time."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import final
+"""Watermark strategies, under PyFlink's names. Generators of one's own, which PyFlink lacks, are as in Java."""
 
 from headgate import unsupported
+from headgate.functions.watermarks import TimestampAssigner, WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 
-__all__ = ["WatermarkStrategy"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class WatermarkStrategy:
-    """How a source makes watermarks. So far there is the strategy that makes none."""
-
-    @staticmethod
-    def no_watermarks() -> WatermarkStrategy:
-        """Make no watermarks: for programs that do not work by event time."""
-        return WatermarkStrategy()
-
+__all__ = ["TimestampAssigner", "WatermarkGenerator", "WatermarkOutput", "WatermarkStrategy"]
 
 unsupported.guard(__name__, globals())

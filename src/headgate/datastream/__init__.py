@@ -32,6 +32,7 @@ from headgate.datastream.legacy import (
     MemoryStateBackend,
     TimeCharacteristic,
 )
+from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.state_backend import HashMapStateBackend, StateBackend
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.datastream.time_domain import TimeDomain
@@ -57,6 +58,7 @@ __all__ = [
     "KeyedStream",
     "MapFunction",
     "MemoryStateBackend",
+    "OutputTag",
     "ProcessFunction",
     "ReduceFunction",
     "RuntimeContext",

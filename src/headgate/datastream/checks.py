@@ -18,6 +18,8 @@ from headgate.functions.api import (
 )
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
+from headgate.functions.watermarks import WatermarkStrategy
+from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
 
 _METHODS = {
@@ -82,6 +84,21 @@ def check_source(source: object) -> None:
             f"from_source() takes a Source, such as NumberSequenceSource or FileSource, not {source!r}; for a list "
             "use from_collection(...), for a Spark DataFrame from_spark(...)"
         )
+
+
+def check_strategy(method: str, strategy: object) -> None:
+    """Raise ProgramError unless `strategy` is a watermark strategy."""
+    if not isinstance(strategy, WatermarkStrategy):
+        raise ProgramError(
+            f"{method}() takes a WatermarkStrategy, such as WatermarkStrategy.for_monotonous_timestamps() or "
+            f"WatermarkStrategy.no_watermarks(), not {strategy!r}"
+        )
+
+
+def check_tag(tag: object) -> None:
+    """Raise ProgramError unless `tag` is an OutputTag."""
+    if not isinstance(tag, OutputTag):
+        raise ProgramError(f"get_side_output() takes an OutputTag, such as OutputTag('late'), not {tag!r}")
 
 
 def check_sink(sink: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final, overload
 
 from headgate import unsupported
@@ -12,6 +13,8 @@ from headgate.datastream.checks import (
     check_positive,
     check_process_function,
     check_sink,
+    check_strategy,
+    check_tag,
     check_text,
     check_timeout,
     check_type,
@@ -32,6 +35,7 @@ from headgate.functions.api import (
     SinkFunction,
 )
 from headgate.functions.sink import Sink
+from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.logical import ChainPolicy, Node, OperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
 from headgate.operators.filter import FilterFactory
@@ -44,7 +48,9 @@ from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.operators.watermarks import AssignFactory
 from headgate.types.arrow import arrow_schema
+from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
@@ -189,6 +195,17 @@ class DataStream:
         merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
         return DataStream(self._environment, self._program, merged, self._output_type)
 
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+        """Give the records timestamps, and the stream watermarks, in place of those that it has."""
+        check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
+        return self._then("Timestamps/Watermarks", AssignFactory(watermark_strategy), self._output_type)
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """Return the values that the operator's function yields with this tag, as `yield tag, value`."""
+        check_tag(output_tag)
+        upstream = replace(self._only_input("get_side_output"), tag=output_tag.tag_id)
+        return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
+
     # --- partitioning ---
 
     def rebalance(self) -> DataStream:
@@ -268,12 +285,16 @@ class DataStream:
     # --- how it is done ---
 
     def _operator(self, method: str) -> Node:
-        if len(self._inputs) != 1 or self._inputs[0].partitioning is not None:
+        return self._only_input(method).node
+
+    def _only_input(self, method: str) -> Upstream:
+        only = self._inputs[0]
+        if len(self._inputs) != 1 or only.partitioning is not None or only.tag is not None:
             raise ProgramError(
                 f"{method}() is about an operator, but this stream is a union or the result of key_by(), rebalance(), "
-                f"broadcast() or forward(): call {method}() on the stream before or after it"
+                f"broadcast(), forward() or get_side_output(): call {method}() on the stream before or after it"
             )
-        return self._inputs[0].node
+        return only
 
     def _then(self, name: str, operator: OperatorFactory, output_type: TypeInformation | None) -> DataStream:
         check_type(name, output_type)
@@ -287,7 +308,7 @@ class DataStream:
         return DataStreamSink(node)
 
     def _repartitioned(self, partitioning: Partitioning) -> DataStream:
-        inputs = tuple(Upstream(upstream.node, partitioning) for upstream in self._inputs)
+        inputs = tuple(replace(upstream, partitioning=partitioning) for upstream in self._inputs)
         return DataStream(self._environment, self._program, inputs, self._output_type)
 
     def _check_union(self, stream: object) -> None:
@@ -303,7 +324,10 @@ class KeyedStream(DataStream):
 
     def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any] | KeySelector) -> None:
         """Keyed streams are made by `key_by`."""
-        inputs = tuple(Upstream(upstream.node, Partitioning.KEY_GROUP, key_selector) for upstream in origin._inputs)
+        inputs = tuple(
+            replace(upstream, partitioning=Partitioning.KEY_GROUP, key_selector=key_selector)
+            for upstream in origin._inputs
+        )
         super().__init__(origin._environment, origin._program, inputs, origin._output_type)
         self._origin = origin
 

@@ -103,6 +103,7 @@ class OlderEnvironment:
     """Methods of StreamExecutionEnvironment before 2.0."""
 
     _configuration: Configuration
+    _time_characteristic = TimeCharacteristic.ProcessingTime
 
     def set_state_backend(self, state_backend: Choice) -> Self:
         """Choose the state backend; today the option `state.backend.type`."""
@@ -115,11 +116,12 @@ class OlderEnvironment:
         return self
 
     def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> Self:
-        """Accept processing time, which is what programs without watermarks go by."""
-        if characteristic is not TimeCharacteristic.ProcessingTime:
+        """Accept event time and processing time: what a program goes by follows from its watermark strategies."""
+        if characteristic is TimeCharacteristic.IngestionTime:
             unsupported.refuse(f"datastream.time_characteristic.TimeCharacteristic.{characteristic.name}")
+        self._time_characteristic = characteristic
         return self
 
     def get_stream_time_characteristic(self) -> TimeCharacteristic:
-        """Return processing time."""
-        return TimeCharacteristic.ProcessingTime
+        """Return what was set, else processing time."""
+        return self._time_characteristic

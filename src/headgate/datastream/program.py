@@ -14,11 +14,15 @@ from headgate.operators.source import SourceFactory
 @final
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An operator that records come from, and how they are to be dealt to the operator that comes next."""
+    """An operator that records come from, and how they are to be dealt to the operator that comes next.
+
+    `tag` is the id of the side output that they come from; None is the main output.
+    """
 
     node: Node
     partitioning: Partitioning | None = None
     key_selector: AnyKeySelector | None = None
+    tag: str | None = None
 
 
 @final
@@ -29,8 +33,14 @@ class Program:
         self._graph = LogicalGraph()
         self._new: list[int] = []
 
-    def add(self, name: str, operator: OperatorFactory, inputs: Iterable[Upstream] = ()) -> Node:
-        """Add an operator that reads `inputs`, all as its one input, and return it."""
+    def add(
+        self,
+        name: str,
+        operator: OperatorFactory,
+        inputs: Iterable[Upstream] = (),
+        second_inputs: Iterable[Upstream] = (),
+    ) -> Node:
+        """Add an operator and return it. All of `inputs` are its one input, or the first if it has a second."""
         node = Node(id=len(self._graph.nodes) + 1, name=name, operator=operator)
         self._graph.nodes.append(node)
         self._graph.edges += [
@@ -39,8 +49,11 @@ class Program:
                 target=node.id,
                 partitioning=upstream.partitioning,
                 key_selector=upstream.key_selector,
+                input_index=index,
+                tag=upstream.tag,
             )
-            for upstream in inputs
+            for index, upstreams in enumerate((inputs, second_inputs))
+            for upstream in upstreams
         ]
         self._new.append(node.id)
         return node

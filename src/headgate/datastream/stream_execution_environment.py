@@ -22,7 +22,7 @@ from headgate.connectors.parquet import ParquetSink
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
-from headgate.datastream.checks import check_positive, check_source, check_text, check_timeout
+from headgate.datastream.checks import check_positive, check_source, check_strategy, check_text, check_timeout
 from headgate.datastream.collection import typed_records
 from headgate.datastream.data_stream import DataStream
 from headgate.datastream.execution_mode import RuntimeExecutionMode
@@ -190,14 +190,11 @@ class StreamExecutionEnvironment(OlderEnvironment):
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Return a stream of the records of a source. The strategy is `WatermarkStrategy.no_watermarks()` or None."""
-        if watermark_strategy is not None and not isinstance(watermark_strategy, WatermarkStrategy):
-            raise ProgramError(
-                f"from_source() takes a WatermarkStrategy, such as WatermarkStrategy.no_watermarks(), as its second "
-                f"argument, not {watermark_strategy!r}"
-            )
+        """Return a stream of the records of a source, with timestamps and watermarks by a strategy; None: without."""
+        if watermark_strategy is not None:
+            check_strategy("from_source", watermark_strategy)
         check_source(source)
-        return self._begin(source_name, source, type_info)
+        return self._begin(source_name, source, type_info, watermark_strategy)
 
     def add_source(
         self, source_func: Source[Any], source_name: str = "Custom Source", type_info: TypeInformation | None = None
@@ -280,9 +277,16 @@ class StreamExecutionEnvironment(OlderEnvironment):
 
     # --- how it is done ---
 
-    def _begin(self, name: str, source: Source[Any], type_info: TypeInformation | None) -> DataStream:
+    def _begin(
+        self,
+        name: str,
+        source: Source[Any],
+        type_info: TypeInformation | None,
+        strategy: WatermarkStrategy | None = None,
+    ) -> DataStream:
         check_text("the name of a source", name)
-        node = self._program.add(name, SourceFactory(source))
+        makes_time = strategy is not None and not strategy.does_nothing
+        node = self._program.add(name, SourceFactory(source, strategy if makes_time else None))
         node.is_source = True
         node.parallelism_max = source.parallelism_max
         node.output_type = type_info

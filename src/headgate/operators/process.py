@@ -8,7 +8,9 @@ from typing import Any, final
 from headgate.elements import Batch
 from headgate.functions.context import Context
 from headgate.operators.base import USER_ERRORS, failed_at
+from headgate.operators.sides import split_sides
 from headgate.operators.user_function import FunctionOperator
+from headgate.types.output_tag import OutputTag
 
 
 @final
@@ -25,7 +27,10 @@ class RecordContext(Context):
 
 @final
 class ProcessOperator(FunctionOperator):
-    """Calls the function once for each record with a context and takes what it yields or returns."""
+    """Calls the function once for each record with a context and takes what it yields or returns.
+
+    What it yields with an `OutputTag` is side output.
+    """
 
     method = "process_element"
 
@@ -49,6 +54,9 @@ class ProcessOperator(FunctionOperator):
                         times += [time] * (len(out) - len(times))
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
+        if OutputTag.in_use:
+            main, self.sides = split_sides(out, None if batch.timestamps is None else times)
+            return main
         return Batch(out, None if batch.timestamps is None else times)
 
 

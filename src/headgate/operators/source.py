@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from headgate.elements import Barrier, Batch
+from headgate.elements import Barrier, Batch, Flow
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
+from headgate.functions.watermarks import WatermarkStrategy
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.operators.watermarks import WatermarkMaker
 from headgate.state.list_elements import ListElements
 
 if TYPE_CHECKING:
@@ -18,13 +20,21 @@ SPLITS_STATE: Final = "splits"
 
 @final
 class SourceOperator(Operator):
-    """Polls the reader of one subtask, and keeps its splits as operator state."""
+    """Polls the reader of one subtask, and keeps its splits as operator state.
 
-    def __init__(self, source: Source[Any]) -> None:
+    With a strategy, what was polled gets its timestamps and watermarks here.
+    """
+
+    def __init__(self, source: Source[Any], strategy: WatermarkStrategy | None = None) -> None:
         self._source = source
+        self._strategy = strategy
+        self.makes_watermarks = strategy is not None
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
+        if self._strategy is not None:
+            self._maker = WatermarkMaker.of(self._strategy, context)
+            self.wake_ms = self._maker.wake_ms
         reader = self._source.reader(_Context(context))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
         if context.restored.checkpoint_id is None:
@@ -40,6 +50,16 @@ class SourceOperator(Operator):
             return polled
         records = expect(Records, polled, self._reader, "poll()").records
         return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
+
+    def mark(self, batch: Batch) -> list[Flow]:
+        marked = self._maker.mark(batch)
+        self.wake_ms = self._maker.wake_ms
+        return marked
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        ticked = self._maker.tick(now_ms)
+        self.wake_ms = self._maker.wake_ms
+        return ticked
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         splits = ListElements.of(expect(list, self._reader.snapshot(), self._reader, "snapshot()"))
@@ -83,6 +103,7 @@ class SourceFactory:
     """Makes the operator of a `Source`."""
 
     source: Source[Any]
+    strategy: WatermarkStrategy | None = None
 
     def create(self) -> SourceOperator:
-        return SourceOperator(self.source)
+        return SourceOperator(self.source, self.strategy)

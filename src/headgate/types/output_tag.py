@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
+from headgate import unsupported
 from headgate.errors import ProgramError
 from headgate.types.typeinfo import TypeInformation
 
@@ -41,3 +42,6 @@ class OutputTag:
 
     def __repr__(self) -> str:
         return f"OutputTag({self.tag_id!r})"
+
+
+unsupported.guard_members("datastream.output_tag", globals())

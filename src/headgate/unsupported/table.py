@@ -64,15 +64,13 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Watermarks and event time",
-        instead="pass WatermarkStrategy.no_watermarks() and carry the event's time in the record",
+        title="Watermark alignment and ingestion time",
+        instead="leave alignment out, and give streams timestamps with a WatermarkStrategy",
         names="""
-            common.watermark_strategy: TimestampAssigner AssignerWithPeriodicWatermarksWrapper
-            common.watermark_strategy.WatermarkStrategy: for_bounded_out_of_orderness for_monotonous_timestamps
-            common.watermark_strategy.WatermarkStrategy: with_idleness with_timestamp_assigner with_watermark_alignment
-            datastream.data_stream.DataStream: assign_timestamps_and_watermarks
+            common.watermark_strategy: AssignerWithPeriodicWatermarksWrapper
+            common.watermark_strategy.WatermarkStrategy: with_watermark_alignment
         """,
-        values="datastream.time_characteristic.TimeCharacteristic: IngestionTime EventTime",
+        values="datastream.time_characteristic.TimeCharacteristic: IngestionTime",
     ),
     Feature(
         title="Connected streams",
@@ -89,15 +87,6 @@ FEATURES: Final = (
         names="""
             datastream.data_stream: BroadcastConnectedStream BroadcastStream
             datastream.functions: BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction
-        """,
-    ),
-    Feature(
-        title="Side outputs",
-        instead="emit tagged records and filter the stream once for each tag",
-        names="""
-            datastream.data_stream.DataStream: get_side_output
-            datastream.output_tag
-            datastream: OutputTag
         """,
     ),
     Feature(
@@ -295,6 +284,7 @@ FEATURES: Final = (
             common.typeinfo: ExternalTypeInfo
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
+            datastream.output_tag.OutputTag: get_java_output_tag
             common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
             common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL

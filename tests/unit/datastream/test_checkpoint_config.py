@@ -111,9 +111,11 @@ def test_older_methods_of_the_environment_set_options(configuration: Configurati
     assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
     environment.set_state_backend(MemoryStateBackend())
     assert not configuration.contains_key("execution.checkpointing.dir")
-    environment.set_stream_time_characteristic(TimeCharacteristic.ProcessingTime)
-    with pytest.raises(UnsupportedError, match="EventTime is not supported yet"):
-        environment.set_stream_time_characteristic(TimeCharacteristic.EventTime)
+    assert environment.get_stream_time_characteristic() is TimeCharacteristic.ProcessingTime
+    environment.set_stream_time_characteristic(TimeCharacteristic.EventTime)
+    assert environment.get_stream_time_characteristic() is TimeCharacteristic.EventTime
+    with pytest.raises(UnsupportedError, match="IngestionTime is not supported yet"):
+        environment.set_stream_time_characteristic(TimeCharacteristic.IngestionTime)
 
 
 def test_file_storage_needs_a_path_and_a_threshold_of_at_most_a_megabyte() -> None:

@@ -1,0 +1,153 @@
+"""Watermark strategies: where the timestamps of records come from, and how far event time has come."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from headgate import unsupported
+from headgate.errors import ProgramError
+from headgate.types.instant import Duration
+
+
+class TimestampAssigner(ABC):
+    """Takes the event time out of a record."""
+
+    @abstractmethod
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """Return the event time of `value` in milliseconds.
+
+        `record_timestamp` is the one that it has so far, from its source; -2**63 if it has none.
+        """
+
+
+class WatermarkOutput(ABC):
+    """Takes the watermarks that a `WatermarkGenerator` makes."""
+
+    @abstractmethod
+    def emit_watermark(self, timestamp_ms: int) -> None:
+        """Tell that no record with this timestamp, or an earlier one, is expected to follow.
+
+        Ignored unless it is later than the last one. Ends idleness.
+        """
+
+    @abstractmethod
+    def mark_idle(self) -> None:
+        """Tell that no records are expected for some time, so that nobody waits for watermarks of this stream."""
+
+    @abstractmethod
+    def mark_active(self) -> None:
+        """Tell that the stream is not idle any more."""
+
+
+class WatermarkGenerator(ABC):
+    """Makes the watermarks of a stream, one generator in each subtask. It is not part of checkpoints.
+
+    >>> class AtMarkers(WatermarkGenerator):
+    ...     def on_event(self, event, timestamp_ms, output):
+    ...         if event.is_marker:
+    ...             output.emit_watermark(timestamp_ms)
+    >>> strategy = WatermarkStrategy.for_generator(AtMarkers)
+    """
+
+    @abstractmethod
+    def on_event(self, event: Any, timestamp_ms: int, output: WatermarkOutput) -> None:
+        """Learn of a record; a watermark emitted here comes directly behind it."""
+
+    def on_periodic_emit(self, output: WatermarkOutput) -> None:
+        """Emit a watermark, if there is a new one; called every `pipeline.auto-watermark-interval`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundedOutOfOrderness:
+    """Event time follows the greatest timestamp seen, less `bound_ms`."""
+
+    bound_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnGenerator:
+    """Event time is what the generator says that `supplier` returns in each subtask."""
+
+    supplier: Callable[[], WatermarkGenerator]
+
+
+AnyTimestampAssigner = TimestampAssigner | Callable[[Any, int], int]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkStrategy:
+    """How a stream gets timestamps and watermarks. Made by the static methods; each `with_` method returns another.
+
+    >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5)).with_timestamp_assigner(
+    ...     lambda event, record_timestamp: event["time_ms"]
+    ... )
+    """
+
+    progress: BoundedOutOfOrderness | OwnGenerator | None = None
+    timestamp_assigner: AnyTimestampAssigner | None = None
+    idle_timeout_ms: int | None = None
+
+    @staticmethod
+    def for_monotonous_timestamps() -> WatermarkStrategy:
+        """Expect timestamps that never fall: event time follows the last one."""
+        return WatermarkStrategy(progress=BoundedOutOfOrderness(0))
+
+    @staticmethod
+    def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
+        """Expect that no record comes later than this behind another with a later timestamp."""
+        bound_ms = _milliseconds("for_bounded_out_of_orderness()", max_out_of_orderness)
+        if bound_ms < 0:
+            raise ProgramError(f"the bound of for_bounded_out_of_orderness() must not be negative: {bound_ms} ms")
+        return WatermarkStrategy(progress=BoundedOutOfOrderness(bound_ms))
+
+    @staticmethod
+    def for_generator(supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
+        """Use generators of one's own: `supplier`, such as the class itself, is called once in each subtask."""
+        if isinstance(supplier, WatermarkGenerator) or not callable(supplier):
+            raise ProgramError(
+                "for_generator() takes what makes a WatermarkGenerator, such as the class itself or a lambda, not "
+                f"{supplier!r}"
+            )
+        return WatermarkStrategy(progress=OwnGenerator(supplier))
+
+    @staticmethod
+    def no_watermarks() -> WatermarkStrategy:
+        """Make no watermarks: for programs that do not work by event time."""
+        return WatermarkStrategy()
+
+    def with_timestamp_assigner(self, timestamp_assigner: AnyTimestampAssigner) -> WatermarkStrategy:
+        """Take timestamps from an assigner, or a callable of the same two arguments, instead of from the source."""
+        if not isinstance(timestamp_assigner, TimestampAssigner) and (
+            isinstance(timestamp_assigner, type) or not callable(timestamp_assigner)
+        ):
+            raise ProgramError(
+                f"with_timestamp_assigner() takes an instance of a TimestampAssigner, not {timestamp_assigner!r}"
+            )
+        return replace(self, timestamp_assigner=timestamp_assigner)
+
+    def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
+        """Do not wait for a subtask that has had no record for this long, by the machine's clock."""
+        timeout_ms = _milliseconds("with_idleness()", idle_timeout)
+        if timeout_ms <= 0:
+            raise ProgramError(f"the timeout of with_idleness() must be above zero, not {timeout_ms} ms")
+        return replace(self, idle_timeout_ms=timeout_ms)
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether the strategy changes neither timestamps nor the progress of event time."""
+        return self == WatermarkStrategy()
+
+
+def _milliseconds(method: str, duration: object) -> int:
+    if not isinstance(duration, Duration):
+        raise ProgramError(f"{method} takes a Duration, such as Duration.of_seconds(5), not {duration!r}")
+    return duration.to_millis()
+
+
+unsupported.guard_members("common.watermark_strategy", globals())

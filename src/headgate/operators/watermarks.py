@@ -1,0 +1,298 @@
+"""Timestamps and watermarks: gives records their event time, and tells the stream how far event time has come.
+
+A `WatermarkMaker` does it by a strategy: inside a source, or in an operator of its own behind some other stream. The
+strategies of headgate's own cost one look at each batch; a user's generator sees each record, and what it emits there
+cuts the batch.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final, NoReturn, Protocol, final
+
+from headgate.clock import Clock
+from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
+from headgate.errors import ProgramError
+from headgate.functions.watermarks import (
+    BoundedOutOfOrderness,
+    OwnGenerator,
+    TimestampAssigner,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
+from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, UserCodeError, expect, failed_at
+from headgate.options import WATERMARK_INTERVAL
+
+STALLS_PER_TIMEOUT: Final = 4
+"""A tick that comes later than this part of the idle timeout was held up, as by a lack of room downstream."""
+
+
+@final
+class _Marks(WatermarkOutput):
+    """Gathers records, watermarks and statuses, in order; watermarks that do not rise are left out."""
+
+    def __init__(self) -> None:
+        self.out: list[Flow] = []
+        self._watermark_ms = MIN_TIMESTAMP
+        self._idle = False
+
+    def emit_watermark(self, timestamp_ms: int) -> None:
+        if type(timestamp_ms) is not int:
+            raise ProgramError(f"a watermark is a whole number of milliseconds, not {timestamp_ms!r}")
+        timestamp_ms = min(timestamp_ms, MAX_TIMESTAMP - 1)  # the greatest one ends event time, and no stream is over
+        if timestamp_ms > self._watermark_ms:
+            self.mark_active()
+            self._watermark_ms = timestamp_ms
+            self.out.append(Watermark(timestamp_ms))
+
+    def mark_idle(self) -> None:
+        if not self._idle:
+            self._idle = True
+            self.out.append(WatermarkStatus(idle=True))
+
+    def mark_active(self) -> None:
+        if self._idle:
+            self._idle = False
+            self.out.append(WatermarkStatus(idle=False))
+
+    def take(self) -> list[Flow]:
+        """Return what was gathered, which is then forgotten."""
+        out, self.out = self.out, []
+        return out
+
+
+class _Progress(Protocol):
+    """How event time follows from the records."""
+
+    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+        """Add the batch to `marks`, with the watermarks between and behind its records."""
+        ...
+
+    def on_period(self, marks: _Marks) -> None:
+        """Add the watermark that is due, if there is a new one."""
+        ...
+
+
+@final
+class _NoProgress:
+    """Event time does not progress."""
+
+    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+        marks.out.append(batch)
+
+    def on_period(self, marks: _Marks) -> None:
+        """Nothing is ever due."""
+
+
+@final
+class _Bounded:
+    """Event time follows the greatest timestamp, at a distance."""
+
+    def __init__(self, bound_ms: int) -> None:
+        self._bound_ms = bound_ms
+        self._greatest_ms: int | None = None
+
+    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+        if batch.timestamps:
+            greatest_ms = max(batch.timestamps)
+            if self._greatest_ms is None or greatest_ms > self._greatest_ms:
+                self._greatest_ms = greatest_ms
+        marks.out.append(batch)
+
+    def on_period(self, marks: _Marks) -> None:
+        if self._greatest_ms is not None:
+            marks.emit_watermark(self._greatest_ms - self._bound_ms - 1)
+
+
+@final
+class _Own:
+    """Event time is what a user's generator says."""
+
+    def __init__(self, supplier: Callable[[], WatermarkGenerator]) -> None:
+        try:
+            self._generator: WatermarkGenerator = expect(WatermarkGenerator, supplier(), supplier, "the supplier")
+        except USER_ERRORS as error:
+            raise UserCodeError(during="making the WatermarkGenerator") from error
+
+    def on_batch(self, batch: Batch, marks: _Marks) -> None:
+        on_event, out = self._generator.on_event, marks.out
+        times = repeat(MIN_TIMESTAMP) if batch.timestamps is None else batch.timestamps
+        position = iter(batch.records)
+        start, before = 0, len(out)
+        try:
+            for stop, (value, time) in enumerate(zip(position, times, strict=False), 1):
+                on_event(value, time, marks)
+                if len(out) > before:
+                    out.insert(before, batch.piece(start, stop))
+                    start, before = stop, len(out)
+        except USER_ERRORS as error:
+            raise failed_at(batch.records, position) from error
+        if start < len(batch):
+            out.append(batch.piece(start, len(batch)) if start else batch)
+
+    def on_period(self, marks: _Marks) -> None:
+        try:
+            self._generator.on_periodic_emit(marks)
+        except USER_ERRORS as error:
+            raise UserCodeError(during="on_periodic_emit()") from error
+
+
+def _progress(strategy: WatermarkStrategy) -> _Progress:
+    match strategy.progress:
+        case None:
+            return _NoProgress()
+        case BoundedOutOfOrderness(bound_ms):
+            return _Bounded(bound_ms)
+        case OwnGenerator(supplier):
+            return _Own(supplier)
+
+
+@final
+class WatermarkMaker:
+    """Makes timestamps and watermarks in one subtask, by a strategy. `wake_ms` and `tick` are as of an operator."""
+
+    def __init__(self, strategy: WatermarkStrategy, clock: Clock, interval_ms: int) -> None:
+        """`interval_ms` lies between periodic watermarks; 0: there are none. Raises `UserCodeError`."""
+        now_ms = clock.monotonic_ms()
+        self._clock = clock
+        self._assign = _assign(strategy)
+        self._progress = _progress(strategy)
+        self._marks = _Marks()
+        self._interval_ms = interval_ms
+        self._period_ms = now_ms + interval_ms if strategy.progress is not None and interval_ms > 0 else None
+        self._timeout_ms = strategy.idle_timeout_ms
+        self._record_ms = now_ms
+        self._timed_out = False
+        self.wake_ms = self._next_ms()
+
+    @classmethod
+    def of(cls, strategy: WatermarkStrategy, context: OperatorContext) -> WatermarkMaker:
+        """Return the maker for the subtask of `context`. Raises `UserCodeError`."""
+        return cls(strategy, context.services.clock, context.settings.get(WATERMARK_INTERVAL))
+
+    def mark(self, batch: Batch) -> list[Flow]:
+        """Return the records with timestamps, and what belongs between them. Raises `UserCodeError`."""
+        if self._timeout_ms is not None:
+            self._note_records()
+        if self._assign is not None:
+            batch.timestamps = _timestamps(batch, self._assign)
+        self._progress.on_batch(batch, self._marks)
+        return self._marks.take()
+
+    def _note_records(self) -> None:
+        self._record_ms = self._clock.monotonic_ms()
+        if self._timed_out:
+            self._timed_out = False
+            self._marks.mark_active()
+            self.wake_ms = self._next_ms()
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        """Return the periodic watermark, and whether the stream went idle. Raises `UserCodeError`.
+
+        Time in which the subtask could not take records, even if there were any, is not idleness.
+        """
+        if self._stalled(now_ms):
+            self._record_ms = now_ms
+        if self._period_ms is not None and now_ms >= self._period_ms:
+            self._period_ms = now_ms + self._interval_ms
+            if not self._timed_out:
+                self._progress.on_period(self._marks)
+        if self._timeout_ms is not None and now_ms - self._record_ms >= self._timeout_ms and not self._timed_out:
+            self._timed_out = True
+            self._marks.mark_idle()
+        self.wake_ms = self._next_ms()
+        return self._marks.take()
+
+    def _stalled(self, now_ms: float) -> bool:
+        if self._timeout_ms is None or self.wake_ms is None:
+            return False
+        return now_ms - self.wake_ms > self._timeout_ms / STALLS_PER_TIMEOUT
+
+    def end(self) -> None:
+        """Do nothing more by itself: no record follows."""
+        self._period_ms = self._timeout_ms = self.wake_ms = None
+
+    def _next_ms(self) -> float | None:
+        idle_ms = None if self._timeout_ms is None or self._timed_out else self._record_ms + self._timeout_ms
+        return min((time_ms for time_ms in (self._period_ms, idle_ms) if time_ms is not None), default=None)
+
+
+def _assign(strategy: WatermarkStrategy) -> Callable[[Any, int], int] | None:
+    assigner = strategy.timestamp_assigner
+    return assigner.extract_timestamp if isinstance(assigner, TimestampAssigner) else assigner
+
+
+def _timestamps(batch: Batch, assign: Callable[[Any, int], int]) -> list[int]:
+    before = repeat(MIN_TIMESTAMP) if batch.timestamps is None else batch.timestamps
+    position = iter(batch.records)
+    try:
+        times = [assign(value, time) for value, time in zip(position, before, strict=False)]
+    except USER_ERRORS as error:
+        raise failed_at(batch.records, position) from error
+    try:
+        array("q", times)
+    except (TypeError, OverflowError):
+        _refuse(batch, times)
+    return times
+
+
+def _refuse(batch: Batch, times: list[Any]) -> NoReturn:
+    """Raise the error of the first record that got what is no timestamp."""
+    at = next(index for index, time in enumerate(times) if not _is_timestamp(time))
+    raise UserCodeError(record=batch.records[at]) from ProgramError(
+        f"the timestamp assigner returned {times[at]!r}, but must return a whole number of milliseconds of 64 bits"
+    )
+
+
+def _is_timestamp(time: Any) -> bool:
+    try:
+        array("q", [time])
+    except (TypeError, OverflowError):
+        return False
+    return True
+
+
+@final
+class AssignOperator(Operator):
+    """Gives a stream new timestamps and watermarks, in place of those that it has."""
+
+    makes_watermarks = True
+
+    def __init__(self, strategy: WatermarkStrategy) -> None:
+        self._strategy = strategy
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._maker = WatermarkMaker.of(self._strategy, context)
+        self.wake_ms = self._maker.wake_ms
+
+    def mark(self, batch: Batch) -> list[Flow]:
+        marked = self._maker.mark(batch)
+        self.wake_ms = self._maker.wake_ms
+        return marked
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        ticked = self._maker.tick(now_ms)
+        self.wake_ms = self._maker.wake_ms
+        return ticked
+
+    def advance(self, watermark_ms: int, records_max: int) -> Batch | None:
+        """The end of the input is the one watermark that comes here."""
+        self._maker.end()
+        self.wake_ms = None
+        return None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AssignFactory:
+    """Makes the operator of a `WatermarkStrategy`."""
+
+    strategy: WatermarkStrategy
+
+    def create(self) -> AssignOperator:
+        return AssignOperator(self.strategy)
