@@ -18,6 +18,7 @@ from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.coordinator import CheckpointCoordinator
 from headgate.checkpoint.handles import OperatorState
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
+from headgate.checkpoint.registry import SharedFiles
 from headgate.checkpoint.store import MemoryStore
 from headgate.elements import Barrier
 from headgate.ids import Attempt, ChannelId, CheckpointId
@@ -206,7 +207,7 @@ def no_barrier_after_the_end(patch: pytest.MonkeyPatch) -> None:
 def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
     """Retention deletes the state of the checkpoints that it is to keep, too."""
 
-    def too_many(listing: list[str], keep: list[Any]) -> list[str]:
+    def too_many(listing: list[str], keep: list[Any], shared: SharedFiles) -> list[str]:
         newest = max(manifest.checkpoint_id for manifest in keep)
         return [
             path

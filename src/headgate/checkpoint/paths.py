@@ -4,6 +4,9 @@
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-<name>     a file of keyed state of one subtask
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
     <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
+    <root>/<job id>/shared/ahead-<number>-a<attempt>-<operator uid>-<subtask>-<name>
+                                                                           the same, written before its checkpoint
+    <root>/<job id>/taskowned/                                             reserved: nobody here writes or deletes it
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
@@ -26,8 +29,10 @@ RESULT: Final = "_result"
 PROBES: Final = "_probe"
 ATTEMPTS: Final = "_attempt"
 SHARED: Final = "shared"
+TASK_OWNED: Final = "taskowned"
 METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
+_SHARED_FILE: Final = re.compile(r"shared/(?:([1-9][0-9]*)|ahead-([0-9]+))-(a([1-9][0-9]*)-[^-]*-[0-9]+)-")
 _NAME_MAX: Final = 80
 
 
@@ -53,9 +58,8 @@ def metadata(checkpoint_id: CheckpointId) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes state: an operator of a subtask in an attempt, for a checkpoint."""
+    """Who writes state: an operator of a subtask in an attempt."""
 
-    checkpoint_id: CheckpointId
     attempt: Attempt
     uid: str
     subtask: int
@@ -65,31 +69,65 @@ class Writer:
         return f"{_prefix(self.attempt)}{_encode(self.uid)}-{self.subtask}"
 
 
-NO_CHECKPOINT: Final = CheckpointId(0)
-"""Stands for the checkpoint in the names of shared files that were written ahead of any."""
-
-
-def keyed_state(writer: Writer, name: str) -> str:
+def keyed_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
     """Return the path of the file `name` of keyed state, used by this checkpoint only.
 
-    >>> keyed_state(Writer(CheckpointId(3), Attempt(1), "count per-key", 0), "keyed")
+    >>> keyed_state(CheckpointId(3), Writer(Attempt(1), "count per-key", 0), "keyed")
     'chk-3/a1-count%20per%2Dkey-0-keyed'
     """
-    return f"{checkpoint_folder(writer.checkpoint_id)}/{writer.own()}-{_encode(name)}"
+    return f"{checkpoint_folder(checkpoint_id)}/{writer.own()}-{_encode(name)}"
 
 
-def list_state(writer: Writer, name: str) -> str:
+def list_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
     """Return the path of the operator list state called `name`."""
-    return f"{checkpoint_folder(writer.checkpoint_id)}/{writer.own()}-list-{_encode(name)}"
+    return f"{checkpoint_folder(checkpoint_id)}/{writer.own()}-list-{_encode(name)}"
 
 
-def shared_state(writer: Writer, name: str) -> str:
+def shared_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
     """Return the path of the file `name` of keyed state, which later checkpoints may use as well.
 
-    >>> shared_state(Writer(CheckpointId(3), Attempt(1), "count", 0), "000012.sst")
+    >>> shared_state(CheckpointId(3), Writer(Attempt(1), "count", 0), "000012.sst")
     'shared/3-a1-count-0-000012.sst'
     """
-    return f"{SHARED}/{writer.checkpoint_id}-{writer.own()}-{_encode(name)}"
+    return f"{SHARED}/{checkpoint_id}-{writer.own()}-{_encode(name)}"
+
+
+def ahead_state(number: int, writer: Writer, name: str) -> str:
+    """Return the path of the file `name`, the writer's `number`-th before the checkpoint that is to use it.
+
+    >>> ahead_state(7, Writer(Attempt(1), "count", 0), "delta-e12")
+    'shared/ahead-7-a1-count-0-delta%2De12'
+    """
+    return f"{SHARED}/ahead-{number}-{writer.own()}-{_encode(name)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who made a shared file, and when: for which checkpoint, or as the writer's which file ahead of any."""
+
+    attempt: Attempt
+    writer: str
+    checkpoint_id: CheckpointId | None
+    number: int | None
+
+
+def origin_of(path: str) -> Origin | None:
+    """Return the origin of a shared file, None for any other path.
+
+    >>> origin_of("shared/3-a1-count-0-000012.sst")
+    Origin(attempt=1, writer='a1-count-0', checkpoint_id=3, number=None)
+    """
+    found = _SHARED_FILE.match(path)
+    if found is None:
+        return None
+    checkpoint_id, number, writer, attempt = found.groups()
+    return Origin(
+        attempt=Attempt(int(attempt)),
+        writer=writer,
+        checkpoint_id=None if checkpoint_id is None else CheckpointId(int(checkpoint_id)),
+        number=None if number is None else int(number),
+    )
 
 
 def probe(nonce: str, who: str) -> str:

@@ -1,4 +1,8 @@
-"""Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only."""
+"""Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only.
+
+What lies in the folder of a checkpoint goes with it. What lies in `shared/` goes when the registry of shared files says
+so, or with the checkpoint that it was made for, if that was given up.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ from collections.abc import Iterable, Sequence
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.registry import SharedFiles
 from headgate.ids import Attempt, CheckpointId
 
 
-def superseded_files(listing: Iterable[str], keep: Sequence[Manifest]) -> list[str]:
+def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: SharedFiles) -> list[str]:
     """Return the files to delete, in this order: those of checkpoints older than the newest kept one.
 
     No file that a kept manifest names is among them, wherever it lies, nor anything of a newer checkpoint, which may be
-    under way. Manifests come first, so that a deletion that is cut short leaves no checkpoint that looks complete.
+    under way. Manifests come first, so that a deletion that is cut short leaves no checkpoint that looks complete, and
+    none whose shared files are gone.
     """
     if not keep:
         return []
@@ -23,24 +29,33 @@ def superseded_files(listing: Iterable[str], keep: Sequence[Manifest]) -> list[s
 
     def goes(path: str) -> bool:
         checkpoint_id = paths.checkpoint_of(path)
-        return checkpoint_id is not None and checkpoint_id < newest and checkpoint_id not in kept_ids
+        if checkpoint_id is None:
+            return shared.may_go(path)
+        return checkpoint_id < newest and checkpoint_id not in kept_ids
 
     return _manifests_first(path for path in listing if goes(path) and path not in named)
 
 
 def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
-    """Return what `attempt` wrote for a checkpoint that it gave up, a torn manifest included."""
-    return _manifests_first(
-        path
-        for path in listing
-        if paths.checkpoint_of(path) == checkpoint_id
-        and (paths.is_of_attempt(path, attempt) or path == paths.metadata(checkpoint_id))
-    )
+    """Return what `attempt` wrote for a checkpoint that it gave up, a torn manifest included.
+
+    A shared file that the checkpoint was to use, but that was made for another, is not among them.
+    """
+
+    def goes(path: str) -> bool:
+        origin = paths.origin_of(path)
+        if origin is not None:
+            return origin.checkpoint_id == checkpoint_id and origin.attempt == attempt
+        is_own = paths.is_of_attempt(path, attempt) or path == paths.metadata(checkpoint_id)
+        return is_own and paths.checkpoint_of(path) == checkpoint_id
+
+    return _manifests_first(path for path in listing if goes(path))
 
 
 def checkpoint_files(listing: Iterable[str]) -> list[str]:
-    """Return the files of all checkpoints and probes of the job: all but its result."""
-    return _manifests_first(path for path in listing if path != paths.RESULT)
+    """Return the files of all checkpoints and probes of the job: all but its result, and what is not ours."""
+    kept = f"{paths.TASK_OWNED}/"
+    return _manifests_first(path for path in listing if path != paths.RESULT and not path.startswith(kept))
 
 
 def _manifests_first(files: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Final, final
 from headgate.checkpoint import paths
 from headgate.checkpoint.assign import Assignment, StoredElements, assign
 from headgate.checkpoint.manifest import Manifest, OperatorShape, decode, encode
+from headgate.checkpoint.registry import SharedFiles
 from headgate.checkpoint.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.checkpoint.retention import abandoned_files, checkpoint_files, superseded_files
 from headgate.checkpoint.seal import is_torn, seal, unseal
@@ -161,8 +162,10 @@ def last_attempt(store: CheckpointStore) -> Attempt:
 # --- cleaning up -------------------------------------------------------------------------------------------------
 
 
-def retain(store: CheckpointStore, keep: Iterable[CheckpointId]) -> None:
-    """Delete the checkpoints older than the newest kept one, but no file that a kept manifest names.
+def retain(store: CheckpointStore, keep: Iterable[CheckpointId], shared: SharedFiles) -> None:
+    """Delete the checkpoints older than the newest kept one, and shared files that may go.
+
+    No file that a kept manifest names is among them. `shared` is what was known when `keep` was decided upon.
 
     Deletes nothing when a kept manifest cannot be read, since what it names is then not known; nor when one is gone, as
     a later retention has then overtaken this one.
@@ -175,7 +178,7 @@ def retain(store: CheckpointStore, keep: Iterable[CheckpointId]) -> None:
             return
         manifests.append(decode(data, store.locate(path)))
     listing = store.list_files("")
-    _delete(store, listing, superseded_files(listing, manifests))
+    _delete(store, listing, superseded_files(listing, manifests, shared))
 
 
 def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
@@ -183,7 +186,7 @@ def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: 
     manifest = store.read(paths.metadata(checkpoint_id))
     if manifest is not None and not is_torn(manifest):
         return
-    listing = store.list_files(paths.checkpoint_folder(checkpoint_id))
+    listing = [*store.list_files(paths.checkpoint_folder(checkpoint_id)), *store.list_files(paths.SHARED)]
     _delete(store, listing, abandoned_files(listing, checkpoint_id, attempt))
 
 

@@ -10,11 +10,12 @@ from typing import Final, Protocol, assert_never, final
 from headgate.checkpoint import coordination
 from headgate.checkpoint.coordinator import CheckpointCoordinator
 from headgate.checkpoint.messages import CheckpointMessage
+from headgate.checkpoint.registry import SharedStateRegistry
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime import messages
-from headgate.runtime.deployment import coordinator_of
+from headgate.runtime.deployment import coordinator_of, registry_of
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage import InDoubt, JobStorage, Refused, RestorePoint, Stored, manifest_of
 from headgate.runtime.messages import ToSlot
@@ -69,6 +70,7 @@ class Checkpoints:
         self._storage = storage
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
+        self._registry: SharedStateRegistry = registry_of(plan)
         self._triggered_ms: dict[CheckpointId, float] = {}
         self._settled: list[Callable[[], None]] = []
         self._retry: tuple[float, Callable[[], None]] | None = None
@@ -83,6 +85,8 @@ class Checkpoints:
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
         self._triggered_ms.clear()
+        if point.manifest is not None:
+            self._registry.register(point.manifest)
         clock = self._host.clock
         self._on(
             coordination.AttemptStarted(
@@ -141,7 +145,9 @@ class Checkpoints:
             case coordination.TriggerCheckpoint(attempt=attempt, checkpoint_id=checkpoint_id, trigger_ms=trigger_ms):
                 self._triggered_ms[checkpoint_id] = self._now()
                 self._host.send_all(
-                    messages.Trigger(attempt=attempt, checkpoint_id=checkpoint_id, trigger_ms=trigger_ms)
+                    messages.Trigger(
+                        attempt=attempt, checkpoint_id=checkpoint_id, trigger_ms=trigger_ms, completed=self.latest
+                    )
                 )
             case coordination.StoreManifest():
                 self._store_manifest(effect)
@@ -150,11 +156,14 @@ class Checkpoints:
             case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, reason=reason):
                 _log.warning("checkpoint %d was given up: %s", checkpoint_id, reason)
                 self._triggered_ms.pop(checkpoint_id, None)
-                self._host.send_all(messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id))
+                self._host.send_all(
+                    messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id, completed=self.latest)
+                )
             case coordination.DiscardFiles(checkpoint_id=checkpoint_id, attempt=attempt):
                 self._clean_up(lambda: self._storage.discard(checkpoint_id, attempt))
             case coordination.RetainCheckpoints(keep=keep):
-                self._clean_up(lambda: self._storage.retain(keep))
+                shared = self._registry.files()
+                self._clean_up(lambda: self._storage.retain(keep, shared))
             case coordination.FailAttempt(attempt=attempt, reason=reason):
                 self._host.fail_attempt(attempt, reason)
             case coordination.FinishJob(attempt=attempt):
@@ -169,6 +178,7 @@ class Checkpoints:
                 _log.warning("the outcome of writing checkpoint %d is not known yet: %s", order.checkpoint_id, result)
                 self._retry = (now_ms + SETTLE_RETRY_MS, settle)
             elif isinstance(result, Stored):
+                self._registry.register(manifest)
                 self._note_figures(order)
                 self._on(coordination.ManifestStored(checkpoint_id=order.checkpoint_id, now_ms=now_ms))
             else:
@@ -179,6 +189,10 @@ class Checkpoints:
             self._host.io.submit(lambda: self._storage.settle(manifest), done)
 
         manifest = manifest_of(self._plan, order, self.latest)
+        gone = self._registry.unknown(manifest)
+        if gone:
+            done(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so that it may be gone"))
+            return
         self._host.io.submit(lambda: self._storage.store(manifest), done)
 
     def _note_figures(self, order: coordination.StoreManifest) -> None:

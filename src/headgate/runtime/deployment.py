@@ -8,6 +8,7 @@ from headgate import options
 from headgate.checkpoint.coordination import CheckpointSettings
 from headgate.checkpoint.coordinator import CheckpointCoordinator
 from headgate.checkpoint.messages import RestoredOperator
+from headgate.checkpoint.registry import SharedStateRegistry
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
@@ -52,6 +53,12 @@ def coordinator_of(plan: JobPlan) -> CheckpointCoordinator:
         num_retained=get(options.CHECKPOINTS_RETAINED),
     )
     return CheckpointCoordinator(checkpoint_settings, frozenset(plan.subtasks()), committing_subtasks(plan))
+
+
+def registry_of(plan: JobPlan) -> SharedStateRegistry:
+    """Return the registry of shared files of a job, by its settings."""
+    get = plan.settings.get
+    return SharedStateRegistry(get(options.CHECKPOINTS_RETAINED) + get(options.CHECKPOINT_MAX_CONCURRENT))
 
 
 def committing_subtasks(plan: JobPlan) -> frozenset[SubtaskId]:

@@ -11,6 +11,7 @@ from headgate.checkpoint import workflow
 from headgate.checkpoint.coordination import StoreManifest
 from headgate.checkpoint.manifest import Manifest, OperatorShape, gather_operators
 from headgate.checkpoint.messages import RestoredOperator
+from headgate.checkpoint.registry import SharedFiles
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored
 from headgate.clock import Clock
@@ -48,9 +49,14 @@ class Beginning:
 class RestorePoint:
     """What an attempt starts from: a completed checkpoint, or nothing. `last_id` is the highest id ever used."""
 
-    checkpoint_id: CheckpointId | None
+    manifest: Manifest | None
     last_id: CheckpointId
     restored: dict[SubtaskId, dict[str, RestoredOperator]] = field(default_factory=dict)
+
+    @property
+    def checkpoint_id(self) -> CheckpointId | None:
+        """The checkpoint, None: the attempt starts from the beginning."""
+        return None if self.manifest is None else self.manifest.checkpoint_id
 
 
 @final
@@ -83,13 +89,9 @@ class JobStorage:
         workflow.begin_attempt(self._store, attempt)
         found = workflow.resolve_latest(self._store, plan.job_id, known_complete=known_complete, may_fall_back=False)
         if found.manifest is None:
-            return RestorePoint(checkpoint_id=None, last_id=found.last_id)
+            return RestorePoint(manifest=None, last_id=found.last_id)
         assignment = workflow.read_assignment(self._store, found.manifest, shapes_of(plan), allow_non_restored=False)
-        return RestorePoint(
-            checkpoint_id=found.manifest.checkpoint_id,
-            last_id=found.last_id,
-            restored=assignment,
-        )
+        return RestorePoint(manifest=found.manifest, last_id=found.last_id, restored=assignment)
 
     def store(self, manifest: Manifest) -> Stored | Refused:
         """Write a manifest. Raises `InDoubt`, after which only `settle` may follow."""
@@ -103,9 +105,9 @@ class JobStorage:
         """Delete the files of a checkpoint that was given up."""
         workflow.discard_files(self._store, checkpoint_id, attempt)
 
-    def retain(self, keep: tuple[CheckpointId, ...]) -> None:
-        """Delete all checkpoints but these."""
-        workflow.retain(self._store, keep)
+    def retain(self, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        """Delete all checkpoints but these, and the shared files that may go."""
+        workflow.retain(self._store, keep, shared)
 
     def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""

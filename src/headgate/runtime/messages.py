@@ -160,11 +160,15 @@ class Start:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """Inject the barrier of a checkpoint at the sources of this slot."""
+    """Inject the barrier of a checkpoint at the sources of this slot.
+
+    `completed` is the newest completed checkpoint: it makes up for a lost `CheckpointCompleted`.
+    """
 
     attempt: Attempt
     checkpoint_id: CheckpointId
     trigger_ms: int
+    completed: CheckpointId | None = None
 
 
 @final
@@ -179,10 +183,14 @@ class CheckpointCompleted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointAborted:
-    """The checkpoint was given up; what it prepared is committed by the next one that completes."""
+    """The checkpoint was given up; what it prepared is committed by the next one that completes.
+
+    `completed` is as in `Trigger`.
+    """
 
     attempt: Attempt
     checkpoint_id: CheckpointId
+    completed: CheckpointId | None = None
 
 
 @final

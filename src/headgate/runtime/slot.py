@@ -89,6 +89,7 @@ class Slot:
         self._mailbox: deque[ToSlot] = deque()
         self._attempt: Attempt | None = None
         self._last_attempt = Attempt(0)
+        self._last_completed = CheckpointId(0)
         self._execution: Execution | None = None
         self._uploads: Uploads | None = None
         self._running = False
@@ -186,13 +187,21 @@ class Slot:
             case Start():
                 self._running = True
             case Trigger():
+                self._completed(message.completed, execution)
                 execution.trigger(Barrier(message.checkpoint_id, message.trigger_ms))
             case CheckpointCompleted():
-                execution.notify_completed(message.checkpoint_id)
+                self._completed(message.checkpoint_id, execution)
             case CheckpointAborted():
+                self._completed(message.completed, execution)
                 execution.abort(message.checkpoint_id)
                 if self._uploads is not None:
                     self._uploads.abandon(message.checkpoint_id)
+
+    def _completed(self, checkpoint_id: CheckpointId | None, execution: Execution) -> None:
+        """Note the newest completed checkpoint: once, in whichever message it is heard of first."""
+        if checkpoint_id is not None and checkpoint_id > self._last_completed:
+            self._last_completed = checkpoint_id
+            execution.notify_completed(checkpoint_id)
 
     def _deploy(self, message: Deploy) -> None:
         """Take up a new attempt: read its state beside the loop, then build and answer `SlotReady`."""
@@ -200,6 +209,7 @@ class Slot:
             return
         self._end()
         self._attempt = self._last_attempt = message.attempt
+        self._last_completed = message.checkpoint_id or CheckpointId(0)
         reading = self._services.store
 
         def read() -> dict[SubtaskId, dict[str, Restored]]:

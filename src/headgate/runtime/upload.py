@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Protocol, final
 
@@ -42,19 +43,24 @@ class UploadHost(Io, Protocol):
 class StoreWriter:
     """A `StateWriter` of one operator of a subtask for one checkpoint."""
 
-    def __init__(self, store: CheckpointStore, own: paths.Writer, inline_bytes: int) -> None:
+    def __init__(
+        self, store: CheckpointStore, own: paths.Writer, checkpoint_id: CheckpointId, inline_bytes: int
+    ) -> None:
         self._store = store
         self._own = own
+        self._checkpoint_id = checkpoint_id
         self._inline_bytes = inline_bytes
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
         if shared:
-            return self._store.write(paths.shared_state(self._own, name), pieces)
-        return self._write_exclusive(paths.keyed_state(self._own, name), pieces)
+            return self._store.write(paths.shared_state(self._checkpoint_id, self._own, name), pieces)
+        return self._write_exclusive(paths.keyed_state(self._checkpoint_id, self._own, name), pieces)
 
     def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
         """Store the elements of an operator list state."""
-        return self._write_exclusive(paths.list_state(self._own, name), [pickle.dumps(elements, 5)])
+        return self._write_exclusive(
+            paths.list_state(self._checkpoint_id, self._own, name), [pickle.dumps(elements, 5)]
+        )
 
     def _write_exclusive(self, path: str, pieces: list[bytes]) -> StateHandle:
         if sum(map(len, pieces)) < self._inline_bytes:
@@ -62,8 +68,30 @@ class StoreWriter:
         return self._store.write(path, pieces)
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
-        path = (paths.shared_state if shared else paths.keyed_state)(self._own, name)
-        return self._store.upload(path, source)
+        path_of = paths.shared_state if shared else paths.keyed_state
+        return self._store.upload(path_of(self._checkpoint_id, self._own, name), source)
+
+
+@final
+class AheadWriter:
+    """A `StateWriter` of one operator of a subtask for files that later checkpoints will name; it numbers them."""
+
+    def __init__(self, store: CheckpointStore, own: paths.Writer, numbers: Iterator[int], inline_bytes: int) -> None:
+        self._store = store
+        self._own = own
+        self._numbers = numbers
+        self._inline_bytes = inline_bytes
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
+        if not shared and sum(map(len, pieces)) < self._inline_bytes:
+            return InlineHandle(b"".join(pieces))
+        return self._store.write(self._path(name), pieces)
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
+        return self._store.upload(self._path(name), source)
+
+    def _path(self, name: str) -> str:
+        return paths.ahead_state(next(self._numbers), self._own, name)
 
 
 @final
@@ -76,6 +104,7 @@ class Uploads:
         self._attempt = attempt
         self._inline_bytes = inline_bytes
         self._walking: deque[TakenSnapshot] = deque()
+        self._ahead: dict[paths.Writer, Iterator[int]] = {}
 
     @property
     def pending(self) -> bool:
@@ -113,9 +142,10 @@ class Uploads:
         for operator, part in snapshot.parts:
             operator.forget(part)
 
-    def ahead(self, uid: str, subtask: int) -> StoreWriter:
+    def ahead(self, uid: str, subtask: int) -> AheadWriter:
         """Return a writer for files of keyed state that belong to no checkpoint yet. May be called beside the loop."""
-        return StoreWriter(self._store, paths.Writer(paths.NO_CHECKPOINT, self._attempt, uid, subtask), 0)
+        own = paths.Writer(self._attempt, uid, subtask)
+        return AheadWriter(self._store, own, self._ahead.setdefault(own, count(1)), self._inline_bytes)
 
     # --- beside the loop
 
@@ -123,8 +153,8 @@ class Uploads:
         return tuple(self._store_part(snapshot, part) for _, part in snapshot.parts)
 
     def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
-        own = paths.Writer(snapshot.barrier.checkpoint_id, self._attempt, part.uid, snapshot.subtask.index)
-        writer = StoreWriter(self._store, own, self._inline_bytes)
+        own = paths.Writer(self._attempt, part.uid, snapshot.subtask.index)
+        writer = StoreWriter(self._store, own, snapshot.barrier.checkpoint_id, self._inline_bytes)
         return OperatorState(
             uid=part.uid,
             keyed=None if part.keyed is None else part.keyed.store(writer),

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from headgate.checkpoint.registry import SharedStateRegistry
 from headgate.checkpoint.retention import abandoned_files, checkpoint_files, superseded_files
 from headgate.ids import Attempt, CheckpointId
 from tests.unit.checkpoint.manifests import file, keyed, manifest, operator
 
+NOTHING = SharedStateRegistry(checkpoints_kept=1).files()
 LISTING = ["_result", "chk-1/_metadata", "chk-1/a1-op-0-keyed", "chk-2/_metadata", "chk-2/a1-op-0-keyed", "chk-3/a1-x"]
 
 
 def test_older_checkpoints_go_and_their_manifests_go_first() -> None:
-    assert superseded_files(LISTING, [manifest(2)]) == ["chk-1/_metadata", "chk-1/a1-op-0-keyed"]
+    assert superseded_files(LISTING, [manifest(2)], NOTHING) == ["chk-1/_metadata", "chk-1/a1-op-0-keyed"]
 
 
 def test_a_file_of_an_old_checkpoint_that_a_kept_manifest_names_stays() -> None:
     keep = manifest(2, operator("op", keyed("op", 0, 127, file("chk-1/a1-op-0-keyed"))))
-    assert superseded_files(LISTING, [keep]) == ["chk-1/_metadata"]
+    assert superseded_files(LISTING, [keep], NOTHING) == ["chk-1/_metadata"]
 
 
 def test_all_kept_checkpoints_stay() -> None:
-    assert superseded_files(LISTING, [manifest(1), manifest(2)]) == []
+    assert superseded_files(LISTING, [manifest(1), manifest(2)], NOTHING) == []
 
 
 def test_nothing_goes_while_nothing_is_kept() -> None:
-    assert superseded_files(LISTING, []) == []
+    assert superseded_files(LISTING, [], NOTHING) == []
 
 
 def test_leftovers_older_than_the_newest_kept_checkpoint_go() -> None:
-    assert superseded_files([*LISTING, "chk-5/_metadata"], [manifest(5), manifest(2)]) == [
+    assert superseded_files([*LISTING, "chk-5/_metadata"], [manifest(5), manifest(2)], NOTHING) == [
         "chk-1/_metadata",
         "chk-1/a1-op-0-keyed",
         "chk-3/a1-x",

@@ -13,6 +13,7 @@ from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
+from headgate.checkpoint.registry import SharedFiles, SharedStateRegistry
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
@@ -158,6 +159,13 @@ def test_a_damaged_list_state_is_never_unpickled() -> None:
         workflow.read_assignment(store, snapshot, [shape], allow_non_restored=False)
 
 
+def shared_with(*complete: Manifest) -> SharedFiles:
+    registry = SharedStateRegistry(checkpoints_kept=2)
+    for each in complete:
+        registry.register(each)
+    return registry.files()
+
+
 # --- cleaning up -------------------------------------------------------------------------------------------------
 
 
@@ -166,7 +174,7 @@ def test_retaining_deletes_what_is_older_and_not_named() -> None:
     store.write("chk-1/a1-op-0-keyed", [b"shared"])
     store.write("chk-1/a1-op-1-keyed", [b"old"])
     store.write("chk-3/a1-op-0-keyed", [b"under way"])
-    workflow.retain(store, [TWO])
+    workflow.retain(store, [TWO], shared_with(manifest(2)))
     assert store.list_files("") == ["chk-1/a1-op-0-keyed", "chk-2/_metadata", "chk-3/a1-op-0-keyed"]
 
 
@@ -174,13 +182,13 @@ def test_nothing_is_deleted_when_a_kept_manifest_cannot_be_read() -> None:
     store = store_of(manifest(1), manifest(2))
     store.files["chk-2/_metadata"] = encode(manifest(2)) + b"!"
     with pytest.raises(DamagedFileError):
-        workflow.retain(store, [TWO])
+        workflow.retain(store, [TWO], shared_with(manifest(2)))
     assert len(store.files) == 2
 
 
 def test_a_retention_that_a_later_one_has_overtaken_deletes_nothing() -> None:
     store = store_of(manifest(1), manifest(3))
-    workflow.retain(store, [TWO])
+    workflow.retain(store, [TWO], shared_with(manifest(2)))
     assert len(store.files) == 2
 
 
@@ -189,7 +197,7 @@ def test_deleted_checkpoints_leave_no_empty_folders(tmp_path: Path) -> None:
     for checkpoint_id in (1, 2):
         workflow.store_manifest(store, manifest(checkpoint_id))
     store.write("chk-3/a1-op-0-keyed", [b"state"])
-    workflow.retain(store, [TWO])
+    workflow.retain(store, [TWO], shared_with(manifest(2)))
     workflow.discard_files(store, THREE, FIRST)
     assert [folder.name for folder in (tmp_path / JOB).iterdir()] == ["chk-2"]
 
@@ -200,6 +208,46 @@ def test_giving_up_deletes_the_attempts_files_and_a_torn_manifest() -> None:
     store.write("chk-1/_metadata", [encode(manifest(1))[:50]])
     workflow.discard_files(store, ONE, FIRST)
     assert store.files == {}
+
+
+def test_a_shared_file_that_the_checkpoint_given_up_was_to_use_again_stays() -> None:
+    first = manifest(1, operator("op", keyed("op", 0, 127, file("shared/1-a1-op-0-sst"))))
+    store = store_of(first)
+    store.write("shared/1-a1-op-0-sst", [b"of checkpoint 1"])
+    store.write("shared/2-a1-op-0-sst", [b"of checkpoint 2"])
+    store.write("shared/2-a3-op-0-sst", [b"of another attempt"])
+    store.write("chk-2/a1-op-0-CURRENT", [b"state"])
+    workflow.discard_files(store, TWO, FIRST)
+    assert store.list_files("") == ["chk-1/_metadata", "shared/1-a1-op-0-sst", "shared/2-a3-op-0-sst"]
+
+
+def test_a_shared_file_goes_when_no_kept_checkpoint_needs_it_and_after_the_manifests_that_named_it() -> None:
+    old, new = "shared/1-a1-op-0-old", "shared/1-a1-op-0-new"
+    both = operator("op", keyed("op", 0, 63, file(old)), keyed("op", 64, 127, file(new)))
+    one = operator("op", keyed("op", 64, 127, file(new)))
+    complete = [manifest(1, both), manifest(2, one), manifest(3, one)]
+    store = store_of(*complete)
+    for path in (old, new, "shared/4-a1-op-0-pending", "taskowned/anything"):
+        store.write(path, [b"x"])
+    deleted: list[str] = []
+    delete = store.delete
+
+    def watched(paths: Iterable[str]) -> None:
+        deleted.extend(paths)
+        delete(deleted)
+
+    store.delete = watched  # type: ignore[method-assign]
+    workflow.retain(store, [THREE], shared_with(*complete))
+    assert deleted == ["chk-1/_metadata", "chk-2/_metadata", old]
+    assert "taskowned/anything" in store.files
+
+
+def test_what_is_task_owned_outlives_the_job() -> None:
+    store = store_of(manifest(1))
+    for path in ("taskowned/anything", "shared/1-a1-op-0-sst"):
+        store.write(path, [b"x"])
+    workflow.delete_checkpoints(store)
+    assert store.list_files("") == ["taskowned/anything"]
 
 
 def test_a_checkpoint_with_a_whole_manifest_is_not_discarded_even_by_mistake() -> None:

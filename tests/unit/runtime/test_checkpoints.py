@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import Manifest, decode
+from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.operators.collect import CollectFactory
+from headgate.runtime.messages import CheckpointAborted
 from headgate.runtime.supervision import JobStatus
 from headgate.state.files import FileHandle
+from headgate.state.list_elements import ListMode
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 
 SETTINGS = {"execution.checkpointing.interval": "50 ms", "restart-strategy.fixed-delay.delay": "20 ms"}
+
+
+def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_the_next_one_is_not() -> None:
+    settings = {**SETTINGS, "execution.checkpointing.tolerable-failed-checkpoints": "1"}
+    source = RateLimitedSource(NumberSequenceSource(1, 40), 100)
+    rig = MasterRig(line_plan(source, CollectFactory(), settings=settings))
+    rig.master.submit()
+    rig.run_until(lambda: rig.master.progress.checkpoints)
+    complete = rig.master.progress.checkpoints[-1].checkpoint_id
+    acked = rig.master._checkpoints.received
+
+    def built_on_sand(message: CheckpointMessage) -> None:
+        if isinstance(message, SubtaskAcked) and message.checkpoint_id == complete + 1:
+            handle = FileHandle(f"shared/{complete}-a1-op0-0-never", 1, 1)
+            lists = {"splits": ListState(ListMode.SPLIT, handle)}
+            message = replace(message, state=SubtaskState(operators=(OperatorState(uid="op0", lists=lists),)))
+        acked(message)
+
+    rig.master._checkpoints.received = built_on_sand  # type: ignore[method-assign]
+    assert rig.end().status is JobStatus.FINISHED
+    ids = [figures.checkpoint_id for figures in rig.master.progress.checkpoints]
+    assert complete + 1 not in ids
+    assert complete + 2 in ids
+    aborts = [message for message in rig.links[0].told if isinstance(message, CheckpointAborted)]
+    assert [(message.checkpoint_id, message.completed) for message in aborts] == [(complete + 1, complete)]
 
 
 def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_restart() -> None:

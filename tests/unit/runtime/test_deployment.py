@@ -16,9 +16,10 @@ from headgate.runtime.deployment import UNLIMITED_RESTARTS, committing_subtasks,
 from headgate.runtime.job_storage import RestorePoint
 from headgate.runtime.restart import FixedDelay, NoRestart
 from headgate.state.list_elements import ListElements
+from tests.unit.checkpoint.manifests import manifest
 from tests.unit.runtime.plans import Step, line_plan
 
-FRESH = RestorePoint(checkpoint_id=None, last_id=CheckpointId(0))
+FRESH = RestorePoint(manifest=None, last_id=CheckpointId(0))
 PEERS = {SlotIndex(index): ("host", 1000 + index) for index in range(3)}
 
 
@@ -39,7 +40,7 @@ def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> 
 def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_subtasks() -> None:
     state = {"op1": RestoredOperator(lists={"x": ListElements(elements=[b"1"])})}
     point = RestorePoint(
-        checkpoint_id=CheckpointId(7),
+        manifest=manifest(7),
         last_id=CheckpointId(9),
         restored={SubtaskId(1, 2): state, SubtaskId(0, 0): {}},
     )

@@ -24,6 +24,7 @@ from headgate.runtime.messages import (
     Start,
     TaskFailed,
     TearDown,
+    Trigger,
 )
 from tests.unit.runtime.plans import SlotRig, line_plan
 from tests.unit.runtime.slots import (
@@ -187,6 +188,27 @@ def test_a_commit_is_reported_when_it_is_done() -> None:
     assert rig.all_sent(SubtaskCommitted) == []
     rig.io.run()
     assert [message.checkpoint_id for message in rig.all_sent(SubtaskCommitted)] == [1]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Trigger(attempt=A1, checkpoint_id=CheckpointId(2), trigger_ms=0, completed=CheckpointId(1)),
+        CheckpointAborted(attempt=A1, checkpoint_id=CheckpointId(2), completed=CheckpointId(1)),
+    ],
+)
+def test_a_completion_that_was_lost_is_heard_of_with_the_next_message(message: Trigger | CheckpointAborted) -> None:
+    rig = checkpointed()
+    rig.run()
+    rig.settle()
+    rig.tell(trigger(1))
+    rig.settle()
+    rig.tell(message)
+    rig.settle()
+    assert collected(rig) == [1, 2, 3]
+    rig.tell(completed(1))
+    rig.settle()
+    assert collected(rig) == [1, 2, 3]
 
 
 def test_a_slot_is_torn_down_only_when_no_commit_of_it_is_under_way() -> None:

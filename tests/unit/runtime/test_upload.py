@@ -154,7 +154,7 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
 
 def test_files_that_later_checkpoints_may_use_are_never_inline_and_lie_apart(tmp_path: Path) -> None:
     store = MemoryStore()
-    writer = StoreWriter(store, Writer(CheckpointId(4), Attempt(3), "op", 1), inline_bytes=1000)
+    writer = StoreWriter(store, Writer(Attempt(3), "op", 1), CheckpointId(4), inline_bytes=1000)
     local = tmp_path / "000012.sst"
     local.write_bytes(b"sorted")
     shared = writer.write("log", [b"a", b"b"], shared=True)
@@ -162,3 +162,16 @@ def test_files_that_later_checkpoints_may_use_are_never_inline_and_lie_apart(tmp
     assert writer.upload("000012.sst", local, shared=True).size_bytes == 6
     assert writer.upload("CURRENT", local, shared=False).size_bytes == 6
     assert store.list_files("") == ["chk-4/a3-op-1-CURRENT", "shared/4-a3-op-1-000012.sst", "shared/4-a3-op-1-log"]
+
+
+def test_what_is_written_ahead_of_a_checkpoint_is_numbered_for_each_operator_of_a_subtask() -> None:
+    rig = Rig(keys=1)
+    large = [b"x" * 1000]
+    for uid, subtask in (("op", 0), ("op", 0), ("op", 1)):
+        rig.uploads.ahead(uid, subtask).write("delta", large, shared=False)
+    assert rig.store.list_files("") == [
+        "shared/ahead-1-a3-op-0-delta",
+        "shared/ahead-1-a3-op-1-delta",
+        "shared/ahead-2-a3-op-0-delta",
+    ]
+    assert rig.uploads.ahead("op", 0).write("delta", [b"x"], shared=False) == InlineHandle(b"x")

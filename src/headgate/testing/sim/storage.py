@@ -67,10 +67,10 @@ class Ledger:
 
     def deleting(self, path: str) -> None:
         """A file is about to be deleted."""
-        checkpoint_id = paths.checkpoint_of(path)
-        if checkpoint_id is None or paths.RESULT in self._memory.files:
+        if paths.RESULT in self._memory.files:
             return
-        if path == paths.metadata(checkpoint_id):
+        checkpoint_id = paths.checkpoint_of(path)
+        if checkpoint_id is not None and path == paths.metadata(checkpoint_id):
             removed = self.manifests.pop(checkpoint_id, None)
             if removed is not None and not any(newer > checkpoint_id for newer in self.manifests):
                 self._world.violated(f"the newest checkpoint, {checkpoint_id}, is deleted before the job has ended")
