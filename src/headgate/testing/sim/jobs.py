@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from headgate import options
+from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph import physical
 from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan
@@ -20,7 +21,9 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink
+from headgate.testing.sim.own_state import NumberInList, NumberInUnion
 from headgate.testing.sim.user_code import (
+    AtPosition,
     Copies,
     CountAndClear,
     CountInList,
@@ -34,10 +37,18 @@ from headgate.testing.sim.user_code import (
     StartCount,
     add_counts,
 )
+from headgate.types.instant import Duration
 
 JOB_ID: Final = JobId("5e" * 16)
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
+NUMBERERS: Final = ("own_list", "union")
+EVENT_TIME: Final = (
+    WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
+    .with_timestamp_assigner(AtPosition())
+    .with_idleness(Duration.of_millis(30))
+)
+"""What some sources have, so that watermarks go through everything that records go through."""
 
 
 @final
@@ -98,6 +109,8 @@ def random_job(rng: random.Random) -> JobSpec:
             stages.append(_stage(rng, rng.choice(("map", "rebalance")), width))
     if not stages:
         stages.append(_stage(rng, "map", width))
+    if rng.random() < 0.3:
+        stages.append(_stage(rng, rng.choice(NUMBERERS), width))
     side = None
     if rng.random() < 0.3:
         side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
@@ -127,6 +140,7 @@ def _random_settings(rng: random.Random) -> dict[str, Any]:
         "execution.checkpointing.num-retained": rng.choice((1, 2, 3)),
         "execution.checkpointing.data-inline-threshold": rng.choice((0, 0, 60, 20_000)),
         "execution.buffer-timeout.interval": rng.choice((0, 5, 100)),
+        "pipeline.auto-watermark-interval": 10,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 1_000_000,
         "restart-strategy.fixed-delay.delay": rng.choice((0, 10, 100)),
@@ -145,7 +159,7 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
     graph = LogicalGraph()
     inputs: list[int] = []
     for index, source in enumerate(spec.sources):
-        reading = SourceFactory(SimSource(index, source))
+        reading = SourceFactory(SimSource(index, source), EVENT_TIME if source.chunk % 2 else None)
         inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=reading, parallelism=source.parallelism)))
         graph.nodes[-1].is_source = True
     for index, stage in enumerate(spec.stages):
@@ -210,5 +224,9 @@ def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorF
             return KeyedProcessFactory(CountAndClear(index, name, outside))
         case "reduce":
             return ReduceFactory(add_counts)
+        case "own_list":
+            return MapFactory(NumberInList(index, name, outside))
+        case "union":
+            return MapFactory(NumberInUnion(index, name, outside))
         case _:
             return MapFactory(Pass(name, outside))

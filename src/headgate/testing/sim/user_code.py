@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.functions.watermarks import TimestampAssigner
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.sim.external import system
 from headgate.types.typeinfo import Types
@@ -155,6 +156,14 @@ def copies_of(origin: Origin) -> list[Origin]:
 
 
 # --- the source ---------------------------------------------------------------------------------------------------
+
+
+@final
+class AtPosition(TimestampAssigner):
+    """The event time of a record is its position in its split."""
+
+    def extract_timestamp(self, value: Record, record_timestamp: int) -> int:
+        return value[0][2]
 
 
 @final
