@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from headgate.testing.sim.jobs import COUNTERS, JobSpec, StageSpec
+from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, JobSpec, StageSpec
 from headgate.testing.sim.user_code import CLEARED_AT, KeyOf, Origin, Record, copies_of, keeps
 
 
@@ -18,8 +18,8 @@ class Output:
     """What a job puts out, in the form that all correct runs share."""
 
     origins: Counter[Origin]
-    counts: dict[int, Counter[tuple[Any, int]]]
-    """By keyed stage: how often each key came with each count."""
+    counts: dict[int, Counter[Any]]
+    """By keyed stage: how often each key came with each count. By numbering stage: see `_numbered`."""
 
 
 def expected_output(spec: JobSpec) -> Output:
@@ -30,7 +30,7 @@ def expected_output(spec: JobSpec) -> Output:
         for split, records in enumerate(each.splits)
         for position in range(records)
     )
-    counts: dict[int, Counter[tuple[Any, int]]] = {}
+    counts: dict[int, Counter[Any]] = {}
     for index, stage in enumerate(spec.stages):
         if stage.kind == "filter":
             origins = Counter({origin: n for origin, n in origins.items() if keeps(origin)})
@@ -40,6 +40,8 @@ def expected_output(spec: JobSpec) -> Output:
             origins = Counter({origin: n * stage.parallelism for origin, n in origins.items()})
         elif stage.kind in COUNTERS:
             counts[index] = _counted(stage, KeyOf(index, stage.keys), origins)
+        elif stage.kind in NUMBERERS:
+            counts[index] = Counter({"numbers": origins.total(), "last numbers": origins.total()})
     return Output(origins, counts)
 
 
@@ -53,13 +55,27 @@ def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Count
 
 def output_of(spec: JobSpec, records: Iterable[Record]) -> Output:
     """Return the output that was found, in the form that all correct runs share."""
-    keyed = [index for index, stage in enumerate(spec.stages) if stage.kind in COUNTERS]
-    output = Output(Counter(), {index: Counter() for index in keyed})
+    counting = {index: stage.kind for index, stage in enumerate(spec.stages) if stage.kind in COUNTERS + NUMBERERS}
+    output = Output(Counter(), {index: Counter() for index in counting})
     for origin, counts in records:
         output.origins[origin] += 1
         for stage, key, count in counts:
             output.counts[stage][key, count] += 1
+    for index, kind in counting.items():
+        if kind in NUMBERERS:
+            output.counts[index] = _numbered(output.counts[index])
     return output
+
+
+def _numbered(counts: Counter[tuple[int, int]]) -> Counter[str]:
+    """Return how many numbers there are, and the sum of the last ones of each subtask.
+
+    Both are the number of records if, and only if, no subtask has left a number out or given it twice.
+    """
+    last: dict[int, int] = {}
+    for subtask, number in counts:
+        last[subtask] = max(number, last.get(subtask, 0))
+    return Counter({"numbers": len(counts), "last numbers": sum(last.values())})
 
 
 def keeps_order(spec: JobSpec) -> int | None:

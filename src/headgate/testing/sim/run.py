@@ -17,7 +17,7 @@ from headgate.state import walk
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
-from headgate.testing.sim.jobs import plan_of, random_job
+from headgate.testing.sim.jobs import NUMBERERS, plan_of, random_job
 from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished
 from headgate.testing.sim.storage import SimStore
 from headgate.testing.sim.world import World
@@ -83,6 +83,8 @@ def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] 
     cluster = Cluster(world, store, plan, pack(plan), plan.settings.get(options.CREDIT_BATCHES))
     names = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
     functions = [*names, *(f"open of {name}" for name in names)]
+    numbering = [name for name, stage in zip(names, spec.stages, strict=True) if stage.kind in NUMBERERS]
+    functions += [f"snapshot of {name}" for name in numbering]
     planned: list[str] = []
     if faults_of is not None:
         faults = faults_of(cluster, outside, functions)
