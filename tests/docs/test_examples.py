@@ -20,9 +20,32 @@ def test_word_count_counts_each_word_up(monkeypatch: pytest.MonkeyPatch, capfd: 
     assert len(counts) == 34
 
 
-def test_count_window_average_gives_the_average_of_every_two(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
-    run_here(EXAMPLES / "count_window_average.py", monkeypatch)
-    assert capfd.readouterr().out.splitlines() == ["(1, 4.0)", "(1, 5.5)"]
+OF_STATE = {
+    "count_window_average.py": ["(1, 4)", "(1, 5)"],
+    "event_time_timer.py": ["('ann', 3)", "('bob', 2)", "('cid', 1)", "('ann', 1)"],
+    "rules_and_items.py": [*["MATCH: red square - red circle"] * 2, "MATCH: blue circle - blue star"],
+    "ttl.py": [
+        "ann says one, after nothing",
+        "ann says two, after one",
+        "bob says one, after nothing",
+        "ann says three, after nothing",
+        "ann says four, after three",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", OF_STATE)
+def test_examples_of_state_print_what_they_promise(name: str, monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
+    run_here(EXAMPLES / "state" / name, monkeypatch)
+    assert capfd.readouterr().out.splitlines() == OF_STATE[name]
+
+
+def test_the_buffering_sink_loses_nothing_when_its_job_fails(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
+    run_here(EXAMPLES / "state" / "buffering_sink.py", monkeypatch)
+    lines = [line.split() for line in capfd.readouterr().out.splitlines()]
+    sent = [words for first, *words in lines if first == "sent"]
+    assert {len(batch) for batch in sent} == {7}
+    assert {element for batch in sent for element in batch} == {f"{'ab'[number % 2]}-{number}" for number in range(70)}
 
 
 def test_file_to_file_adds_up_orders_and_leaves_broken_lines_out(
@@ -42,7 +65,8 @@ def test_file_to_file_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_example_has_a_test() -> None:
     tested = Path(__file__).read_text()
-    assert [path.name for path in EXAMPLES.glob("*.py") if path.name not in tested] == []
+    programs = [*EXAMPLES.glob("*.py"), *(EXAMPLES / "state").glob("*.py")]
+    assert [path.name for path in programs if path.name not in tested] == []
 
 
 @pytest.mark.spark
