@@ -10,13 +10,27 @@ from headgate.datastream.checkpoint_storage import (
     JobManagerCheckpointStorage,
 )
 from headgate.datastream.checkpointing_mode import CheckpointingMode
-from headgate.datastream.data_stream import CloseableIterator, DataStream, DataStreamSink, KeyedStream
+from headgate.datastream.data_stream import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    CloseableIterator,
+    ConnectedStreams,
+    DataStream,
+    DataStreamSink,
+    KeyedStream,
+)
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.functions import (
     AggregateFunction,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
     FilterFunction,
     FlatMapFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
@@ -36,13 +50,21 @@ from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.state_backend import HashMapStateBackend, StateBackend
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.datastream.time_domain import TimeDomain
+from headgate.datastream.timerservice import TimerService
 
 __all__ = [
     "AggregateFunction",
+    "BroadcastConnectedStream",
+    "BroadcastProcessFunction",
+    "BroadcastStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
     "CloseableIterator",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "ConnectedStreams",
     "DataStream",
     "DataStreamSink",
     "ExternalizedCheckpointCleanup",
@@ -54,6 +76,8 @@ __all__ = [
     "HashMapStateBackend",
     "JobManagerCheckpointStorage",
     "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStream",
     "MapFunction",
@@ -69,6 +93,7 @@ __all__ = [
     "StreamExecutionEnvironment",
     "TimeCharacteristic",
     "TimeDomain",
+    "TimerService",
 ]
 
 unsupported.guard(__name__, globals())

@@ -16,9 +16,15 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.broadcast import (
+    BroadcastProcessFunction,
+    KeyedBroadcastProcessFunction,
+)
+from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 from headgate.functions.watermarks import WatermarkStrategy
+from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
 
@@ -31,8 +37,29 @@ _METHODS = {
     ProcessFunction: "process",
     KeyedProcessFunction: "process",
     SinkFunction: "add_sink",
+    CoMapFunction: "connect(...).map",
+    CoFlatMapFunction: "connect(...).flat_map",
+    CoProcessFunction: "connect(...).process",
+    KeyedCoProcessFunction: "connect(...).process",
+    BroadcastProcessFunction: "connect(...).process",
+    KeyedBroadcastProcessFunction: "connect(...).process",
 }
 """The method of a stream that takes each kind of function."""
+
+_ADVICE = {
+    (KeyedProcessFunction, ProcessFunction): "call key_by(...) before process(...)",
+    (ProcessFunction, KeyedProcessFunction): "on a keyed stream, derive it from KeyedProcessFunction",
+    (KeyedCoProcessFunction, CoProcessFunction): "call connect(...).key_by(selector1, selector2) before process(...)",
+    (KeyedBroadcastProcessFunction, BroadcastProcessFunction): "call key_by(...) before connect(...)",
+    (BroadcastProcessFunction, KeyedBroadcastProcessFunction): (
+        "beside a keyed stream, derive it from KeyedBroadcastProcessFunction"
+    ),
+    (BroadcastProcessFunction, CoProcessFunction): "pass the other stream's broadcast(descriptor) to connect(...)",
+    (KeyedBroadcastProcessFunction, KeyedCoProcessFunction): (
+        "pass the other stream's broadcast(descriptor) to connect(...)"
+    ),
+}
+"""What to do where a function of the first kind was given in place of one of the second."""
 
 
 def check_function(function: object, kind: type[Function]) -> None:
@@ -66,12 +93,39 @@ def _describe(function: Function) -> str:
 
 
 def _advice(function: Function, kind: type[Function]) -> str:
-    if isinstance(function, KeyedProcessFunction) and kind is ProcessFunction:
-        return "call key_by(...) before process(...)"
-    if isinstance(function, ProcessFunction) and kind is KeyedProcessFunction:
-        return "on a keyed stream, derive it from KeyedProcessFunction"
+    for (given, wanted), advice in _ADVICE.items():
+        if isinstance(function, given) and wanted is kind:
+            return advice
     other = next((method for known, method in _METHODS.items() if isinstance(function, known)), None)
-    return f"derive it from {kind.__name__}" if other is None else f"call {other}(...) with it"
+    if other is None or other == _METHODS[kind]:
+        return f"derive it from {kind.__name__}"
+    return f"call {other}(...) with it"
+
+
+def check_other_stream(method: str, stream: Any, other: object, kind: type) -> None:
+    """Raise ProgramError unless `other` is a stream (a `kind`) of the same environment as `stream`."""
+    if not isinstance(other, kind):
+        raise ProgramError(f"{method}() takes streams, not {other!r}")
+    if other.get_execution_environment() is not stream.get_execution_environment():  # type: ignore[attr-defined]
+        raise ProgramError(f"{method}() takes streams of the same environment; these come from two environments")
+
+
+def check_broadcast(descriptors: list[MapStateDescriptor]) -> None:
+    """Raise ProgramError unless these can be broadcast states of one operator."""
+    for descriptor in descriptors:
+        if not isinstance(descriptor, MapStateDescriptor):
+            raise ProgramError(
+                f"broadcast() takes a MapStateDescriptor for each state, not {descriptor!r}; without any, it does no "
+                "more than send each record to all subtasks"
+            )
+        if descriptor.ttl is not None:
+            raise ProgramError(
+                f"broadcast() was given state {descriptor.name!r} with a time to live, which only keyed state has"
+            )
+    names = [descriptor.name for descriptor in descriptors]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProgramError(f"broadcast() was given two states with the name {twice!r}; give one another name")
 
 
 def check_source(source: object) -> None:

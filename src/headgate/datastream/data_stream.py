@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
+from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
+    check_broadcast,
     check_function,
+    check_other_stream,
     check_positive,
     check_process_function,
     check_sink,
     check_strategy,
     check_tag,
-    check_text,
-    check_timeout,
     check_type,
 )
 from headgate.datastream.closeable_iterator import CloseableIterator
+from headgate.datastream.connected_streams import ConnectedStreams
+from headgate.datastream.data_stream_sink import DataStreamSink
+from headgate.datastream.operator_settings import OperatorSettings
 from headgate.datastream.program import Program, Upstream
 from headgate.datastream.row_text import row_text
 from headgate.errors import ProgramError
@@ -36,7 +40,7 @@ from headgate.functions.api import (
 )
 from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
-from headgate.graph.logical import ChainPolicy, Node, OperatorFactory, Partitioning
+from headgate.graph.logical import OperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
@@ -49,6 +53,7 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
+from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.arrow import arrow_schema
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
@@ -56,16 +61,27 @@ from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 if TYPE_CHECKING:
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 
-__all__ = ["CloseableIterator", "DataStream", "DataStreamSink", "KeyedStream"]
+__all__ = [
+    "BroadcastConnectedStream",
+    "BroadcastStream",
+    "CloseableIterator",
+    "ConnectedStreams",
+    "DataStream",
+    "DataStreamSink",
+    "KeyedStream",
+]
 
 
-class DataStream:
+class DataStream(OperatorSettings):
     """A stream of records: the output of one operator, or of several (a union).
 
     Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
     something (`name`, `uid`, `set_parallelism` and so on) change the operator that the stream comes out of and return
     the stream itself. They raise ProgramError for a value that cannot be right.
     """
+
+    is_keyed = False
+    """Whether the stream is partitioned by key."""
 
     def __init__(
         self,
@@ -79,63 +95,6 @@ class DataStream:
         self._program = program
         self._inputs = inputs
         self._output_type = output_type
-
-    # --- the operator that the stream comes out of ---
-
-    def get_name(self) -> str:
-        """Return the name of the operator."""
-        return self._operator("get_name").name
-
-    def name(self, name: str) -> DataStream:
-        """Set the name of the operator, for logs and messages."""
-        check_text("the name of an operator", name)
-        self._operator("name").name = name
-        return self
-
-    def uid(self, uid: str) -> DataStream:
-        """Set the id that the operator's state is stored under; it must be the only one of this id in the job."""
-        check_text("the uid of an operator", uid)
-        self._operator("uid").uid = uid
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStream:
-        """Set the number of subtasks of the operator."""
-        check_positive("the parallelism", parallelism)
-        self._operator("set_parallelism").parallelism = parallelism
-        return self
-
-    def set_max_parallelism(self, max_parallelism: int) -> DataStream:
-        """Set the number of key groups of the operator, which bounds its parallelism for good."""
-        check_positive("the max parallelism", max_parallelism)
-        self._operator("set_max_parallelism").max_parallelism = max_parallelism
-        return self
-
-    def force_non_parallel(self) -> DataStream:
-        """Set the parallelism of the operator to 1, and refuse any other."""
-        node = self._operator("force_non_parallel")
-        node.parallelism = node.max_parallelism = node.parallelism_max = 1
-        return self
-
-    def set_buffer_timeout(self, timeout_millis: int) -> DataStream:
-        """Set how long a record of the operator's output may wait for its batch to fill; 0 sends it at once."""
-        check_timeout(timeout_millis)
-        self._operator("set_buffer_timeout").buffer_timeout_ms = timeout_millis
-        return self
-
-    def start_new_chain(self) -> DataStream:
-        """Do not fuse the operator with the one before it."""
-        self._operator("start_new_chain").chain = ChainPolicy.HEAD
-        return self
-
-    def disable_chaining(self) -> DataStream:
-        """Do not fuse the operator with its neighbours."""
-        self._operator("disable_chaining").chain = ChainPolicy.NEVER
-        return self
-
-    def set_description(self, description: str) -> DataStream:
-        """Set a longer text about the operator, for the execution plan."""
-        self._operator("set_description").description = description
-        return self
 
     def get_type(self) -> TypeInformation:
         """Return the type of the records: what was declared, else that of any Python object."""
@@ -191,9 +150,26 @@ class DataStream:
         if not streams:
             raise ProgramError("union() needs at least one other stream")
         for stream in streams:
-            self._check_union(stream)
+            check_other_stream("union", self, stream, DataStream)
         merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
         return DataStream(self._environment, self._program, merged, self._output_type)
+
+    @overload
+    def connect(self, ds: DataStream) -> ConnectedStreams: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
+
+    def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
+        """Have one function read this stream and another one of this environment, of records of another kind.
+
+        With a stream that was broadcast with descriptors, each subtask of the function has all its elements.
+        """
+        if isinstance(ds, BroadcastStream):
+            check_other_stream("connect", self, ds.input_stream, DataStream)
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        check_other_stream("connect", self, ds, DataStream)
+        return ConnectedStreams(self, ds)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps, and the stream watermarks, in place of those that it has."""
@@ -212,9 +188,30 @@ class DataStream:
         """Deal the records round-robin to all subtasks of the next operator."""
         return self._repartitioned(Partitioning.REBALANCE)
 
-    def broadcast(self) -> DataStream:
-        """Send every record to all subtasks of the next operator."""
-        return self._repartitioned(Partitioning.BROADCAST)
+    @overload
+    def broadcast(self) -> DataStream: ...
+
+    @overload
+    def broadcast(
+        self, broadcast_state_descriptor: MapStateDescriptor, *other_broadcast_state_descriptors: MapStateDescriptor
+    ) -> BroadcastStream: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream | BroadcastStream:
+        """Send every record to all subtasks of the next operator.
+
+        With descriptors of the states in which that operator keeps what it needs of them, the result is to be passed to
+        `connect` of another stream.
+        """
+        everywhere = self._repartitioned(Partitioning.BROADCAST)
+        if broadcast_state_descriptor is None:
+            return everywhere
+        descriptors = [broadcast_state_descriptor, *other_broadcast_state_descriptors]
+        check_broadcast(descriptors)
+        return BroadcastStream(everywhere, descriptors)
 
     def forward(self) -> DataStream:
         """Keep each record in its subtask; the next operator must have the same parallelism."""
@@ -284,21 +281,15 @@ class DataStream:
 
     # --- how it is done ---
 
-    def _operator(self, method: str) -> Node:
-        return self._only_input(method).node
-
-    def _only_input(self, method: str) -> Upstream:
-        only = self._inputs[0]
-        if len(self._inputs) != 1 or only.partitioning is not None or only.tag is not None:
-            raise ProgramError(
-                f"{method}() is about an operator, but this stream is a union or the result of key_by(), rebalance(), "
-                f"broadcast(), forward() or get_side_output(): call {method}() on the stream before or after it"
-            )
-        return only
-
     def _then(self, name: str, operator: OperatorFactory, output_type: TypeInformation | None) -> DataStream:
+        return self._then_with(None, name, operator, output_type)
+
+    def _then_with(
+        self, second: DataStream | None, name: str, operator: OperatorFactory, output_type: TypeInformation | None
+    ) -> DataStream:
+        """Add an operator whose second input is `second`."""
         check_type(name, output_type)
-        node = self._program.add(name, operator, self._inputs)
+        node = self._program.add(name, operator, self._inputs, () if second is None else second._inputs)
         node.output_type = output_type
         return DataStream(self._environment, self._program, (Upstream(node),), output_type)
 
@@ -311,16 +302,12 @@ class DataStream:
         inputs = tuple(replace(upstream, partitioning=partitioning) for upstream in self._inputs)
         return DataStream(self._environment, self._program, inputs, self._output_type)
 
-    def _check_union(self, stream: object) -> None:
-        if not isinstance(stream, DataStream):
-            raise ProgramError(f"union() takes streams, not {stream!r}")
-        if stream._program is not self._program:
-            raise ProgramError("union() takes streams of the same environment; these come from two environments")
-
 
 @final
 class KeyedStream(DataStream):
     """A stream partitioned by key. Functions on it may use state that is kept for each key."""
+
+    is_keyed = True
 
     def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any] | KeySelector) -> None:
         """Keyed streams are made by `key_by`."""
@@ -395,43 +382,6 @@ class KeyedStream(DataStream):
         raise ProgramError(
             f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of them out"
         )
-
-
-@final
-class DataStreamSink:
-    """The end of a stream. Its methods set something of the sink and return it."""
-
-    def __init__(self, node: Node) -> None:
-        """Sinks are made by streams."""
-        self._node = node
-
-    def name(self, name: str) -> DataStreamSink:
-        """Set the name of the sink, for logs and messages."""
-        check_text("the name of a sink", name)
-        self._node.name = name
-        return self
-
-    def uid(self, uid: str) -> DataStreamSink:
-        """Set the id that the sink's state is stored under; it must be the only one of this id in the job."""
-        check_text("the uid of a sink", uid)
-        self._node.uid = uid
-        return self
-
-    def set_parallelism(self, parallelism: int) -> DataStreamSink:
-        """Set the number of subtasks of the sink."""
-        check_positive("the parallelism", parallelism)
-        self._node.parallelism = parallelism
-        return self
-
-    def disable_chaining(self) -> DataStreamSink:
-        """Do not fuse the sink with the operator before it."""
-        self._node.chain = ChainPolicy.NEVER
-        return self
-
-    def set_description(self, description: str) -> DataStreamSink:
-        """Set a longer text about the sink, for the execution plan."""
-        self._node.description = description
-        return self
 
 
 unsupported.guard(__name__, globals())

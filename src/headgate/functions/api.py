@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from headgate import unsupported
 from headgate.functions import context
@@ -96,11 +96,21 @@ class SinkFunction(Function):
 class ProcessFunction(Function):
     """One record in, any number out, with a context."""
 
-    Context: TypeAlias = context.Context
+    class Context(context.Context, ABC):
+        """What `process_element` may ask about the current record."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def timer_service(self) -> context.TimerService:
+            """Return what tells the time; timers are only for keyed streams, and refused with StateAccessError."""
 
     @abstractmethod
-    def process_element(self, value: Any, ctx: context.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value`; None is none."""
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None:
+        """Yield, or return an iterable of, the results for `value`; None is none.
+
+        A result that is a tuple of an `OutputTag` and a value goes to that side output, in all process functions.
+        """
 
 
 class KeyedProcessFunction(Function):

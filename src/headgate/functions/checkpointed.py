@@ -73,6 +73,9 @@ class FunctionSnapshotContext:
 class CheckpointedFunction(ABC):
     """A function with state of its subtask.
 
+    >>> from headgate.functions.api import MapFunction
+    >>> from headgate.state.descriptors import ListStateDescriptor
+    >>> from headgate.types.typeinfo import Types
     >>> class Numbering(MapFunction, CheckpointedFunction):
     ...     def initialize_state(self, context):
     ...         store = context.get_operator_state_store()
@@ -83,9 +86,6 @@ class CheckpointedFunction(ABC):
     ...     def map(self, value):
     ...         self.count += 1
     ...         return self.count, value
-    >>> from headgate.functions.api import MapFunction
-    >>> from headgate.state.descriptors import ListStateDescriptor
-    >>> from headgate.types.typeinfo import Types
     """
 
     @abstractmethod

@@ -197,7 +197,10 @@ USER_ERRORS: Final = (Exception, SystemExit)
 
 
 class UserCodeError(Exception):
-    """User code raised `__cause__` while it worked on `record` (of `key`, on a keyed stream)."""
+    """User code raised `__cause__` while it worked on `record` (of `key`, on a keyed stream), or `during` something.
+
+    `during` with a record tells which of several methods it was.
+    """
 
     def __init__(self, record: object = None, key: object = None, during: str = "") -> None:
         super().__init__(during)
@@ -205,13 +208,18 @@ class UserCodeError(Exception):
         self.key = key
         self.during = during
 
+    @property
+    def has_record(self) -> bool:
+        """Whether there is a record to tell of."""
+        return self.record is not None or not self.during
 
-def failed_at(records: list[Any], position: Iterator[Any]) -> UserCodeError:
+
+def failed_at(records: list[Any], position: Iterator[Any], during: str = "") -> UserCodeError:
     """Return the error for the record that the list iterator `position` gave last.
 
     An iterator of a list knows how much is left; so the failing record is found without any cost per record.
     """
-    return UserCodeError(record=records[last_index(records, position)])
+    return UserCodeError(record=records[last_index(records, position)], during=during)
 
 
 def last_index(records: list[Any], position: Iterator[Any]) -> int:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from headgate import options
-from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow
+from headgate.elements import Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.broadcast import KeyedBroadcastProcessFunction
+from headgate.functions.connected import KeyedCoProcessFunction
 from headgate.functions.context import TimeDomain
 from headgate.ids import CheckpointId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
@@ -22,12 +24,26 @@ from headgate.state.backend import BackendContext
 from headgate.state.cells import EPOCH, KEY
 from headgate.state.choose import open_backend
 from headgate.state.keygroups import key_group_range
+from headgate.state.timer_index import NEVER
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 
 KeyedCall = Callable[[Any, KeyedContext], "Iterable[Any] | None"]
 
 TIMERS_PER_TICK: Final = 1024
+
+_WITHOUT_TIMERS: Final = (
+    None,
+    KeyedProcessFunction.on_timer,
+    KeyedCoProcessFunction.on_timer,
+    KeyedBroadcastProcessFunction.on_timer,
+)
+"""The `on_timer` of functions that have none of their own."""
+
+
+def has_timers(function: Any) -> bool:
+    """Whether the function does something when a timer is due."""
+    return getattr(type(function), "on_timer", None) not in _WITHOUT_TIMERS
 
 
 class KeyedOperator(Operator):
@@ -57,20 +73,23 @@ class KeyedOperator(Operator):
         )
         if context.restored.keyed:
             backend.restore(context.restored.keyed, f"keyed state of operator {context.uid!r}")
-        self._context = KeyedContext(backend, services.clock)
-        runtime = self._user.open(context, backend)
-        function = self._user.function
-        self._call = self._bind(function, runtime)
-        if isinstance(function, KeyedProcessFunction) and type(function).on_timer is not KeyedProcessFunction.on_timer:
+        self._runtime = self._user.open(context, backend)
+        self._context = self._make_context()
+        self._call = self._bind(self._user.function, self._runtime)
+        if context.restored.keyed and has_timers(self._user.function):
             self._context.timers.restore()
         self._set_alarm()
+
+    def _make_context(self) -> KeyedContext:
+        return KeyedContext(self._backend, self.context.services.clock)
 
     # --- records
 
     def process(self, batch: Batch) -> Batch:
         return self._process(batch, self._call)
 
-    def _process(self, batch: Batch, call: KeyedCall) -> Batch:
+    def _process(self, batch: Batch, call: KeyedCall, during: str = "") -> Batch:
+        """Process a batch of either input; `during` names the method, where there are several."""
         keys, backend = batch.keys, self._backend
         if keys is None:
             raise UserCodeError(during="a keyed operator got records without keys")
@@ -82,7 +101,7 @@ class KeyedOperator(Operator):
             out = self._run(keys, call) if timestamps is None else self._run_timed(keys, timestamps, call)
         except USER_ERRORS as error:
             index = last_index(batch.records, self._position)
-            raise UserCodeError(record=batch.records[index], key=keys[index]) from error
+            raise UserCodeError(record=batch.records[index], key=keys[index], during=during) from error
         finally:
             backend.leave()
         if self._context.timers.in_use:
@@ -90,7 +109,7 @@ class KeyedOperator(Operator):
         return self._split(out) if OutputTag.in_use else out
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
-        backend, context = self._backend, self._context
+        backend, context = self._backend, self._context.at(None)
         cell_of, epoch = backend.cells.get, backend.epoch
         out: list[Any] = []
         for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
@@ -149,7 +168,8 @@ class KeyedOperator(Operator):
 
     def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> tuple[list[Any], list[int]]:
         """Call the function for some of the timers that are due; return what came out, with the timers' times."""
-        on_timer, context, backend = self._user.function.on_timer, self._context, self._backend
+        on_timer = getattr(self._user.function, "on_timer", _nothing)
+        context, backend = self._context, self._backend
         out: list[Any] = []
         times: list[int] = []
         timestamp_ms = until_ms
@@ -172,7 +192,7 @@ class KeyedOperator(Operator):
         """Have `tick` called for the next processing-time timer, or for the backend, whichever comes first."""
         wake_ms = self._background_ms
         processing = self._context.timers.processing
-        if processing is not None and processing.head_ms != MAX_TIMESTAMP:
+        if processing is not None and processing.head_ms != NEVER:
             clock = self.context.services.clock
             due_ms = clock.monotonic_ms() + max(0, processing.head_ms - clock.wall_ms())
             wake_ms = due_ms if wake_ms is None else min(wake_ms, due_ms)
@@ -203,6 +223,10 @@ class KeyedOperator(Operator):
             self._user.close()
         finally:
             self._backend.close()
+
+
+def _nothing(timestamp: int, ctx: KeyedContext) -> None:
+    """What a function without `on_timer` does when a timer is due."""
 
 
 __all__ = ["KeyedCall", "KeyedContext", "KeyedOperator"]

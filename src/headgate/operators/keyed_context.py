@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Self, final
 
 from headgate.clock import Clock
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
+from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.cells import KEY
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
@@ -17,11 +18,13 @@ from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
 class KeyedTimerService(TimerService):
     """The timers of an operator, and the times it goes by. Timers are made when the first is asked for."""
 
-    __slots__ = ("_backend", "_clock", "event", "processing", "watermark_ms")
+    __slots__ = ("_backend", "_clock", "event", "processing", "refusal", "watermark_ms")
 
     def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
         self._backend = backend
         self._clock = clock
+        self.refusal: Exception | None = None
+        """What setting or deleting a timer raises, while that has no meaning."""
         self.watermark_ms = MIN_TIMESTAMP
         self.event: Timers | None = None
         self.processing: Timers | None = None
@@ -43,26 +46,30 @@ class KeyedTimerService(TimerService):
         return self.watermark_ms
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        if self.event is None:
-            self.event = Timers(self._backend, EVENT_TIMERS)
+        if self.event is None or self.refusal is not None:
+            self.event = self._made(self.event, EVENT_TIMERS)
         self.event.register(timestamp)
 
     def register_processing_time_timer(self, timestamp: int) -> None:
-        if self.processing is None:
-            self.processing = Timers(self._backend, PROCESSING_TIMERS)
+        if self.processing is None or self.refusal is not None:
+            self.processing = self._made(self.processing, PROCESSING_TIMERS)
         self.processing.register(timestamp)
 
     def delete_event_time_timer(self, timestamp: int) -> None:
-        if self.event is not None:
-            self.event.delete(timestamp)
+        self.event = self._made(self.event, EVENT_TIMERS)
+        self.event.delete(timestamp)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        if self.processing is not None:
-            self.processing.delete(timestamp)
+        self.processing = self._made(self.processing, PROCESSING_TIMERS)
+        self.processing.delete(timestamp)
+
+    def _made(self, timers: Timers | None, name: str) -> Timers:
+        if self.refusal is not None:
+            raise self.refusal
+        return Timers(self._backend, name) if timers is None else timers
 
 
-@final
-class KeyedContext(KeyedProcessFunction.OnTimerContext):
+class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
     """The context of the current record, or timer, and its key."""
 
     __slots__ = ("_backend", "_domain", "timers")
@@ -83,12 +90,7 @@ class KeyedContext(KeyedProcessFunction.OnTimerContext):
     def time_domain(self) -> TimeDomain:
         return self._domain
 
-    def at(self, timestamp_ms: int) -> KeyedContext:
-        """Set the timestamp of the current record; return the context itself."""
-        self._timestamp = timestamp_ms
-        return self
-
-    def on_timer(self, timestamp_ms: int, domain: TimeDomain) -> KeyedContext:
+    def on_timer(self, timestamp_ms: int, domain: TimeDomain) -> Self:
         """Set time and clock of the current timer; return the context itself."""
         self._timestamp = timestamp_ms
         self._domain = domain

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
-from headgate.operators.process import RecordContext
+from headgate.operators.plain_context import RecordContext
 from headgate.operators.user_function import FunctionOperator
 
 

@@ -92,15 +92,11 @@ class UserFunction:
         close_function(self.function)
 
 
-class FunctionOperator(Operator):
-    """An operator around one user function without keyed state."""
-
-    method = ""
-    """The method of the `Function` interface that is called for each record."""
+class UserOperator(Operator):
+    """An operator around one user function, without keyed state."""
 
     def __init__(self, function: Any) -> None:
         self._user = UserFunction(function)
-        self._call = method_of(function, self.method)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -117,3 +113,14 @@ class FunctionOperator(Operator):
 
     def close(self) -> None:
         self._user.close()
+
+
+class FunctionOperator(UserOperator):
+    """An operator that calls one method of a user function."""
+
+    method = ""
+    """The method of the `Function` interface that is called for each record."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._call = method_of(function, self.method)

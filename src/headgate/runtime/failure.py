@@ -46,14 +46,13 @@ def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure
     """Return the report of `error`, raised while `operator` ran in `subtask`."""
     cause = _cause(error)
     during = f" (in {error.during})" if isinstance(error, UserCodeError) and error.during else ""
-    has_record = isinstance(error, UserCodeError) and not error.during
     return UserFailure(
         operator=operator,
         subtask=subtask,
         error="".join(traceback.format_exception_only(cause)).strip() + during,
         traceback=_user_frames(cause),
         key=short_repr(error.key) if isinstance(error, UserCodeError) and error.key is not None else None,
-        record=short_repr(error.record) if isinstance(error, UserCodeError) and has_record else None,
+        record=short_repr(error.record) if isinstance(error, UserCodeError) and error.has_record else None,
     )
 
 

@@ -13,6 +13,9 @@ from typing import Any, Final, Protocol, final
 
 from headgate.elements import MAX_TIMESTAMP
 
+NEVER: Final = MAX_TIMESTAMP + 1
+"""Where a time is asked for and there is none: later than any."""
+
 _STALE_MIN: Final = 1024
 
 Due = tuple[int, Collection[Any]]
@@ -23,7 +26,7 @@ class TimerIndex(Protocol):
     """The timers of one clock, by time."""
 
     head_ms: int
-    """The earliest time, `MAX_TIMESTAMP` when there is none; it may be too early, never too late."""
+    """The earliest time, `NEVER` when there is none; it may be too early, never too late."""
 
     def add(self, timestamp_ms: int, key: Any) -> None:
         """Note a timer that the cell of `key` has got."""
@@ -36,7 +39,7 @@ class TimerIndex(Protocol):
     def pop(self, limit: int) -> Due:
         """Take out the timers of the earliest time, in the order of registration; about `limit` of them at most.
 
-        There must be some: `head_ms` is not `MAX_TIMESTAMP`. The keys may be none.
+        There must be some: `head_ms` is not `NEVER`. The keys may be none.
         """
         ...
 
@@ -53,7 +56,7 @@ class HeapTimerIndex:
     def __init__(self) -> None:
         self._keys: dict[int, Any] = {}
         self._heap: list[int] = []
-        self.head_ms = MAX_TIMESTAMP
+        self.head_ms = NEVER
 
     def add(self, timestamp_ms: int, key: Any) -> None:
         keys = self._keys
@@ -94,7 +97,7 @@ class HeapTimerIndex:
                 del there[key]
             return timestamp_ms, first
         heapq.heappop(heap)
-        self.head_ms = heap[0] if heap else MAX_TIMESTAMP
+        self.head_ms = heap[0] if heap else NEVER
         if timestamp_ms not in keys:
             return timestamp_ms, ()
         there = keys.pop(timestamp_ms)

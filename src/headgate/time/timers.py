@@ -36,7 +36,7 @@ class Timers:
 
     @property
     def head_ms(self) -> int:
-        """The time of the next timer, or somewhat earlier; `MAX_TIMESTAMP` when there is none."""
+        """The time of the next timer, or somewhat earlier; `NEVER` when there is none."""
         return self._index.head_ms
 
     def register(self, timestamp_ms: int) -> None:

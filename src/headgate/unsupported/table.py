@@ -53,17 +53,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Timers and the times that operators see",
-        instead="keep the time of the last event in a ValueState and act on the next event of the key",
-        names="""
-            datastream.timerservice
-            datastream: TimerService
-            datastream.functions.ProcessFunction.Context: timer_service
-            datastream.functions.KeyedProcessFunction: on_timer OnTimerContext
-            datastream.functions.KeyedProcessFunction.Context: timer_service
-        """,
-    ),
-    Feature(
         title="Watermark alignment and ingestion time",
         instead="leave alignment out, and give streams timestamps with a WatermarkStrategy",
         names="""
@@ -71,23 +60,6 @@ FEATURES: Final = (
             common.watermark_strategy.WatermarkStrategy: with_watermark_alignment
         """,
         values="datastream.time_characteristic.TimeCharacteristic: IngestionTime",
-    ),
-    Feature(
-        title="Connected streams",
-        instead="bring both streams to one record type and union them",
-        names="""
-            datastream.data_stream: ConnectedStreams
-            datastream.data_stream.DataStream: connect
-            datastream.functions: CoFlatMapFunction CoMapFunction CoProcessFunction KeyedCoProcessFunction
-        """,
-    ),
-    Feature(
-        title="Broadcast state",
-        instead="read the common data in open(), or key it with the records that need it",
-        names="""
-            datastream.data_stream: BroadcastConnectedStream BroadcastStream
-            datastream.functions: BaseBroadcastProcessFunction BroadcastProcessFunction KeyedBroadcastProcessFunction
-        """,
     ),
     Feature(
         title="State backends other than the hash map",

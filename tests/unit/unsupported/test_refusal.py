@@ -57,12 +57,12 @@ def test_a_user_class_may_define_what_the_base_class_refuses() -> None:
 
 
 def test_classes_defined_elsewhere_refuse_their_members_without_the_module_of_that_name() -> None:
-    class RuntimeContext:
+    class KeyedStream:
         pass
 
-    unsupported.guard_members("datastream.functions", {"RuntimeContext": RuntimeContext})
-    with pytest.raises(UnsupportedError, match="get_map_state is not supported yet"):
-        _ = RuntimeContext().get_map_state  # type: ignore[attr-defined]
+    unsupported.guard_members("datastream.data_stream", {"KeyedStream": KeyedStream})
+    with pytest.raises(UnsupportedError, match="window is not supported yet"):
+        _ = KeyedStream().window  # type: ignore[attr-defined]
 
 
 def test_a_name_of_a_module_is_refused_and_any_other_missing_name_is_an_ordinary_attribute_error() -> None:

@@ -1,0 +1,85 @@
+"""Connected streams: two streams, of records of different kinds, that one function reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, final
+
+from headgate.datastream.checks import check_function, check_process_function
+from headgate.errors import ProgramError
+from headgate.functions.api import KeySelector
+from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
+from headgate.operators.connected import (
+    CoFlatMapFactory,
+    CoMapFactory,
+    CoProcessFactory,
+    KeyedCoFlatMapFactory,
+    KeyedCoMapFactory,
+    KeyedCoProcessFactory,
+)
+from headgate.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream
+
+
+@final
+class ConnectedStreams:
+    """Two streams of one environment: the function that reads them has a method for the records of each.
+
+    If both are keyed, the function has state and timers for each key, which it shares between the streams. Which of two
+    records of different streams comes first is not known. Event time is the earlier one of both streams.
+    """
+
+    def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
+        """Connected streams are made by `connect`."""
+        self.stream1 = stream1
+        self.stream2 = stream2
+
+    def key_by(
+        self,
+        key_selector1: Callable[[Any], Any] | KeySelector,
+        key_selector2: Callable[[Any], Any] | KeySelector,
+        key_type: TypeInformation | None = None,
+    ) -> ConnectedStreams:
+        """Partition both streams by key, so that records of one key meet in one subtask, and have its state."""
+        check_function(key_selector1, KeySelector)
+        check_function(key_selector2, KeySelector)
+        keyed1 = self.stream1.key_by(key_selector1, key_type)
+        return ConnectedStreams(keyed1, self.stream2.key_by(key_selector2, key_type))
+
+    def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record of either stream into one record, or none where `func` returns None."""
+        check_process_function(func, CoMapFunction)
+        factory = KeyedCoMapFactory(func) if self._is_keyed() else CoMapFactory(func)
+        return self.stream1._then_with(self.stream2, "Co-Map", factory, output_type)
+
+    def flat_map(self, func: CoFlatMapFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Turn each record of either stream into any number of records."""
+        check_process_function(func, CoFlatMapFunction)
+        factory = KeyedCoFlatMapFactory(func) if self._is_keyed() else CoFlatMapFactory(func)
+        return self.stream1._then_with(self.stream2, "Co-Flat Map", factory, output_type)
+
+    def process(
+        self, func: CoProcessFunction | KeyedCoProcessFunction, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Call a function for each record of either stream; what it yields or returns is the new stream.
+
+        On keyed streams a `KeyedCoProcessFunction` has timers, too; a `CoProcessFunction` has none.
+        """
+        if not self._is_keyed():
+            check_process_function(func, CoProcessFunction)
+            return self.stream1._then_with(self.stream2, "Co-Process", CoProcessFactory(func), output_type)
+        if not isinstance(func, CoProcessFunction):
+            check_process_function(func, KeyedCoProcessFunction)
+        return self.stream1._then_with(self.stream2, "Keyed Co-Process", KeyedCoProcessFactory(func), output_type)
+
+    def _is_keyed(self) -> bool:
+        first, second = self.stream1.is_keyed, self.stream2.is_keyed
+        if first != second:
+            unkeyed = "second" if first else "first"
+            raise ProgramError(
+                f"only one of the connected streams is keyed, so that records of a key would not meet: call "
+                f"key_by(...) on the {unkeyed} one, too, or connect(...).key_by(selector1, selector2)"
+            )
+        return first

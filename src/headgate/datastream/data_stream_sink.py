@@ -1,0 +1,45 @@
+"""The end of a stream: a sink of the program, with PyFlink's name."""
+
+from __future__ import annotations
+
+from typing import final
+
+from headgate.datastream.checks import check_positive, check_text
+from headgate.graph.logical import ChainPolicy, Node
+
+
+@final
+class DataStreamSink:
+    """The end of a stream. Its methods set something of the sink and return it."""
+
+    def __init__(self, node: Node) -> None:
+        """Sinks are made by streams."""
+        self._node = node
+
+    def name(self, name: str) -> DataStreamSink:
+        """Set the name of the sink, for logs and messages."""
+        check_text("the name of a sink", name)
+        self._node.name = name
+        return self
+
+    def uid(self, uid: str) -> DataStreamSink:
+        """Set the id that the sink's state is stored under; it must be the only one of this id in the job."""
+        check_text("the uid of a sink", uid)
+        self._node.uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> DataStreamSink:
+        """Set the number of subtasks of the sink."""
+        check_positive("the parallelism", parallelism)
+        self._node.parallelism = parallelism
+        return self
+
+    def disable_chaining(self) -> DataStreamSink:
+        """Do not fuse the sink with the operator before it."""
+        self._node.chain = ChainPolicy.NEVER
+        return self
+
+    def set_description(self, description: str) -> DataStreamSink:
+        """Set a longer text about the sink, for the execution plan."""
+        self._node.description = description
+        return self

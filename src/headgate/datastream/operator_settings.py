@@ -1,0 +1,86 @@
+"""What a stream can say of the operator that it comes out of: its name, its uid, its parallelism and so on."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from headgate.datastream.checks import check_positive, check_text, check_timeout
+from headgate.datastream.program import Upstream
+from headgate.errors import ProgramError
+from headgate.graph.logical import ChainPolicy, Node
+
+
+class OperatorSettings:
+    """The methods of a stream that change its operator, and return the stream itself.
+
+    They raise ProgramError for a value that cannot be right.
+    """
+
+    _inputs: tuple[Upstream, ...]
+
+    def get_name(self) -> str:
+        """Return the name of the operator."""
+        return self._operator("get_name").name
+
+    def name(self, name: str) -> Self:
+        """Set the name of the operator, for logs and messages."""
+        check_text("the name of an operator", name)
+        self._operator("name").name = name
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Set the id that the operator's state is stored under; it must be the only one of this id in the job."""
+        check_text("the uid of an operator", uid)
+        self._operator("uid").uid = uid
+        return self
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """Set the number of subtasks of the operator."""
+        check_positive("the parallelism", parallelism)
+        self._operator("set_parallelism").parallelism = parallelism
+        return self
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Set the number of key groups of the operator, which bounds its parallelism for good."""
+        check_positive("the max parallelism", max_parallelism)
+        self._operator("set_max_parallelism").max_parallelism = max_parallelism
+        return self
+
+    def force_non_parallel(self) -> Self:
+        """Set the parallelism of the operator to 1, and refuse any other."""
+        node = self._operator("force_non_parallel")
+        node.parallelism = node.max_parallelism = node.parallelism_max = 1
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """Set how long a record of the operator's output may wait for its batch to fill; 0 sends it at once."""
+        check_timeout(timeout_millis)
+        self._operator("set_buffer_timeout").buffer_timeout_ms = timeout_millis
+        return self
+
+    def start_new_chain(self) -> Self:
+        """Do not fuse the operator with the one before it."""
+        self._operator("start_new_chain").chain = ChainPolicy.HEAD
+        return self
+
+    def disable_chaining(self) -> Self:
+        """Do not fuse the operator with its neighbours."""
+        self._operator("disable_chaining").chain = ChainPolicy.NEVER
+        return self
+
+    def set_description(self, description: str) -> Self:
+        """Set a longer text about the operator, for the execution plan."""
+        self._operator("set_description").description = description
+        return self
+
+    def _operator(self, method: str) -> Node:
+        return self._only_input(method).node
+
+    def _only_input(self, method: str) -> Upstream:
+        only = self._inputs[0]
+        if len(self._inputs) != 1 or only.partitioning is not None or only.tag is not None:
+            raise ProgramError(
+                f"{method}() is about an operator, but this stream is a union or the result of key_by(), rebalance(), "
+                f"broadcast(), forward() or get_side_output(): call {method}() on the stream before or after it"
+            )
+        return only

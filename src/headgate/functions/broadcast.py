@@ -1,0 +1,144 @@
+"""Functions on a stream and a broadcast one, with PyFlink's names: every subtask sees all of the broadcast elements.
+
+What is kept of the broadcast elements is broadcast state. It is written while a broadcast element is processed, in each
+subtask alike, and only read while another record is. Subtasks see broadcast elements in different orders if these come
+from several subtasks, so what is written must not depend on the order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from headgate.functions import context
+from headgate.functions.api import Function
+
+if TYPE_CHECKING:
+    from headgate.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+    from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
+
+IN1 = TypeVar("IN1")
+IN2 = TypeVar("IN2")
+OUT = TypeVar("OUT")
+KEY = TypeVar("KEY")
+
+
+class BaseBroadcastProcessFunction(Function):
+    """What both kinds of functions with broadcast state have in common: their contexts."""
+
+    class BaseContext(context.Context, ABC):
+        """What may be asked about the current element, and the time."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def current_processing_time(self) -> int:
+            """Return the time of the wall clock, in milliseconds since 1970 UTC."""
+
+        @abstractmethod
+        def current_watermark(self) -> int:
+            """Return the event time that both streams have reached, -2**63 before the first watermarks."""
+
+    class Context(BaseContext, ABC):
+        """The context of a broadcast element: broadcast state can be written."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+            """Return a state of those that the stream was broadcast with. Raises `StateAccessError` for another."""
+
+    class ReadOnlyContext(BaseContext, ABC):
+        """The context of a record of the other stream: broadcast state can only be read."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
+            """Return a state of those that the stream was broadcast with. Raises `StateAccessError` for another."""
+
+
+class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
+    """Records of a stream, and of a broadcast one, in; any number out.
+
+    >>> from headgate.state.descriptors import MapStateDescriptor
+    >>> from headgate.types.typeinfo import Types
+    >>> class Translate(BroadcastProcessFunction):
+    ...     words = MapStateDescriptor("words", Types.STRING(), Types.STRING())
+    ...     def process_broadcast_element(self, value, ctx):
+    ...         ctx.get_broadcast_state(self.words).put(*value)
+    ...     def process_element(self, value, ctx):
+    ...         yield ctx.get_broadcast_state(self.words).get(value, value)
+    """
+
+    class Context(BaseBroadcastProcessFunction.Context, ABC):
+        """The context of a broadcast element."""
+
+        __slots__ = ()
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
+        """The context of a record that is not broadcast."""
+
+        __slots__ = ()
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
+        """Yield, or return an iterable of, the results for a record that is not broadcast; None is none."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Iterable[OUT] | None:
+        """Yield, or return an iterable of, results for a broadcast element; every subtask is called for each."""
+
+
+class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+    """Records of a keyed stream, with state and timers for each key, and of a broadcast one, in; any number out."""
+
+    class Context(BaseBroadcastProcessFunction.Context, ABC):
+        """The context of a broadcast element. It has no key."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def apply_to_keyed_state(
+            self, state_descriptor: StateDescriptor, function: Callable[[Any, Any], Iterable[Any] | None]
+        ) -> list[Any]:
+            """Call `function(key, state)` for every key of this subtask that has a value of the state.
+
+            The order of the keys is not known. Returns what the function yielded or returned for all of them, to be
+            emitted with `yield from`. In the function all states of the key may be read and changed; timers cannot be
+            set, nor deleted.
+            """
+
+    class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
+        """The context of a record of the keyed stream."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def timer_service(self) -> context.TimerService:
+            """Return what tells the time and takes timers."""
+
+        @abstractmethod
+        def get_current_key(self) -> Any:
+            """Return the key of the current record or timer."""
+
+    class OnTimerContext(ReadOnlyContext, ABC):
+        """The context of a timer; `timestamp()` is its time."""
+
+        __slots__ = ()
+
+        @abstractmethod
+        def time_domain(self) -> context.TimeDomain:
+            """Return the clock that the timer went by."""
+
+    @abstractmethod
+    def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
+        """Yield, or return an iterable of, the results for a record of the keyed stream; None is none."""
+
+    @abstractmethod
+    def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Iterable[OUT] | None:
+        """Yield, or return an iterable of, results for a broadcast element; every subtask is called for each."""
+
+    def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Iterable[OUT] | None:
+        """Yield, or return an iterable of, results when a timer is due."""

@@ -1,0 +1,100 @@
+"""Operators with broadcast state: records come by the first input, broadcast elements by the second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.elements import Batch
+from headgate.operators.base import OperatorContext, Runtime, method_of
+from headgate.operators.broadcast_context import (
+    BroadcastStates,
+    KeyedReadOnlyContext,
+    KeyedWritableContext,
+    PlainReadOnlyContext,
+    PlainWritableContext,
+)
+from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
+from headgate.operators.plain import PlainOperator, process_each
+from headgate.state.descriptors import MapStateDescriptor
+
+Descriptors = tuple[MapStateDescriptor, ...]
+
+_ELEMENT = "process_element"
+_BROADCAST_ELEMENT = "process_broadcast_element"
+
+
+@final
+class BroadcastOperator(PlainOperator):
+    """Runs a `BroadcastProcessFunction`."""
+
+    def __init__(self, function: Any, descriptors: Descriptors) -> None:
+        super().__init__(function)
+        self._descriptors = descriptors
+        self._call = method_of(function, _ELEMENT)
+        self._call_broadcast = method_of(function, _BROADCAST_ELEMENT)
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        states = BroadcastStates(self._user.store, self._descriptors)
+        self._context = PlainReadOnlyContext(self._times, states)
+        self._broadcast_context = PlainWritableContext(self._times, states)
+
+    def process(self, batch: Batch) -> Batch:
+        return self._run(batch, self._call, self._context, f"{_ELEMENT}()")
+
+    def process_second(self, batch: Batch) -> Batch:
+        return self._run(batch, self._call_broadcast, self._broadcast_context, f"{_BROADCAST_ELEMENT}()")
+
+
+@final
+class KeyedBroadcastOperator(KeyedOperator):
+    """Runs a `KeyedBroadcastProcessFunction`. A broadcast element has no current key."""
+
+    def __init__(self, function: Any, descriptors: Descriptors) -> None:
+        super().__init__(function, self._bind_both)
+        self._descriptors = descriptors
+
+    def _bind_both(self, function: Any, runtime: Runtime) -> KeyedCall:
+        self._call_broadcast = method_of(function, _BROADCAST_ELEMENT)
+        return method_of(function, _ELEMENT)
+
+    def _make_context(self) -> KeyedContext:
+        states = BroadcastStates(self._user.store, self._descriptors)
+        context = KeyedReadOnlyContext(self._backend, self.context.services.clock, states)
+        self._broadcast_context = KeyedWritableContext(self._backend, context.timers, states)
+        return context
+
+    def process(self, batch: Batch) -> Batch:
+        return self._process(batch, self._call, f"{_ELEMENT}()")
+
+    def process_second(self, batch: Batch) -> Batch:
+        try:
+            out = process_each(batch, self._call_broadcast, self._broadcast_context, f"{_BROADCAST_ELEMENT}()")
+        finally:
+            self._backend.leave()
+        return self._split(out)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BroadcastFactory:
+    """Makes an operator of a `BroadcastProcessFunction` and the broadcast states that it may ask for."""
+
+    function: Any
+    descriptors: Descriptors
+
+    def create(self) -> BroadcastOperator:
+        return BroadcastOperator(self.function, self.descriptors)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyedBroadcastFactory:
+    """Makes a keyed operator of a `KeyedBroadcastProcessFunction` and the broadcast states that it may ask for."""
+
+    function: Any
+    descriptors: Descriptors
+
+    def create(self) -> KeyedBroadcastOperator:
+        return KeyedBroadcastOperator(self.function, self.descriptors)
