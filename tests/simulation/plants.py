@@ -5,13 +5,13 @@ A plant replaces a part of production code for the time of a test; production co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from headgate.checkpoint import paths, workflow
+from headgate.checkpoint import assign, paths, workflow
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
 from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
 from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
@@ -30,6 +30,8 @@ from headgate.runtime.subtask import Subtask, TakenSnapshot
 from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
 from headgate.runtime.upload import Uploads
+from headgate.state.list_elements import ListElements
+from headgate.state.operator_state import OperatorStateStore
 from headgate.state.walk import Walk
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
@@ -115,6 +117,25 @@ def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
         return state
 
     patch.setattr(Uploads, "_write", later)
+
+
+def operator_state_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Functions start with empty operator state, whatever the checkpoint holds."""
+    restored = OperatorStateStore.__init__
+
+    def forgetful(self: OperatorStateStore, operator: str, subtask: int, *_: Any) -> None:
+        restored(self, operator, subtask)
+
+    patch.setattr(OperatorStateStore, "__init__", forgetful)
+
+
+def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:
+    """Of union state a subtask gets the elements of the first subtask only."""
+
+    def everything(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:
+        return old[0][name].elements
+
+    patch.setattr(assign, "_all", everything)
 
 
 def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ PLANTS: list[tuple[plants.Plant, int, str]] = [
     (plants.torn_manifest_taken_for_whole, 400, "cannot be restored"),
     (plants.restore_without_pending_commits, 60, "output|aborted"),
     (plants.attempts_numbered_anew, 100, ""),
+    (plants.operator_state_forgotten, 60, "counts"),
+    (plants.union_of_one_subtask, 100, "not one element of each|end"),
     (plants.state_written_as_it_is_now, 120, "counts"),
 ]
 

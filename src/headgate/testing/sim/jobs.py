@@ -109,7 +109,7 @@ def random_job(rng: random.Random) -> JobSpec:
             stages.append(_stage(rng, rng.choice(("map", "rebalance")), width))
     if not stages:
         stages.append(_stage(rng, "map", width))
-    if rng.random() < 0.3:
+    if rng.random() < 0.4:
         stages.append(_stage(rng, rng.choice(NUMBERERS), width))
     side = None
     if rng.random() < 0.3:

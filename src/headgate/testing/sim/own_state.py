@@ -32,20 +32,12 @@ class NumberInList(MapFunction, CheckpointedFunction):
         self._outside = outside
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        self._is_restored = context.is_restored()
         self._saved = context.get_operator_state_store().get_list_state(NUMBERS)
 
     def open(self, runtime_context: RuntimeContext) -> None:
         system(self._outside).pass_through(f"open of {self._name}")
         self._subtask = runtime_context.get_index_of_this_subtask()
-        self._number = self._restored_number(1)
-
-    def _restored_number(self, elements: int) -> int:
-        """Return the number that this subtask goes on from, in a state that should have so many elements."""
-        numbers = dict(self._saved.get())
-        if len(numbers) != (elements if self._is_restored else 0):
-            raise InternalError(f"{self._name} gets {numbers} in subtask {self._subtask}")
-        return numbers.get(self._subtask, 0)
+        self._number = dict(self._saved.get()).get(self._subtask, 0)
 
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
         system(self._outside).pass_through(f"snapshot of {self._name}")
@@ -65,8 +57,8 @@ class NumberInUnion(NumberInList):
         self._saved = context.get_operator_state_store().get_union_list_state(NUMBERS)
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self._subtasks = runtime_context.get_number_of_parallel_subtasks()
         super().open(runtime_context)
-
-    def _restored_number(self, elements: int) -> int:
-        return super()._restored_number(self._subtasks)
+        subtasks = runtime_context.get_number_of_parallel_subtasks() if self._is_restored else 0
+        numbers = self._saved.get()
+        if sorted(subtask for subtask, _ in numbers) != list(range(subtasks)):
+            raise InternalError(f"subtask {self._subtask} of {self._name} gets {numbers}, not one element of each")
