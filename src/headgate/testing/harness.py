@@ -7,7 +7,7 @@ another parallelism. Nothing runs beside the test: work that an operator hands t
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ from typing import Any, final
 
 from headgate.checkpoint.assign import assign_lists
 from headgate.clock import VirtualClock
-from headgate.elements import Barrier, Batch
+from headgate.elements import Barrier, Batch, Flow
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -25,8 +25,19 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, Restored
+from headgate.operators.broadcast import BroadcastFactory, KeyedBroadcastFactory
+from headgate.operators.connected import (
+    CoFlatMapFactory,
+    CoMapFactory,
+    CoProcessFactory,
+    KeyedCoFlatMapFactory,
+    KeyedCoMapFactory,
+    KeyedCoProcessFactory,
+)
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
@@ -36,10 +47,12 @@ from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.state.backend import StateWriter
+from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.state.list_elements import ListElements
 from headgate.types.keys import hash_code
+from headgate.types.output_tag import OutputTag
 
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (MapFunction, MapFactory),
@@ -47,6 +60,9 @@ _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (FilterFunction, FilterFactory),
     (ProcessFunction, ProcessFactory),
     (SinkFunction, SinkFunctionFactory),
+    (CoMapFunction, CoMapFactory),
+    (CoFlatMapFunction, CoFlatMapFactory),
+    (CoProcessFunction, CoProcessFactory),
 )
 _KEYED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (KeyedProcessFunction, KeyedProcessFactory),
@@ -54,7 +70,12 @@ _KEYED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (MapFunction, KeyedMapFactory),
     (FlatMapFunction, KeyedFlatMapFactory),
     (FilterFunction, KeyedFilterFactory),
+    (CoMapFunction, KeyedCoMapFactory),
+    (CoFlatMapFunction, KeyedCoFlatMapFactory),
+    (KeyedCoProcessFunction, KeyedCoProcessFactory),
+    (CoProcessFunction, KeyedCoProcessFactory),
 )
+KeySelection = Callable[[Any], Any]
 
 
 @final
@@ -144,6 +165,8 @@ class RecordingServices:
 class OperatorHarness:
     """Runs one operator of one subtask, and is a context manager that opens and closes it.
 
+    Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers put out.
+
     >>> class Total(KeyedProcessFunction):
     ...     def open(self, runtime_context):
     ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
@@ -159,33 +182,66 @@ class OperatorHarness:
     >>> with OperatorHarness.of(Total(), key_by=lambda pair: pair[0], restored=[saved]) as harness:
     ...     harness.process(("a", 10))
     [('a', 13)]
+
+    >>> class Alarm(KeyedProcessFunction):
+    ...     missed = OutputTag("missed")
+    ...     def process_element(self, value, ctx):
+    ...         ctx.timer_service().register_event_time_timer(value[1])
+    ...     def on_timer(self, timestamp, ctx):
+    ...         yield f"{ctx.get_current_key()} at {timestamp}"
+    ...         yield self.missed, ctx.timer_service().current_watermark() - timestamp
+    >>> with OperatorHarness.of(Alarm(), key_by=lambda pair: pair[0]) as harness:
+    ...     harness.process(("a", 30), ("b", 20), ("c", 70))
+    ...     harness.watermark(50)
+    ...     harness.side(Alarm.missed)
+    []
+    ['b at 20', 'a at 30']
+    [30, 20]
     """
 
     def __init__(
         self,
         factory: OperatorFactory,
         *,
-        key_by: Callable[[Any], Any] | None = None,
+        key_by: KeySelection | None = None,
+        key_by_second: KeySelection | None = None,
         restored: Iterable[SavedOperator] = (),
         setup: Setup | None = None,
     ) -> None:
-        """`restored` are snapshots of all subtasks of the operator; the harness takes what is its own."""
+        """`key_by` is of the first, or only, input. `restored` are snapshots of all subtasks of the operator.
+
+        The harness takes of them what is its own.
+        """
         self.services = RecordingServices()
         self.operator: Operator = factory.create()
         self.setup = setup or Setup()
         self._key_by = key_by
+        self._key_by_second = key_by_second
+        self._sides: dict[str, list[Any]] = {}
         self._saved = list(restored)
         self._last_id = CheckpointId(max((saved.checkpoint_id for saved in self._saved), default=0))
 
     @classmethod
-    def of(cls, function: Any, *, key_by: Callable[[Any], Any] | None = None, **options: Any) -> OperatorHarness:
+    def of(
+        cls,
+        function: Any,
+        *,
+        key_by: KeySelection | None = None,
+        broadcast: Sequence[MapStateDescriptor] = (),
+        **options: Any,
+    ) -> OperatorHarness:
         """Return a harness around a user function, on a keyed stream if `key_by` is given.
 
-        `options` are those of the constructor. Raises TypeError for what is no function of the API.
+        `broadcast` are the broadcast states, where it has some. A keyed second input goes by `key_by`, too, unless
+        `key_by_second` is given; further `options` are those of the constructor. Raises TypeError for what is no
+        function of the API.
         """
+        if isinstance(function, (BroadcastProcessFunction, KeyedBroadcastProcessFunction)):
+            of_kind = BroadcastFactory if isinstance(function, BroadcastProcessFunction) else KeyedBroadcastFactory
+            return cls(of_kind(function, tuple(broadcast)), key_by=key_by, **options)
         for kind, factory in _PLAIN if key_by is None else _KEYED:
             if isinstance(function, kind):
-                return cls(factory(function), key_by=key_by, **options)
+                return cls(factory(function), key_by=key_by, **{"key_by_second": key_by, **options})
         stream = "a stream without keys" if key_by is None else "a keyed stream"
         raise TypeError(f"a {type(function).__name__} is no function for {stream}; pass a factory to OperatorHarness")
 
@@ -237,11 +293,51 @@ class OperatorHarness:
         times = None if timestamp_ms is None else [timestamp_ms] * len(records)
         return self.process_batch(Batch(list(records), times)).records
 
+    def process_second(self, *records: Any, timestamp_ms: int | None = None) -> list[Any]:
+        """Process records of the second input, among them broadcast elements; return the records that come out."""
+        times = None if timestamp_ms is None else [timestamp_ms] * len(records)
+        batch = Batch(list(records), times)
+        if self._key_by_second is not None:
+            batch.keys = [self._key_by_second(record) for record in records]
+        return self._put_out(self.operator.process_second(batch)).records
+
     def process_batch(self, batch: Batch) -> Batch:
         """Process a batch; return what comes out. Raises `UserCodeError`."""
         if self._key_by is not None:
             batch.keys = [self._key_by(record) for record in batch.records]
-        return self.operator.process(batch)
+        return self._put_out(self.operator.process(batch))
+
+    def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
+        """Take event time to `timestamp_ms`; return what timers that are due put out, in pieces of `records_max`."""
+        out: list[Any] = []
+        while (fired := self.operator.advance(timestamp_ms, records_max)) is not None:
+            out += self._put_out(fired).records
+        return out
+
+    def advance_time(self, by_ms: float) -> list[Any]:
+        """Move the clocks by `by_ms`; return what comes out of what is due then, such as processing-time timers."""
+        self.clock.advance(by_ms)
+        out: list[Any] = []
+        while self.operator.wake_ms is not None and self.operator.wake_ms <= self.clock.monotonic_ms():
+            out += self._records_of(self.operator.tick(self.clock.monotonic_ms()))
+        return out
+
+    def side(self, tag: OutputTag) -> list[Any]:
+        """Return all values that the operator has put out to a side output so far."""
+        return self._sides.get(tag.tag_id, [])
+
+    def _records_of(self, flows: list[Flow]) -> list[Any]:
+        self._take_sides()
+        return [record for flow in flows if isinstance(flow, Batch) for record in flow.records]
+
+    def _put_out(self, batch: Batch) -> Batch:
+        self._take_sides()
+        return batch
+
+    def _take_sides(self) -> None:
+        sides, self.operator.sides = self.operator.sides, ()
+        for tag_id, batch in sides:
+            self._sides.setdefault(tag_id, []).extend(batch.records)
 
     def owns(self, key: Any) -> bool:
         """Return whether records of the key belong to this subtask."""
