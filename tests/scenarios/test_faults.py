@@ -111,7 +111,7 @@ def reminded(env: StreamExecutionEnvironment) -> DataStream:
 
 EXPECTED: Final = Counter(
     [(key_of(value), value // KEYS + 1) for value in range(COUNT)]
-    + [(key_of(value), "due", value + DELAY_MS) for value in range(COUNT)]  # type: ignore[misc]
+    + [(key_of(value), "due", value + DELAY_MS) for value in range(COUNT)]
 )
 
 
