@@ -107,7 +107,7 @@ def test_no_element_is_lost_or_given_twice(
     before, after = parallelisms
     runs = Runs(tmp_path, monkeypatch)
     env = runs.environment(before)
-    counted(env, function(), 1500).filter(lambda _: False).uid("nothing").print()
+    counted(env, function(), 500).filter(lambda _: False).uid("nothing").print()
     runs.stop(env)
     env = runs.environment(after)
     counted(env, function(), None).filter(lambda _: False).uid("nothing").print()
@@ -122,7 +122,7 @@ def test_no_element_is_lost_or_given_twice(
 def test_every_subtask_gets_the_whole_union(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Runs(tmp_path, monkeypatch)
     env = runs.environment(3)
-    counted(env, CountingInUnion(), 1500).filter(lambda _: False).uid("nothing").print()
+    counted(env, CountingInUnion(), 500).filter(lambda _: False).uid("nothing").print()
     runs.stop(env)
     env = runs.environment(2)
     counted(env, CountingInUnion(), None).filter(lambda _: False).uid("nothing").print()
@@ -135,7 +135,7 @@ def test_where_only_keyed_state_is_rescaled_lists_stay_where_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = Runs(tmp_path, monkeypatch)
-    for parallelism, per_second, end in ((2, 1500, runs.stop), (3, None, runs.finish)):
+    for parallelism, per_second, end in ((2, 500, runs.stop), (3, None, runs.finish)):
         env = runs.environment(parallelism)
         lists = counted(env, Counting(), per_second).set_parallelism(2)
         lists.key_by(lambda number: number % 13).process(KeyedCount()).uid("keyed").add_sink(Reaching()).uid("reaching")
