@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.functions import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
 from headgate.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from headgate.errors import JobFailedError
 from headgate.functions.context import Context
 from tests.scenarios.runs import Runs
 
@@ -143,3 +145,19 @@ def test_where_only_keyed_state_is_rescaled_lists_stay_where_they_are(
     assert {subtask: [owner for owner, _ in elements] for subtask, elements in RESTORED.items()} == {0: [0], 1: [1]}
     assert sum(REACHED.values()) == COUNT
     assert Counter(number % 13 for number in range(COUNT)) == KEYS
+
+
+class Hoarding(Counting):
+    """Has something in its state that cannot be saved."""
+
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        self.saved.add((self.subtask, threading.Lock()))
+
+
+def test_an_element_that_cannot_be_saved_ends_the_job_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = Runs(tmp_path, monkeypatch).environment(1)
+    counted(env, Hoarding(), 1500).print()
+    with pytest.raises(JobFailedError, match=r"operator list state 'counts' holds a tuple that cannot be pickled"):
+        env.execute()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.errors import StateAccessError
-from headgate.functions.context import RuntimeContext
+from headgate.functions.context import KeyedStateStore
 from headgate.ids import CheckpointId
 from headgate.state.operator_state import OperatorStateStore
 
@@ -21,7 +21,7 @@ class FunctionInitializationContext:
     """What `initialize_state` is handed: where the state is, and whether there is some already."""
 
     def __init__(
-        self, restored_id: CheckpointId | None, store: OperatorStateStore, keyed_store: RuntimeContext | None
+        self, restored_id: CheckpointId | None, store: OperatorStateStore, keyed_store: KeyedStateStore | None
     ) -> None:
         """`keyed_store` is None in a function that does not run on a keyed stream."""
         self._restored_id = restored_id
@@ -40,8 +40,8 @@ class FunctionInitializationContext:
         """Return the states of this subtask."""
         return self._store
 
-    def get_keyed_state_store(self) -> RuntimeContext:
-        """Return where keyed state is asked for: `get_state` and the like.
+    def get_keyed_state_store(self) -> KeyedStateStore:
+        """Return the way to keyed state.
 
         Raises `StateAccessError` in a function that does not run on a keyed stream.
         """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
-from headgate.errors import ProgramError, RestoreError, SerializationError
+from headgate.errors import ProgramError, RestoreError, SerializationError, StateAccessError
 from headgate.state.broadcast_state import BroadcastState
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from headgate.state.list_elements import ListElements, ListMode
@@ -44,17 +44,17 @@ class OperatorListState(Generic[T]):
         return list(self._values)
 
     def add(self, value: T) -> None:
-        """Append an element. Raises ValueError for None."""
+        """Append an element. Raises `StateAccessError` for None."""
         if value is None:
-            raise ValueError(f"operator state {self._name!r}: None cannot be an element")
+            raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
         self._values.append(value)
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Append elements. Raises ValueError for None, and when one of them is None; then none is appended."""
+        """Append elements. Raises `StateAccessError` for None, and when one of them is None; then none is appended."""
         self._values += self._checked(values)
 
     def update(self, values: Iterable[T]) -> None:
-        """Replace all elements. Raises ValueError as `add_all` does; then all stays as it is."""
+        """Replace all elements. Raises `StateAccessError` as `add_all` does; then all stays as it is."""
         self._values[:] = self._checked(values)
 
     def clear(self) -> None:
@@ -63,10 +63,12 @@ class OperatorListState(Generic[T]):
 
     def _checked(self, values: Iterable[T]) -> list[T]:
         if values is None:
-            raise ValueError(f"operator state {self._name!r}: None is no list of elements; clear() empties a list")
+            raise StateAccessError(
+                f"operator state {self._name!r}: None is no list of elements; clear() empties a list"
+            )
         elements = list(values)
         if any(value is None for value in elements):
-            raise ValueError(f"operator state {self._name!r}: None cannot be an element")
+            raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
         return elements
 
     def __iter__(self) -> Iterator[T]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.common.time import Time
-from headgate.errors import ProgramError, RestoreError, SerializationError
+from headgate.errors import ProgramError, RestoreError, SerializationError, StateAccessError
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor
 from headgate.state.list_elements import ListElements, ListMode
 from headgate.state.operator_state import OperatorListState, OperatorStateStore
@@ -72,7 +72,7 @@ def test_the_list_that_is_handed_out_is_a_copy() -> None:
 @pytest.mark.parametrize("write", [OperatorListState.add, OperatorListState.add_all, OperatorListState.update])
 def test_none_is_no_element_and_no_list(write: Any) -> None:
     state = store().get_list_state(LONGS)
-    with pytest.raises(ValueError, match="'longs': None"):
+    with pytest.raises(StateAccessError, match="'longs': None"):
         write(state, None)
 
 
@@ -80,7 +80,7 @@ def test_none_is_no_element_and_no_list(write: Any) -> None:
 def test_a_list_with_none_in_it_changes_nothing(write: Any) -> None:
     state = store().get_list_state(LONGS)
     state.add(1)
-    with pytest.raises(ValueError, match="None cannot be an element"):
+    with pytest.raises(StateAccessError, match="None cannot be an element"):
         write(state, [2, None])
     assert state.get() == [1]
 
