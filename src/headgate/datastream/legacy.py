@@ -12,8 +12,9 @@ from typing import Any, Final, Self, final
 from headgate import unsupported
 from headgate.common.configuration import Choice, Configuration
 from headgate.config import Option
+from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD, CHECKPOINT_RETENTION, STATE_BACKEND
+from headgate.options import CHECKPOINT_DIR, CHECKPOINT_RETENTION, STATE_BACKEND
 
 __all__ = [
     "ExternalizedCheckpointCleanup",
@@ -38,38 +39,86 @@ class TimeCharacteristic(Enum):
 
 @final
 class MemoryStateBackend:
-    """Keyed state in memory, checkpoints in the job's own storage: HashMapStateBackend with
-    JobManagerCheckpointStorage. The arguments limited and tuned memory of Flink's that is not used here.
+    """Keyed state in memory, and checkpoints in the memory of the job master.
+
+    HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
+    metadata, `max_state_size` the most bytes that one state may have in a checkpoint. Raises UnsupportedError for
+    snapshots that are not asynchronous, and for a folder for savepoints.
     """
 
-    def __init__(self, max_state_size: int | None = None, using_asynchronous_snapshots: bool | None = None) -> None:
-        self.max_state_size = max_state_size
-        self.using_asynchronous_snapshots = using_asynchronous_snapshots
+    def __init__(
+        self,
+        checkpoint_path: str | None = None,
+        savepoint_path: str | None = None,
+        max_state_size: int | None = None,
+        using_asynchronous_snapshots: bool | None = None,
+    ) -> None:
+        _refuse_synchronous(using_asynchronous_snapshots)
+        _refuse_savepoints(savepoint_path)
+        self._storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
+
+    def get_max_state_size(self) -> int:
+        """Return the most bytes that one state may have in a checkpoint."""
+        return self._storage.get_max_state_size()
+
+    def is_using_asynchronous_snapshots(self) -> bool:
+        """Return True: there are no others."""
+        return True
 
     def settings(self) -> dict[Option[Any], object]:
         """Return the options that choose this backend."""
-        return {STATE_BACKEND: "hashmap", CHECKPOINT_DIR: None}
+        return {STATE_BACKEND: "hashmap", **self._storage.settings()}
 
 
 @final
 class FsStateBackend:
-    """Keyed state in memory, checkpoints in a folder or URI: HashMapStateBackend with FileSystemCheckpointStorage."""
+    """Keyed state in memory, checkpoints in a folder or URI: HashMapStateBackend with FileSystemCheckpointStorage.
 
-    def __init__(self, checkpoint_directory_uri: str, file_state_size_threshold: int | None = None) -> None:
-        self._directory = checkpoint_directory_uri
-        self._threshold = file_state_size_threshold
+    Raises UnsupportedError for snapshots that are not asynchronous, and for a folder for savepoints.
+    """
+
+    def __init__(
+        self,
+        checkpoint_directory_uri: str,
+        default_savepoint_directory_uri: str | None = None,
+        file_state_size_threshold: int | None = None,
+        write_buffer_size: int | None = None,
+        using_asynchronous_snapshots: bool | None = None,
+    ) -> None:
+        _refuse_synchronous(using_asynchronous_snapshots)
+        _refuse_savepoints(default_savepoint_directory_uri)
+        buffer_bytes = -1 if write_buffer_size is None else write_buffer_size
+        self._storage = FileSystemCheckpointStorage(checkpoint_directory_uri, file_state_size_threshold, buffer_bytes)
 
     def get_checkpoint_path(self) -> str:
         """Return the folder or URI."""
-        return self._directory
+        return self._storage.get_checkpoint_path()
+
+    def get_min_file_size_threshold(self) -> int:
+        """Return the size in bytes from which on state gets a file of its own."""
+        return self._storage.get_min_file_size_threshold()
+
+    def get_write_buffer_size(self) -> int:
+        """Return what was given."""
+        return self._storage.get_write_buffer_size()
+
+    def is_using_asynchronous_snapshots(self) -> bool:
+        """Return True: there are no others."""
+        return True
 
     def settings(self) -> dict[Option[Any], object]:
         """Return the options that choose this backend."""
-        return {
-            STATE_BACKEND: "hashmap",
-            CHECKPOINT_DIR: self._directory,
-            CHECKPOINT_INLINE_THRESHOLD: self._threshold,
-        }
+        return {STATE_BACKEND: "hashmap", **self._storage.settings()}
+
+
+def _refuse_synchronous(using_asynchronous_snapshots: bool | None) -> None:
+    if using_asynchronous_snapshots is not None:
+        unsupported.check_option("state.backend.async", using_asynchronous_snapshots)
+
+
+def _refuse_savepoints(folder: str | None) -> None:
+    if folder is not None:
+        unsupported.check_option("state.savepoints.dir", folder)
 
 
 class OlderCheckpointConfig:

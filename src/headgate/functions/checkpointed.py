@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
+from headgate import unsupported
 from headgate.errors import StateAccessError
 from headgate.functions.context import KeyedStateStore
 from headgate.ids import CheckpointId
@@ -108,3 +109,6 @@ class CheckpointListener:
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
         """The checkpoint was given up. `snapshot_state` may have been called for it or not."""
+
+
+unsupported.guard_members("datastream.functions", globals())

@@ -71,13 +71,25 @@ FEATURES: Final = (
         options="""
             state.backend.type=rocksdb
             state.backend.type=forst
-            state.changelog.enabled!=false
-            state.backend.changelog.enabled!=false
-            execution.checkpointing.incremental!=false
-            state.backend.incremental!=false
             execution.checkpointing.local-backup.enabled!=false
             state.backend.local-recovery!=false
         """,
+    ),
+    Feature(
+        title="Raw state",
+        instead="keep bytes in a ListState of get_operator_state_store(), or in keyed state",
+        planned=False,
+        names="""
+            datastream.functions.FunctionInitializationContext: get_raw_keyed_state_inputs get_raw_operator_state_inputs
+            datastream.functions.FunctionSnapshotContext: get_raw_keyed_operator_state_output
+            datastream.functions.FunctionSnapshotContext: get_raw_operator_state_output
+        """,
+    ),
+    Feature(
+        title="Snapshots of the hash map that stop the job",
+        instead="leave it out: snapshots are asynchronous, and hold what the state was at the barrier all the same",
+        planned=False,
+        options="state.backend.async!=true",
     ),
     Feature(
         title="Unaligned checkpoints",

@@ -7,6 +7,7 @@ import pytest
 
 from headgate import unsupported
 from headgate.errors import UnsupportedAttributeError, UnsupportedError
+from headgate.functions.checkpointed import FunctionInitializationContext, FunctionSnapshotContext
 from headgate.unsupported.table import FEATURES
 
 
@@ -109,3 +110,10 @@ def test_a_name_under_a_missing_module_or_class_is_missing_too() -> None:
 def test_every_name_is_in_the_table_once() -> None:
     lines = [name for feature in FEATURES for name in unsupported.listed(feature.names)]
     assert sorted(lines) == sorted(set(lines))
+
+
+def test_raw_state_is_refused_with_what_holds_bytes() -> None:
+    with pytest.raises(UnsupportedError, match=r"Raw state\): keep bytes in a ListState"):
+        _ = FunctionSnapshotContext.get_raw_operator_state_output  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedError, match=r"Raw state\): keep bytes in a ListState"):
+        _ = FunctionInitializationContext.get_raw_keyed_state_inputs  # type: ignore[attr-defined]

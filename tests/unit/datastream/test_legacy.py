@@ -1,0 +1,59 @@
+"""State backends by their older names do what the documents say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.connectors.datagen import DataGeneratorSource
+from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend
+from headgate.errors import UnsupportedError
+from tests.unit.datastream.environments import environment
+
+
+def test_a_file_system_backend_keeps_state_in_memory_and_checkpoints_in_its_folder(tmp_path: Path) -> None:
+    env = environment(execution__checkpointing__interval="20 ms")
+    env.set_state_backend(FsStateBackend(tmp_path.as_uri(), file_state_size_threshold=0))
+    kept = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
+    env.get_checkpoint_config().set_externalized_checkpoint_retention(kept)
+    source = DataGeneratorSource(lambda index: index, None, 1000)
+    env.from_source(source, None, "numbers").key_by(lambda n: n % 3).reduce(max).filter(lambda _: False).print()
+    job: Any = env.submit()
+    while not job.progress.checkpoints:
+        assert job.wait(0.01) is None
+    job.cancel()
+    job.wait()
+    files = [path.name for path in tmp_path.rglob("chk-*/*")]
+    assert "_metadata" in files
+    assert [name for name in files if "list" not in name and name != "_metadata"] != []  # a threshold of nothing
+
+
+def test_a_backend_takes_the_arguments_of_its_time() -> None:
+    in_memory = MemoryStateBackend(max_state_size=1000, using_asynchronous_snapshots=True)
+    assert (in_memory.get_max_state_size(), MemoryStateBackend().get_max_state_size()) == (1000, 5 * 2**20)
+    in_files = FsStateBackend("hdfs://host/chk", None, 100, 4096)
+    assert in_files.get_checkpoint_path() == "hdfs://host/chk"
+    assert (in_files.get_min_file_size_threshold(), in_files.get_write_buffer_size()) == (100, 4096)
+    assert in_memory.is_using_asynchronous_snapshots()
+    assert in_files.is_using_asynchronous_snapshots()
+
+
+def test_snapshots_that_stop_the_job_are_refused_with_what_to_do_instead() -> None:
+    told = r"state\.backend\.async=False is not supported, and not planned .*: leave it out: snapshots are asynchronous"
+    with pytest.raises(UnsupportedError, match=told):
+        FsStateBackend("file:///x", using_asynchronous_snapshots=False)
+    with pytest.raises(UnsupportedError, match=told):
+        MemoryStateBackend(using_asynchronous_snapshots=False)
+    with pytest.raises(UnsupportedError, match="snapshots are asynchronous"):
+        environment(state__backend__async="false").from_collection([1]).execute_and_collect()
+    list(environment(state__backend__async="true").from_collection([1]).execute_and_collect())
+
+
+def test_a_folder_for_savepoints_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="Savepoints"):
+        FsStateBackend("file:///x", "file:///y")
+    with pytest.raises(UnsupportedError, match="Savepoints"):
+        MemoryStateBackend(savepoint_path="file:///y")
