@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.connectors.collection import CollectionSource
+from headgate.connectors.datagen import DataGeneratorSource
 from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
@@ -49,6 +50,37 @@ def test_a_source_read_to_its_end_stays_at_its_end() -> None:
     records(harness)
     assert poll(harness) is END_OF_INPUT
     assert poll(opened(source, restored=[harness.snapshot()])) is END_OF_INPUT
+
+
+def reading(source: Source[Any], place: Setup, restored: list[SavedOperator]) -> OperatorHarness:
+    harness = OperatorHarness(SourceFactory(source), setup=place, restored=restored)
+    harness.open()
+    return harness
+
+
+def everything(harness: OperatorHarness) -> list[object]:
+    """Read to the end."""
+    read: list[object] = []
+    while isinstance(batch := poll(harness), Batch):
+        read += batch.records
+    return read
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 2), (3, 1), (2, 2)])
+@pytest.mark.parametrize("source", [CollectionSource(range(20)), DataGeneratorSource(int, 20)], ids=["list", "made"])
+def test_at_another_parallelism_all_goes_on_where_it_stopped(source: Source[Any], before: int, after: int) -> None:
+    read: list[object] = []
+    saved: list[SavedOperator] = []
+    splits = source.splits(before)
+    for subtask in range(before):
+        place = Setup(subtask=subtask, parallelism=before, splits=tuple(splits[subtask::before]))
+        harness = reading(source, place, [])
+        batch = poll(harness, 3)
+        read += batch.records if isinstance(batch, Batch) else []
+        saved.append(harness.snapshot())
+    for subtask in range(after):
+        read += everything(reading(source, Setup(subtask=subtask, parallelism=after), saved))
+    assert sorted(map(str, read)) == sorted(map(str, range(20)))
 
 
 class Columns(Source[int]):
