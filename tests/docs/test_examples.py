@@ -40,14 +40,6 @@ def test_examples_of_state_print_what_they_promise(name: str, monkeypatch: pytes
     assert capfd.readouterr().out.splitlines() == OF_STATE[name]
 
 
-def test_the_buffering_sink_loses_nothing_when_its_job_fails(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
-    run_here(EXAMPLES / "state" / "buffering_sink.py", monkeypatch)
-    lines = [line.split() for line in capfd.readouterr().out.splitlines()]
-    sent = [words for first, *words in lines if first == "sent"]
-    assert {len(batch) for batch in sent} == {7}
-    assert {element for batch in sent for element in batch} == {f"{'ab'[number % 2]}-{number}" for number in range(70)}
-
-
 def test_file_to_file_adds_up_orders_and_leaves_broken_lines_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +56,7 @@ def test_file_to_file_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_every_example_has_a_test() -> None:
-    tested = Path(__file__).read_text()
+    tested = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     programs = [*EXAMPLES.glob("*.py"), *(EXAMPLES / "state").glob("*.py")]
     assert [path.name for path in programs if path.name not in tested] == []
 
