@@ -29,6 +29,7 @@ from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.errors import StorageError
 from headgate.ids import SlotIndex
 from headgate.runtime.control import ControlClient, Hello
+from headgate.runtime.garbage import survivors_set_aside
 from headgate.runtime.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.messages import RegisterSlot
@@ -52,7 +53,7 @@ def run_slot(data: bytes, package: bytes) -> None:
     assert context is not None
     spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
     index = SlotIndex(context.partitionId())
-    with slot_logging(spec.job_name, index, spec.settings.get(options.LOG_LEVEL)) as story:
+    with survivors_set_aside(), slot_logging(spec.job_name, index, spec.settings.get(options.LOG_LEVEL)) as story:
         process = SlotProcess(spec, package, index)
         story.attempt_of(process.slot)
         try:
