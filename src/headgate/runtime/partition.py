@@ -15,6 +15,9 @@ from headgate.types.keys import canonical_bytes, hash_code
 
 ROUTES_MAX: Final = 1 << 20
 
+_ALWAYS_KEYS: Final = frozenset({int, str, bytes})
+"""Types of which every value can be a key: with one target, there is nothing to find out about them."""
+
 Parts = list[tuple[int, Batch]]
 """Indexes of target channels with what goes there."""
 
@@ -100,11 +103,12 @@ class KeyGroupPartitioner:
     def split(self, batch: Batch) -> Parts:
         """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
         keys = self._keys(batch)
-        targets = self._targets(keys, batch.records)
         if self._parallelism == 1:
+            if not _ALWAYS_KEYS.issuperset(map(type, keys)):
+                self._targets(keys, batch.records)
             batch.keys = keys
             return [(0, batch)]
-        return self._deal(batch, keys, targets)
+        return self._deal(batch, keys, self._targets(keys, batch.records))
 
     def _keys(self, batch: Batch) -> list[Any]:
         select, records = self._select, batch.records
