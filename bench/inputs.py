@@ -7,13 +7,17 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, final
 
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 
 RECORDS = 200_000
 KEYS = 1_000
+SPREAD_KEYS = 100_000
 MANY_KEYS = 1_000_000
+CHURN_KEYS, CHURN_KEYS_QUICK = 2_000_000, 300_000
+TIMERS, TIMERS_QUICK = 1_000_000, 200_000
 
 _WORDS = ("to", "be", "or", "not", "that", "is", "the", "question", "whether", "nobler", "in", "mind", "suffer")
 
@@ -22,6 +26,19 @@ def keyed_tuples() -> list[tuple[int, int]]:
     """Return the list that keyed jobs and their bare loop read: (key, number) tuples of 1,000 keys."""
     pick = random.Random(1).randrange
     return [(pick(KEYS), number) for number in range(RECORDS)]
+
+
+def spread_tuples() -> list[tuple[int, int]]:
+    """Return (key, number) tuples of 100,000 keys, each as likely as the others."""
+    pick = random.Random(1).randrange
+    return [(pick(SPREAD_KEYS), number) for number in range(RECORDS)]
+
+
+def shuffled_keys(count: int) -> list[tuple[int, int]]:
+    """Return a tuple for each of so many keys, in no order."""
+    keys = list(range(count))
+    random.Random(4).shuffle(keys)
+    return [(key, key) for key in keys]
 
 
 def million_keys() -> list[tuple[int, int]]:
@@ -84,6 +101,45 @@ class CycleReader(SourceReader[int]):
 
 @final
 @dataclass(frozen=True, slots=True)
+class TimedSource(Source[int]):
+    """So many `(key, event time)` records of 100,000 keys, with as many event times in no order, read once."""
+
+    count: int
+    parallelism_max = 1
+
+    def splits(self, parallelism: int) -> list[int]:
+        return [0]
+
+    def reader(self, context: SourceContext) -> TimedReader:
+        times_ms = list(range(self.count))
+        random.Random(5).shuffle(times_ms)
+        return TimedReader([(time_ms % SPREAD_KEYS, time_ms) for time_ms in times_ms], times_ms)
+
+
+@final
+class TimedReader(SourceReader[int]):
+    """Hands out the records with their times."""
+
+    def __init__(self, records: list[tuple[int, int]], times_ms: list[int]) -> None:
+        self._records = records
+        self._times_ms = times_ms
+        self._position = 0
+
+    def add_splits(self, splits: list[int]) -> None:
+        for split in splits:
+            self._position = split
+
+    def poll(self, records_max: int) -> Poll:
+        first, self._position = self._position, self._position + records_max
+        records = self._records[first : self._position]
+        return Records(records, self._times_ms[first : self._position]) if records else END_OF_INPUT
+
+    def snapshot(self) -> list[int]:
+        return [self._position]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class PacedSplit:
     """The records from number `next` on. `began_s` is when record 0 was due, None before the first poll."""
 
@@ -109,20 +165,21 @@ class PacedSource(Source[PacedSplit]):
         return [PacedSplit(0)]
 
     def reader(self, context: SourceContext) -> PacedReader:
-        return PacedReader(self.records_per_second, int(self.records_per_second * self.seconds))
+        pick, process = random.Random(3).randrange, os.getpid()
+        count = int(self.records_per_second * self.seconds)
+        return PacedReader(self.records_per_second, count, lambda due_s: (pick(KEYS), due_s, process))
 
 
 @final
 class PacedReader(SourceReader[PacedSplit]):
-    """Makes records as they fall due."""
+    """Makes `count` records as they fall due, by a function of the due time."""
 
-    def __init__(self, records_per_second: float, count: int) -> None:
+    def __init__(self, records_per_second: float, count: int, make: Callable[[float], Any]) -> None:
         self._gap_s = 1.0 / records_per_second
         self._count = count
         self._next = count
         self._began_s: float | None = None
-        self._pick = random.Random(3).randrange
-        self._process = os.getpid()
+        self._make = make
 
     def add_splits(self, splits: list[PacedSplit]) -> None:
         for split in splits:
@@ -139,7 +196,50 @@ class PacedReader(SourceReader[PacedSplit]):
             return NotReady((self._began_s + self._next * self._gap_s) * 1_000.0)
         dues = [self._began_s + number * self._gap_s for number in range(self._next, due)]
         self._next = due
-        return Records([(self._pick(KEYS), due_s, self._process) for due_s in dues])
+        return Records(list(map(self._make, dues)))
 
     def snapshot(self) -> list[PacedSplit]:
         return [PacedSplit(self._next, self._began_s)] if self._next < self._count else []
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilledSource(Source[PacedSplit]):
+    """A record `(key, due time, 0)` for each of so many keys at once, and then such records at a steady rate."""
+
+    keys: int
+    records_per_second: float
+    seconds: float
+    parallelism_max = 1
+
+    def splits(self, parallelism: int) -> list[PacedSplit]:
+        return [PacedSplit(0)]
+
+    def reader(self, context: SourceContext) -> FilledReader:
+        return FilledReader(self)
+
+
+@final
+class FilledReader(SourceReader[PacedSplit]):
+    """Goes over the keys as fast as it can once, then round and round as records fall due."""
+
+    def __init__(self, source: FilledSource) -> None:
+        self._keys = [key for key, _ in shuffled_keys(source.keys)]
+        keys = cycle(self._keys)
+        count = int(source.records_per_second * source.seconds)
+        self._paced = PacedReader(source.records_per_second, count, lambda due_s: (next(keys), due_s, 0))
+        self._filled = 0
+
+    def add_splits(self, splits: list[PacedSplit]) -> None:
+        self._paced.add_splits(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        if self._filled >= len(self._keys):
+            return self._paced.poll(records_max)
+        keys = self._keys[self._filled : self._filled + records_max]
+        self._filled += len(keys)
+        now_s = time.monotonic()
+        return Records([(key, now_s, 0) for key in keys])
+
+    def snapshot(self) -> list[PacedSplit]:
+        return self._paced.snapshot()

@@ -7,6 +7,7 @@ of the process.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from array import array
@@ -70,6 +71,8 @@ class TallyWriter(SinkWriter[None]):
         return []
 
     def close(self) -> None:
+        if self._last_s is not None:
+            self._file.write(f"{self._last_s} {self._count} {self._pause_s} {time.process_time()}\n")
         self._file.close()
 
 
@@ -220,16 +223,21 @@ def steady_state(tallies: list[Tally], warm_up_s: float) -> Steady:
         raise ValueError(f"no steady state: the job's output lasts {end_s - begin_s + warm_up_s:.1f} s")
     count, cpu_s = 0.0, 0.0
     for tally in tallies:
-        begin, end = _at(tally, begin_s), _at(tally, end_s)
+        begin, end = _at(tally.marks, begin_s), _at(tally.marks, end_s)
         count += end[0] - begin[0]
         cpu_s += end[1] - begin[1]
     return Steady(count / (end_s - begin_s), cpu_s / count * 1e9)
 
 
-def _at(tally: Tally, time_s: float) -> tuple[float, float]:
+def count_at(marks: list[Mark], time_s: float) -> float:
+    """Return how many records there had been at a time, on the straight line between the marks around it."""
+    return _at(marks, time_s)[0]
+
+
+def _at(marks: list[Mark], time_s: float) -> tuple[float, float]:
     """Return count and processor time at a time, on the straight line between the marks around it."""
-    before = tally.marks[0]
-    for mark in tally.marks[1:]:
+    before = marks[0]
+    for mark in marks[1:]:
         if mark.time_s >= time_s:
             share = (time_s - before.time_s) / (mark.time_s - before.time_s)
             count = before.count + share * (mark.count - before.count)
@@ -240,7 +248,7 @@ def _at(tally: Tally, time_s: float) -> tuple[float, float]:
 
 def read_latencies_ms(folder: Path, warm_up_s: float) -> list[float]:
     """Return the latencies in `folder` after the warm-up, sorted."""
-    pairs = [pair for path in folder.glob("*.latencies") for pair in _pairs(path)]
+    pairs = read_latencies(folder)
     first_s = min((due_s for due_s, _ in pairs), default=0.0)
     return sorted(latency_s * 1_000.0 for due_s, latency_s in pairs if due_s >= first_s + warm_up_s)
 
@@ -254,3 +262,43 @@ def _pairs(path: Path) -> Iterator[tuple[float, float]]:
 def percentile(values: list[float], percent: float) -> float:
     """Return a percentile of sorted values."""
     return values[min(len(values) - 1, int(len(values) * percent / 100.0))]
+
+
+COLLECTIONS_FILE = "collections"
+COLLECTION_S_LEAST = 0.001
+
+
+def note_collections(folder: str) -> None:
+    """From now on, note when Python's garbage collector stops this process for a while, and for how long."""
+    file = (Path(folder) / COLLECTIONS_FILE).open("w", buffering=1)
+    began_s = 0.0
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        nonlocal began_s
+        if phase == "start":
+            began_s = time.monotonic()
+        elif (took_s := time.monotonic() - began_s) >= COLLECTION_S_LEAST:
+            file.write(f"{began_s} {took_s} {info['generation']}\n")
+
+    gc.callbacks.append(note)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A stop for the collection of garbage; generation 2 is a full one."""
+
+    time_s: float
+    took_s: float
+    generation: int
+
+
+def read_collections(folder: Path) -> list[Collection]:
+    """Return the collections that were noted in `folder`."""
+    lines = (folder / COLLECTIONS_FILE).read_text().split("\n")[:-1]
+    return [Collection(float(time_s), float(took_s), int(of)) for time_s, took_s, of in map(str.split, lines)]
+
+
+def read_latencies(folder: Path) -> list[tuple[float, float]]:
+    """Return the pairs of due time and latency, both in seconds, in `folder`."""
+    return [pair for path in folder.glob("*.latencies") for pair in _pairs(path)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from bench import inputs
-from bench.outputs import ArrivalSink, LatencySink, TallySink
+from bench.outputs import ArrivalSink, LatencySink, TallySink, note_collections
 from headgate.common import Types
 from headgate.datastream import (
     KeyedProcessFunction,
@@ -18,6 +19,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.state import ValueState, ValueStateDescriptor
 
+CHURN_RATE = 200_000.0
 FAIL_FILE = "fail"
 FAILED_FILE = "failed"
 
@@ -42,6 +44,45 @@ class CountAndPass(Count):
     def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
         self.count.update((self.count.value() or 0) + 1)
         yield value
+
+
+class CountOfMany(Count):
+    """Counts, and notes in `folder` when the garbage collector stops the slot."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        note_collections(self._folder)
+
+
+class PassOfMany(CountOfMany):
+    """The same, with each record passed on."""
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield value
+
+
+class Remind(KeyedProcessFunction):
+    """Registers a timer for each record, at its own time; puts something out for the first, and for each timer.
+
+    The first output tells when registering began.
+    """
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._began = False
+
+    def process_element(self, value: Any, ctx: Any) -> list[Any]:
+        ctx.timer_service().register_event_time_timer(value[1])
+        if self._began:
+            return []
+        self._began = True
+        return [value]
+
+    def on_timer(self, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
 
 
 class FailOnOrder(MapFunction):
@@ -109,6 +150,26 @@ def build_million(env: StreamExecutionEnvironment, folder: str, seconds: float) 
     env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
 
 
+def build_spread(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.spread_tuples, seconds)
+    env.from_source(source, None, "tuples").key_by(key_of).process(Count()).sink_to(TallySink(folder))
+
+
+def build_churn(env: StreamExecutionEnvironment, folder: str, seconds: float, keys: int) -> None:
+    source = inputs.CycleSource(partial(inputs.shuffled_keys, keys), seconds)
+    env.from_source(source, None, "tuples").key_by(key_of).process(CountOfMany(folder)).sink_to(TallySink(folder))
+
+
+def build_paced_churn(env: StreamExecutionEnvironment, folder: str, seconds: float, keys: int) -> None:
+    source = inputs.FilledSource(keys, CHURN_RATE, seconds)
+    env.from_source(source, None, "paced").key_by(key_of).process(PassOfMany(folder)).sink_to(LatencySink(folder))
+
+
+def build_timers(env: StreamExecutionEnvironment, folder: str, seconds: float, timers: int) -> None:
+    source = inputs.TimedSource(timers)
+    env.from_source(source, None, "timed").key_by(key_of).process(Remind()).sink_to(TallySink(folder))
+
+
 def build_latency(env: StreamExecutionEnvironment, folder: str, seconds: float, rate: float) -> None:
     source = inputs.PacedSource(rate, seconds)
     env.from_source(source, None, "paced").key_by(key_of).process(CountAndPass()).sink_to(LatencySink(folder))
@@ -127,6 +188,10 @@ JOBS: dict[str, Build] = {
     "words": build_words,
     "million": build_million,
     "fragile": build_fragile,
+    "spread": build_spread,
+    **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
+    **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
+    **{f"timers-{timers}": partial(build_timers, timers=timers) for timers in (inputs.TIMERS, inputs.TIMERS_QUICK)},
     "latency-1000": lambda env, folder, seconds: build_latency(env, folder, seconds, 1_000.0),
     "latency-10000": lambda env, folder, seconds: build_latency(env, folder, seconds, 10_000.0),
 }
@@ -150,9 +215,9 @@ class DictState:
         self.values[self.key] = value
 
 
-def bare_count() -> Callable[[], int]:
+def bare_count(make: Callable[[], list[Any]]) -> Callable[[], int]:
     """Return a pass over the list by the function of the keyed count; it returns the number of outputs."""
-    records, function, state = inputs.keyed_tuples(), Count(), DictState()
+    records, function, state = make(), Count(), DictState()
     function.count = state  # type: ignore[assignment]  # the bare loop's own
 
     def once() -> int:
@@ -199,4 +264,9 @@ def bare_words() -> Callable[[], int]:
     return once
 
 
-LOOPS: dict[str, Callable[[], Callable[[], int]]] = {"count": bare_count, "chain": bare_chain, "words": bare_words}
+LOOPS: dict[str, Callable[[], Callable[[], int]]] = {
+    "count": partial(bare_count, inputs.keyed_tuples),
+    "spread": partial(bare_count, inputs.spread_tuples),
+    "chain": bare_chain,
+    "words": bare_words,
+}

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -28,6 +28,7 @@ RESTARTED_S_MAX = 60.0
 CHILD_S_EXTRA = 180.0
 BETWEEN_FAILURES_S = 3.3
 """Long enough for some checkpoints, and in no step with them."""
+WATCH_GAP_S = 0.02
 
 
 @final
@@ -35,7 +36,8 @@ BETWEEN_FAILURES_S = 3.3
 class Trial:
     """What to measure. `program` is one of `programs.JOBS`, or of `programs.LOOPS` with `target` "bare".
 
-    `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count.
+    `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count. `options` are the job's
+    settings beyond those of all trials.
     """
 
     program: str
@@ -45,6 +47,7 @@ class Trial:
     slots: int = 1
     checkpoint_ms: int | None = None
     failures: tuple[str, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
 
 
 Result = dict[str, Any]
@@ -56,19 +59,23 @@ class TrialFailedError(Exception):
 
 def run_trial(trial: Trial) -> Result:
     """Run a trial in a new process and return its result. Blocks. Raises `TrialFailedError` with what it wrote."""
-    command = [sys.executable, "-m", "bench.trial", json.dumps(asdict(trial))]
+    return run_module("bench.trial", asdict(trial), trial.seconds + CHILD_S_EXTRA)
+
+
+def run_module(module: str, given: dict[str, Any], timeout_s: float) -> Result:
+    """Run a module in a new process, JSON in and JSON out. Blocks. Raises `TrialFailedError` with what it wrote."""
     folders = os.pathsep.join([str(ROOT), str(ROOT / "src")])
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", module, json.dumps(given)],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": folders},
         capture_output=True,
         text=True,
-        timeout=trial.seconds + CHILD_S_EXTRA,
+        timeout=timeout_s,
         check=False,
     )
     if done.returncode != 0:
-        raise TrialFailedError(f"{trial} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise TrialFailedError(f"{module} {given} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     result: Result = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -84,10 +91,21 @@ def measure(trial: Trial) -> Result:
         job = start(trial, folder)
         if trial.failures:
             return {"recovery_s": [FAILURES[kind](Path(folder)) for kind in trial.failures]} | stop(job)
-        outcome = job.wait()
-        if outcome is None or outcome.cause is not None:
-            raise TrialFailedError(f"the job failed: {outcome}")
-        return results(trial, Path(folder), job)
+        checkpoints = watch(job)
+        return results(trial, Path(folder)) | {"checkpoints": checkpoints}
+
+
+def watch(job: RunningJob) -> list[dict[str, Any]]:
+    """Wait for the end of a job; return its checkpoints, each with the time at which it was seen to be complete."""
+    seen: list[dict[str, Any]] = []
+    outcome = None
+    while outcome is None:
+        outcome = job.wait(WATCH_GAP_S)
+        new = tuple(job.progress.checkpoints)[len(seen) :]
+        seen += [asdict(each) | {"ended_s": time.monotonic()} for each in new]
+    if outcome.cause is not None:
+        raise TrialFailedError(f"the job failed: {outcome}")
+    return seen
 
 
 def measure_loop(trial: Trial) -> Result:
@@ -108,6 +126,8 @@ def start(trial: Trial, folder: str) -> RunningJob:
     conf.set_string("restart-strategy.type", "fixed-delay" if trial.failures else "none")
     conf.set_string("restart-strategy.fixed-delay.attempts", "1000")
     conf.set_string("restart-strategy.fixed-delay.delay", "0 ms")
+    for key, value in trial.options.items():
+        conf.set_string(key, value)
     env = StreamExecutionEnvironment.get_execution_environment(conf)
     env.set_parallelism(trial.slots)
     if trial.checkpoint_ms is not None:
@@ -125,9 +145,9 @@ def stop(job: RunningJob) -> Result:
     return {"restarts": job.progress.restarts}
 
 
-def results(trial: Trial, folder: Path, job: RunningJob) -> Result:
-    """Return what a finished job's sinks and checkpoints tell."""
-    found: Result = {"checkpoints": [asdict(checkpoint) for checkpoint in job.progress.checkpoints]}
+def results(trial: Trial, folder: Path) -> Result:
+    """Return what a finished job's sinks tell."""
+    found: Result = {}
     tallies = read_tallies(folder)
     if tallies:
         found |= asdict(steady_state(tallies, trial.warm_up_s))
@@ -195,7 +215,12 @@ def kill_slot(folder: Path) -> float:
 FAILURES = {"exception": throw_exception, "kill": kill_slot}
 
 
-if __name__ == "__main__":
+def given_trial() -> Trial:
+    """Return the trial that the command line holds as JSON."""
     given = json.loads(sys.argv.pop())
     given["failures"] = tuple(given["failures"])
-    print(json.dumps(measure(Trial(**given))), flush=True)
+    return Trial(**given)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(given_trial())), flush=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bench.inputs import CycleReader, PacedReader, PacedSplit
+from bench.inputs import CycleReader, FilledReader, FilledSource, PacedReader, PacedSplit, TimedReader
 from headgate.functions.source import EndOfInput, NotReady, Records
 
 
@@ -34,7 +34,7 @@ def test_restored_reader_goes_on_where_the_snapshot_was() -> None:
 
 
 def test_paced_records_carry_the_time_they_were_due() -> None:
-    reader = PacedReader(0.001, 2)
+    reader = PacedReader(0.001, 2, lambda due_s: (7, due_s))
     reader.add_splits([PacedSplit(0)])
     polled = reader.poll(10)
     assert isinstance(polled, Records)
@@ -45,8 +45,30 @@ def test_paced_records_carry_the_time_they_were_due() -> None:
 
 
 def test_restored_paced_reader_makes_what_fell_due_meanwhile_at_once() -> None:
-    reader = PacedReader(0.001, 100)
+    reader = PacedReader(0.001, 100, lambda due_s: (7, due_s))
     reader.add_splits([PacedSplit(1, time.monotonic() - 5_500.0)])
     polled = reader.poll(10)
     assert isinstance(polled, Records)
     assert len(polled.records) == 5
+
+
+def test_timed_records_come_with_their_times_and_once() -> None:
+    reader = TimedReader([(1, 30), (2, 10), (3, 20)], [30, 10, 20])
+    reader.add_splits([0])
+    polled = reader.poll(2)
+    assert isinstance(polled, Records)
+    assert (polled.records, polled.timestamps) == ([(1, 30), (2, 10)], [30, 10])
+    reader.poll(2)
+    assert isinstance(reader.poll(2), EndOfInput)
+
+
+def test_filled_source_brings_every_key_before_its_paced_records() -> None:
+    reader = FilledReader(FilledSource(keys=5, records_per_second=0.001, seconds=2_000.0))
+    reader.add_splits([PacedSplit(0)])
+    filled = [reader.poll(3), reader.poll(3)]
+    assert sorted(record[0] for polled in filled if isinstance(polled, Records) for record in polled.records) == [
+        *range(5)
+    ]
+    paced = reader.poll(3)
+    assert isinstance(paced, Records)
+    assert len(paced.records) == 1
