@@ -14,7 +14,7 @@ from headgate.testing.contracts.backend import BackendUnderTest, check_against_m
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
     "incremental": {"execution.checkpointing.incremental": True},
-    "changelog": {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "60 ms"},
+    "changelog": {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "1 ms"},
 }
 
 

@@ -29,13 +29,17 @@ from headgate.testing.contracts.keyed_states import (
     STATES,
     TTL_MS,
     Change,
+    Step,
     apply,
-    changes_of,
+    steps_of,
 )
 from headgate.time.timers import EVENT_TIMERS, Timers
 
 Timer = tuple[int, Any]
 _FIRED: Final = ("grow", ())
+_SEEDS: Final = st.integers(0, 2**32 - 1)
+_KEYS: Final = st.sampled_from(KEYS)
+_NAMESPACES: Final = st.sampled_from(NAMESPACES)
 
 
 class _BackendAgainstModel(RuleBasedStateMachine):
@@ -55,21 +59,23 @@ class _BackendAgainstModel(RuleBasedStateMachine):
 
     # --- state
 
-    @initialize(names=st.lists(st.sampled_from(sorted(ALL)), min_size=3, max_size=5, unique=True))
-    def some_states_are_used(self, names: list[str]) -> None:
-        self.names = names
+    @initialize(names=st.sets(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
+    def some_states_are_used(self, names: set[str]) -> None:
+        """Few, so that what happens, happens to the same; and many keys, so that an increment is worth its while."""
+        self.names = ["value", *sorted(names - {"value"})]
+        self.do([("value", key, None, ("update", ("still",))) for key in range(100, 140)])
 
-    @rule(data=st.data())
-    def batch(self, data: st.DataObject) -> None:
-        self.do(data.draw(changes_of(self.names)))
+    @rule(seed=_SEEDS)
+    def batch(self, seed: int) -> None:
+        self.do(steps_of(seed, self.names))
 
-    def do(self, changes: list[tuple[str, Any, Any, Change]]) -> None:
+    def do(self, steps: list[Step]) -> None:
         """Process a batch of records, each of which does one change."""
-        with self.job.batch([key for _, key, _, _ in changes]):
-            for name, key, namespace, change in changes:
+        with self.job.batch([key for _, key, _, _ in steps]):
+            for name, key, namespace, change in steps:
                 self.same(name, key, namespace, change)
 
-    @rule(name=st.sampled_from(sorted(MERGING)), key=KEYS, into=NAMESPACES, sources=st.sets(NAMESPACES))
+    @rule(name=st.sampled_from(sorted(MERGING)), key=_KEYS, into=_NAMESPACES, sources=st.sets(_NAMESPACES))
     def merge(self, name: str, key: Any, into: int, sources: set[int]) -> None:
         with self.job.batch([key]):
             self.job.at(key, MERGING[name], into)
@@ -85,6 +91,16 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         handle = self.job.at(key, ALL[name], namespace)
         found, expected = apply(handle, copy.deepcopy(change)), apply(model, copy.deepcopy(change))
         assert found == expected, f"{name} of {key!r} in {namespace!r}: {change} gave {found!r}, not {expected!r}"
+
+    @rule(key=_KEYS)
+    def remove_key(self, key: Any) -> None:
+        """Leave nothing of a key but what it has in namespaces."""
+        plain = [name for name in self.names if name in STATES]
+        self.do([(name, key, None, ("clear", ())) for name in plain])
+        with self.job.batch([key]):
+            for timer in [timer for timer in self.timers if timer[1] == key]:
+                self.at_timers(key).delete(timer[0])
+                self.timers.discard(timer)
 
     @rule(by_ms=st.sampled_from([1, TTL_MS // 2, TTL_MS - 1, TTL_MS]))
     def time_passes(self, by_ms: int) -> None:
@@ -103,20 +119,20 @@ class _BackendAgainstModel(RuleBasedStateMachine):
 
     # --- timers
 
-    @rule(asked=st.lists(st.tuples(st.integers(0, 40), KEYS), min_size=1, max_size=4))
+    @rule(asked=st.lists(st.tuples(st.integers(0, 4), _KEYS), min_size=1, max_size=4))
     def register_timers(self, asked: list[Timer]) -> None:
         with self.job.batch([key for _, key in asked]):
             for timestamp_ms, key in asked:
                 self.at_timers(key).register(timestamp_ms)
                 self.timers.add((timestamp_ms, key))
 
-    @rule(timestamp_ms=st.integers(0, 40), key=KEYS)
+    @rule(timestamp_ms=st.integers(0, 4), key=_KEYS)
     def delete_timer(self, timestamp_ms: int, key: Any) -> None:
         with self.job.batch([key]):
             self.at_timers(key).delete(timestamp_ms)
         self.timers.discard((timestamp_ms, key))
 
-    @rule(until_ms=st.integers(0, 45), limit=st.integers(1, 5))
+    @rule(until_ms=st.integers(0, 5), limit=st.integers(1, 5))
     def fire_timers(self, until_ms: int, limit: int) -> None:
         fired: set[Timer] = set()
         for subtask in self.job.subtasks:
@@ -159,14 +175,16 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         rows = {name: copy.deepcopy(model.rows) for name, model in self.models.items()}
         self.expected[checkpoint.checkpoint_id] = (rows, set(self.timers))
 
-    @rule(data=st.data(), pieces=st.integers(0, 3))
-    def checkpoint_while_state_changes(self, data: st.DataObject, pieces: int) -> None:
+    @rule(seed=_SEEDS, pieces=st.integers(0, 3), parallelism=st.none() | st.integers(1, 3))
+    def checkpoint_while_state_changes(self, seed: int, pieces: int, parallelism: int | None) -> None:
         self.begin_checkpoint()
         for _ in range(pieces):
-            self.job.advance(self.under_way[-1])
-        self.do(data.draw(changes_of(self.names)))
+            self.job.advance(self.under_way[0])
+        self.do(steps_of(seed, self.names))
         while self.under_way:
             self.complete_checkpoint()
+        if parallelism is not None:
+            self.restore(latest=True, parallelism=parallelism)
 
     @precondition(lambda self: self.under_way)
     @rule()
@@ -199,13 +217,12 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         self.timers = set(timers)
         self.under_way = []
 
-    @rule()
-    def work_in_background(self) -> None:
-        self.job.background()
-
-    @rule()
-    def finish_what_waits_beside_the_loop(self) -> None:
-        self.job.run_io()
+    @rule(pieces=st.integers(1, 4), finish=st.booleans())
+    def work_in_background(self, pieces: int, finish: bool) -> None:
+        for _ in range(pieces):
+            self.job.background()
+        if finish:
+            self.job.run_io()
 
     def teardown(self) -> None:
         self.compare()

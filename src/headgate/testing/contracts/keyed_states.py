@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, final
-
-from hypothesis import strategies as st
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final
 
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
@@ -23,7 +22,6 @@ TTL_MS: Final = 100
 _ANY: Final = Types.PICKLED_BYTE_ARRAY()
 
 
-@final
 class Gather:
     """An aggregate function that keeps all values in a list, which it changes in place."""
 
@@ -99,65 +97,87 @@ MERGING: Final = {
 """States of namespaces."""
 ALL: Final = {**STATES, **MERGING}
 
-KEYS: Final = st.sampled_from([0, 1, "a", ("t", 1)])
-NAMESPACES: Final = st.integers(1, 3)
-_LARGE: Final = st.just(6000).map(bytes)
-_VALUES: Final = (
-    st.integers(-3, 3) | st.sampled_from(["", "text", False, ()]) | st.lists(st.integers(0, 3), max_size=3) | _LARGE
-)
-_MAP_KEYS: Final = st.sampled_from(["", "k1", "k2", "k3"])
-_MAP_VALUES: Final = st.none() | _VALUES
-_TUPLES: Final = st.tuples(st.integers(0, 9))
-_NOTHING: Final = st.just(())
+KEYS: Final = (1, "a", ("t", 1))
+NAMESPACES: Final = (1, 2, 3)
 
 Change = tuple[str, tuple[Any, ...]]
 """A method of a handle, and its arguments."""
 
+Step = tuple[str, Any, Any, Change]
+"""The name of a state, a key, None or a namespace, and what is to be done there."""
 
-def _changes(methods: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Change]:
-    return st.one_of(
-        [st.tuples(st.just(name), arguments) for name, arguments in {**methods, "clear": _NOTHING}.items()]
-    )
+_VALUES: Final[tuple[Any, ...]] = (0, 1, "", "text", False, (), [], [1], [1, 2], bytes(6000))
+_MAP_KEYS: Final = ("", "k1", "k2", "k3")
 
 
-_ADDING: Final = _changes({"get": _NOTHING, "add": st.tuples(_TUPLES | st.none())})
-CHANGES: Final[dict[str, st.SearchStrategy[Change]]] = {
-    "value": _changes({"value": _NOTHING, "update": st.tuples(_VALUES | st.none()), "grow": _NOTHING}),
-    "list": _changes(
-        {
-            "get": _NOTHING,
-            "add": st.tuples(_VALUES),
-            "add_all": st.tuples(st.lists(_VALUES, max_size=3)),
-            "update": st.tuples(st.lists(_VALUES, max_size=3)),
-        }
-    ),
-    "map": _changes(
-        {
-            "get": st.tuples(_MAP_KEYS),
-            "put": st.tuples(_MAP_KEYS, _MAP_VALUES),
-            "put_all": st.tuples(st.none() | st.dictionaries(_MAP_KEYS, _MAP_VALUES, max_size=3)),
-            "remove": st.tuples(_MAP_KEYS),
-            "contains": st.tuples(_MAP_KEYS),
-            "items": _NOTHING,
-            "keys": _NOTHING,
-            "is_empty": _NOTHING,
-        }
-    ),
+def _some(random: Random, most: int = 3) -> list[Any]:
+    return [random.choice(_VALUES) for _ in range(random.randint(0, most))]
+
+
+def _entries(random: Random) -> dict[str, Any]:
+    return {random.choice(_MAP_KEYS): random.choice((*_VALUES, None)) for _ in range(random.randint(0, 3))}
+
+
+_Arguments = Callable[[Random], tuple[Any, ...]]
+
+
+def _nothing(random: Random) -> tuple[Any, ...]:
+    return ()
+
+
+def _map_key(random: Random) -> tuple[Any, ...]:
+    return (random.choice(_MAP_KEYS),)
+
+
+_ADDING: Final[dict[str, _Arguments]] = {
+    "get": _nothing,
+    "add": lambda random: (random.choice(((1,), (2,), (3,), None)),),
+    "clear": _nothing,
+}
+_CHANGES: Final[dict[str, dict[str, _Arguments]]] = {
+    "value": {
+        "value": _nothing,
+        "update": lambda random: (random.choice((*_VALUES, None)),),
+        "grow": _nothing,
+        "clear": _nothing,
+    },
+    "list": {
+        "get": _nothing,
+        "add": lambda random: (random.choice(_VALUES),),
+        "add_all": lambda random: (_some(random),),
+        "update": lambda random: (_some(random),),
+        "clear": _nothing,
+    },
+    "map": {
+        "get": _map_key,
+        "put": lambda random: (random.choice(_MAP_KEYS), random.choice((*_VALUES, None))),
+        "put_all": lambda random: (random.choice((None, _entries(random))),),
+        "remove": _map_key,
+        "contains": _map_key,
+        "items": _nothing,
+        "keys": _nothing,
+        "is_empty": _nothing,
+        "clear": _nothing,
+    },
     "reducing": _ADDING,
     "aggregating": _ADDING,
 }
+
+
+def steps_of(seed: int, names: Sequence[str]) -> list[Step]:
+    """Return a batch of changes of these states: the same for the same seed."""
+    random = Random(seed)
+    return [_step(random, random.choice(names)) for _ in range(random.randint(1, 24))]
+
+
+def _step(random: Random, name: str) -> Step:
+    namespace = random.choice(NAMESPACES) if name in MERGING else None
+    method, arguments = random.choice(sorted(_CHANGES[ALL[name].kind].items(), key=lambda item: item[0]))
+    return name, random.choice(KEYS), namespace, (method, arguments(random))
+
+
 READS: Final = {"value": "value", "list": "get", "map": "items", "reducing": "get", "aggregating": "get"}
 """The method of each kind that shows all there is."""
-
-
-def changes_of(names: Sequence[str]) -> st.SearchStrategy[list[tuple[str, Any, Any, Change]]]:
-    """Return changes of these states: the name, a key, None or a namespace, and what is to be done."""
-
-    def of(name: str) -> st.SearchStrategy[tuple[str, Any, Any, Change]]:
-        namespaces = NAMESPACES if name in MERGING else st.none()
-        return st.tuples(st.just(name), KEYS, namespaces, CHANGES[ALL[name].kind])
-
-    return st.lists(st.sampled_from(names).flatmap(of), min_size=4, max_size=16)
 
 
 def apply(target: Any, change: Change) -> Any:
