@@ -87,6 +87,40 @@ CHECKPOINT_DIR: Final = Option[str | None](
     "Folder or URI for checkpoints, seen by the driver and every slot; not set: the job's storage.",
     ("state.checkpoints.dir",),
 )
+CHECKPOINT_STORAGE: Final = Option[str | None](
+    "execution.checkpointing.storage",
+    one_of("jobmanager", "filesystem", refused=("execution.checkpointing.storage=custom",)),
+    None,
+    "jobmanager: in the driver's memory, for small state; filesystem: in files; not set: in files.",
+    ("state.checkpoint-storage",),
+)
+MAX_STATE_SIZE: Final = Option[int](
+    "headgate.checkpoint.max-state-size",
+    SIZE_BYTES,
+    5 * 2**20,
+    "With execution.checkpointing.storage: jobmanager, the most that one state of a subtask may take.",
+    (),
+    1,
+)
+LOCAL_BACKUP: Final = Option[bool](
+    "execution.checkpointing.local-backup.enabled",
+    BOOLEAN,
+    False,
+    "Whether slots keep a copy of their state on their own disk, to start from after a failure that they survive.",
+    ("state.backend.local-recovery",),
+)
+RECOVER_FROM_LOCAL: Final = Option[bool | None](
+    "execution.state-recovery.from-local",
+    BOOLEAN,
+    None,
+    "Whether subtasks start from such copies; not set: where there are some.",
+)
+LOCAL_DIRS: Final = Option[str | None](
+    "io.tmp.dirs",
+    TEXT,
+    None,
+    "Folders for the local files of slots, separated by commas; not set: where the system keeps temporary files.",
+)
 CHECKPOINT_INLINE_THRESHOLD: Final = Option[int](
     "execution.checkpointing.data-inline-threshold",
     SIZE_BYTES,

@@ -10,6 +10,7 @@ import pytest
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.ids import JobId
+from headgate.runtime.local_copies import LocalCopies
 from headgate.testing.contracts.store import STORE_CHECKS
 
 JOB = JobId("cd61")
@@ -27,8 +28,14 @@ def at_file_uri(folder: Path) -> CheckpointStore:
     return FileSystemStore.open(f"file://{folder}", JOB)
 
 
+def with_local_copies(folder: Path) -> CheckpointStore:
+    return LocalCopies(MemoryStore(), folder)
+
+
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("store", [in_memory, at_local_path, at_file_uri], ids=lambda store: store.__name__)
+@pytest.mark.parametrize(
+    "store", [in_memory, at_local_path, at_file_uri, with_local_copies], ids=lambda store: store.__name__
+)
 def test_store(
     store: Callable[[Path], CheckpointStore], check: Callable[[CheckpointStore], None], tmp_path: Path
 ) -> None:

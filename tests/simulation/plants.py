@@ -26,6 +26,7 @@ from headgate.operators.base import OperatorSnapshot
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.checkpoints import Checkpoints
 from headgate.runtime.job_master import JobMaster
+from headgate.runtime.state_writers import StoreWriters
 from headgate.runtime.subtask import Subtask, TakenSnapshot
 from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
@@ -107,13 +108,13 @@ def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
     write = Uploads._write
 
     def later(self: Uploads, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
-        store, shelf = self._store, MemoryStore()
-        self._store = shelf
+        writers, shelf = self._writers, MemoryStore()
+        assert isinstance(writers, StoreWriters)
+        self._writers = StoreWriters(shelf, writers._inline_bytes)
         state = write(self, snapshot)
-        self._store = store
-        self._host.submit(
-            lambda: [store.write(path, [data]) for path, data in shelf.files.items()], lambda result: None
-        )
+        self._writers = writers
+        store, files = writers._store, shelf.files.items()
+        self._host.submit(lambda: [store.write(path, [data]) for path, data in files], lambda result: None)
         return state
 
     patch.setattr(Uploads, "_write", later)

@@ -117,7 +117,7 @@ def receive(chunks: Iterable[Chunk], handle: FileHandle, target: Path, where: st
 
 @final
 class MemoryStore:
-    """A job's folder in memory, for tests and the simulator; the same contract as any other store."""
+    """A job's folder in memory: for checkpoints that the driver keeps, and for tests."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -146,7 +146,7 @@ class MemoryStore:
         receive([data], handle, target, where)
 
     def list_files(self, folder: str) -> list[str]:
-        return sorted(path for path in self.files if not folder or path.startswith(f"{folder}/"))
+        return sorted(path for path in list(self.files) if not folder or path.startswith(f"{folder}/"))
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 from headgate import unsupported
 from headgate.config import Option
-from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD
+from headgate.options import CHECKPOINT_DIR, CHECKPOINT_INLINE_THRESHOLD, CHECKPOINT_STORAGE, MAX_STATE_SIZE
 
 __all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckpointStorage"]
 
@@ -22,9 +22,10 @@ class CheckpointStorage(ABC):
 
 @final
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Checkpoints beside the job, in its own storage (`headgate.storage.dir`), or in `checkpoint_path`.
+    """Checkpoints in the memory of the driver, and from there in the metadata files of `checkpoint_path`, if given.
 
-    They are files there, not memory of the driver, so `max_state_size` bounds nothing.
+    For small state: a state of a subtask that takes more than `max_state_size` bytes fails its checkpoint. Checkpoints
+    in memory only are lost with the driver.
     """
 
     DEFAULT_MAX_STATE_SIZE: Final = 5 * 2**20
@@ -34,15 +35,19 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         self._max_state_size = max_state_size
 
     def get_checkpoint_path(self) -> str | None:
-        """Return the folder or URI, or None for the job's own storage."""
+        """Return the folder or URI, or None for memory only."""
         return self._checkpoint_path
 
     def get_max_state_size(self) -> int:
-        """Return the size that Flink would allow a single state."""
+        """Return the bytes that a single state may take."""
         return self.DEFAULT_MAX_STATE_SIZE if self._max_state_size is None else self._max_state_size
 
     def settings(self) -> dict[Option[Any], object]:
-        return {CHECKPOINT_DIR: self._checkpoint_path}
+        return {
+            CHECKPOINT_STORAGE: "jobmanager",
+            CHECKPOINT_DIR: self._checkpoint_path,
+            MAX_STATE_SIZE: self._max_state_size,
+        }
 
 
 @final
@@ -82,7 +87,11 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         return self._write_buffer_size
 
     def settings(self) -> dict[Option[Any], object]:
-        return {CHECKPOINT_DIR: self._checkpoint_path, CHECKPOINT_INLINE_THRESHOLD: self._threshold}
+        return {
+            CHECKPOINT_STORAGE: "filesystem",
+            CHECKPOINT_DIR: self._checkpoint_path,
+            CHECKPOINT_INLINE_THRESHOLD: self._threshold,
+        }
 
 
 unsupported.guard(__name__, globals())

@@ -14,7 +14,7 @@ from headgate.common.configuration import Choice, Configuration
 from headgate.config import Option
 from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from headgate.options import CHECKPOINT_DIR, CHECKPOINT_RETENTION, STATE_BACKEND
+from headgate.options import CHECKPOINT_DIR, CHECKPOINT_RETENTION, CHECKPOINT_STORAGE, STATE_BACKEND
 
 __all__ = [
     "ExternalizedCheckpointCleanup",
@@ -144,6 +144,7 @@ class OlderCheckpointConfig:
 
     def set_checkpoint_storage_dir(self, checkpoint_path: str) -> Self:
         """Set the folder or URI for checkpoints; today the option `execution.checkpointing.dir`."""
+        self._configuration.write(CHECKPOINT_STORAGE, "filesystem")
         self._configuration.write(CHECKPOINT_DIR, checkpoint_path)
         return self
 

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.clock import Clock, SystemClock
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.package import pack, unpack
@@ -24,6 +25,7 @@ from headgate.runtime.job_master import JobMaster, MasterServices
 from headgate.runtime.job_storage import JobStorage
 from headgate.runtime.memory import MemoryExchange, Switchboard
 from headgate.runtime.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.scratch import Scratch
 from headgate.runtime.slot import Slot, SlotServices
 
 IDLE_MS_MAX: Final = 1000.0
@@ -55,17 +57,14 @@ class LocalHost:
         self._io = ThreadIo(2, "headgate-io", self.wake)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._slots: list[Slot] = []
+        self._scratch: list[Scratch] = []
         self._launch = Launch(0)
         self._ended: deque[Launch] = deque()
         self._messages: deque[tuple[Launch, FromSlot]] = deque()
         self._master: JobMaster | None = None
 
     def start(self, results: Results) -> JobMaster:
-        location = storage_location(self._plan)
-        if location is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
-            location = self._folder.name
-        self._store = FileSystemStore.open(location, self._plan.job_id)
+        self._store = self._open_store()
         services = MasterServices(
             clock=self._clock,
             io=self._io,
@@ -75,6 +74,15 @@ class LocalHost:
         )
         self._master = JobMaster(self._plan, services)
         return self._master
+
+    def _open_store(self) -> CheckpointStore:
+        location = storage_location(self._plan)
+        if location is None and keeps_in_memory(self._plan):
+            return MemoryStore()
+        if location is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._folder.name
+        return FileSystemStore.open(location, self._plan.job_id)
 
     def turn(self) -> None:
         assert self._master is not None
@@ -101,14 +109,21 @@ class LocalHost:
     def close(self) -> None:
         self.kill(self._launch)
         self._io.close()
+        self._clear_scratch()
         if self._folder is not None:
             self._folder.cleanup()
+
+    def _clear_scratch(self) -> None:
+        for scratch in self._scratch:
+            scratch.remove()
+        self._scratch = []
 
     # --- launcher
 
     def launch(self, launch: Launch) -> None:
         assert self._master is not None
         self._launch = launch
+        self._clear_scratch()
         switchboard: Switchboard = {}
         credit_batches = self._plan.settings.get(options.CREDIT_BATCHES)
         for index in range(self._plan.slots):
@@ -119,7 +134,9 @@ class LocalHost:
                 store=self._store,
                 exchange=MemoryExchange(number, switchboard, credit_batches),
                 send=lambda message: self._messages.append((launch, message)),
+                scratch=Scratch.by(self._plan.settings, number),
             )
+            self._scratch.append(services.scratch)
             slot = Slot(lambda: unpack(self._package), number, services)
             self._slots.append(slot)
             self._master.register(RegisterSlot(launch=launch, slot=number, host="", port=0), LocalLink(slot))
@@ -135,6 +152,11 @@ class LocalHost:
 def storage_location(plan: JobPlan) -> str | None:
     """Return where the job keeps its checkpoints, None when nothing is configured."""
     return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
+
+
+def keeps_in_memory(plan: JobPlan) -> bool:
+    """Return whether the slots hand all state to the driver, so that they need no storage."""
+    return plan.settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"
 
 
 @final

@@ -9,24 +9,21 @@ for as long as it says.
 from __future__ import annotations
 
 import logging
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from headgate import options
 from headgate.checkpoint.handles import SubtaskState
-from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
-from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import InternalError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.base import Operator, Restored
+from headgate.operators.base import Operator
 from headgate.runtime.exchange import Exchange
 from headgate.runtime.execution import Execution, FailedToOpenError
 from headgate.runtime.failure import failure_of, may_mend
@@ -48,18 +45,17 @@ from headgate.runtime.messages import (
     Trigger,
     UserFailure,
 )
+from headgate.runtime.scratch import Scratch
+from headgate.runtime.slot_storage import Fetched, SlotStorage
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.runtime.upload import Uploads
 from headgate.state.backend import StateWriter
-from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 
 _log = logging.getLogger(__name__)
 
 PROGRESS_INTERVAL_MS: Final = 1000.0
 ROUNDS_PER_STEP: Final = 4
 """Rounds of work between two looks at the mailbox and the network."""
-
-FileCache = dict[StateHandle, bytes]
 
 
 @final
@@ -72,6 +68,7 @@ class SlotServices:
     store: CheckpointStore
     exchange: Exchange
     send: Callable[[FromSlot], None]
+    scratch: Scratch
 
 
 @final
@@ -86,6 +83,7 @@ class Slot:
         self.clock = services.clock
         self._load = load
         self._services = services
+        self._storage = SlotStorage(services.store, services.scratch)
         self._mailbox: deque[ToSlot] = deque()
         self._attempt: Attempt | None = None
         self._last_attempt = Attempt(0)
@@ -196,36 +194,53 @@ class Slot:
                 execution.abort(message.checkpoint_id)
                 if self._uploads is not None:
                     self._uploads.abandon(message.checkpoint_id)
+                if self._storage.keeps_copies:
+                    self._tidy(lambda: self._storage.aborted(message.checkpoint_id))
 
     def _completed(self, checkpoint_id: CheckpointId | None, execution: Execution) -> None:
         """Note the newest completed checkpoint: once, in whichever message it is heard of first."""
         if checkpoint_id is not None and checkpoint_id > self._last_completed:
             self._last_completed = checkpoint_id
             execution.notify_completed(checkpoint_id)
+            if self._storage.keeps_copies:
+                self._tidy(lambda: self._storage.completed(checkpoint_id))
+
+    def _tidy(self, work: Callable[[], None]) -> None:
+        def done(result: BaseException | None) -> None:
+            if result is not None:
+                _log.warning("slot %d could not remove local copies: %s", self.index, result)
+
+        self._services.io.submit(work, done)
 
     def _deploy(self, message: Deploy) -> None:
-        """Take up a new attempt: read its state beside the loop, then build and answer `SlotReady`."""
+        """Take up a new attempt: fetch its state beside the loop, then build and answer `SlotReady`."""
         if message.attempt <= self._last_attempt:
             return
         self._end()
         self._attempt = self._last_attempt = message.attempt
         self._last_completed = message.checkpoint_id or CheckpointId(0)
-        reading = self._services.store
+        try:
+            plan = self._load()
+        except Exception as error:
+            self._slot_failed(error)
+            return
 
-        def read() -> dict[SubtaskId, dict[str, Restored]]:
-            return {subtask: _read_all(reading, message, own) for subtask, own in message.restored.items()}
-
-        def done(result: dict[SubtaskId, dict[str, Restored]] | BaseException) -> None:
+        def done(result: Fetched | BaseException) -> None:
             if isinstance(result, BaseException):
                 self._slot_failed(result)
             else:
-                self._build(message, result)
+                self._build(message, plan, result)
 
-        self.submit(read, done)
+        self.submit(lambda: self._storage.fetch(message, plan.settings), done)
 
-    def _build(self, message: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+    def _build(self, message: Deploy, plan: JobPlan, fetched: Fetched) -> None:
+        if fetched.local_files or fetched.remote_files:
+            self.count("local_restored_files", fetched.local_files)
+            self.count("remote_restored_files", fetched.remote_files)
         try:
-            self._build_execution(message, restored)
+            self._uploads = Uploads(self._storage.writers(plan), self, message.attempt)
+            self._execution = Execution(plan, self.index, self._services.exchange, self)
+            self._execution.build(message, fetched.restored)
         except FailedToOpenError as error:
             self.failed(error.subtask, error.failure, retriable=error.retriable)
         except Exception as error:
@@ -233,14 +248,6 @@ class Slot:
         else:
             self._services.exchange.connect(message.attempt, message.peers)
             self._send(SlotReady(slot=self.index, attempt=message.attempt))
-
-    def _build_execution(self, message: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
-        plan = self._load()
-        # Without checkpoints only the sinks' last commit is left to tell, which must not need storage that all share.
-        inline_bytes = plan.settings.get(options.CHECKPOINT_INLINE_THRESHOLD) if plan.checkpointing else sys.maxsize
-        self._uploads = Uploads(self._services.store, self, message.attempt, inline_bytes)
-        self._execution = execution = Execution(plan, self.index, self._services.exchange, self)
-        execution.build(message, restored)
 
     def _tear_down(self, attempt: Attempt) -> None:
         """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
@@ -321,7 +328,7 @@ class Slot:
         return self._uploads.ahead(uid, subtask.index)
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
-        return Path(tempfile.mkdtemp(prefix=f"headgate-{self.index}-"))
+        return self._storage.work_folder(self._current(), subtask, uid)
 
     def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
         if attempt is None or attempt != self._attempt:
@@ -336,6 +343,7 @@ class Slot:
             self._uploads.add(snapshot)
 
     def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+        self._storage.taken(checkpoint_id, state)
         self._send(SubtaskAcked(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, state=state))
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
@@ -357,24 +365,3 @@ class Slot:
 
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by
-
-
-def _read_all(store: CheckpointStore, deploy: Deploy, operators: dict[str, RestoredOperator]) -> dict[str, Restored]:
-    files: FileCache = {}
-
-    def restored(operator: RestoredOperator) -> Restored:
-        keyed = tuple(_fetch(store, part, files) for part in operator.keyed)
-        return Restored(checkpoint_id=deploy.checkpoint_id, keyed=keyed, lists=operator.lists)
-
-    return {uid: restored(operator) for uid, operator in operators.items()}
-
-
-def _fetch(store: CheckpointStore, keyed: KeyedState, files: FileCache) -> FetchedKeyed:
-    own = {file.name: _read(store, file.handle, files) for file in (*keyed.base, *keyed.log)}
-    return FetchedKeyed(state=keyed, files=own)
-
-
-def _read(store: CheckpointStore, handle: StateHandle, files: FileCache) -> bytes:
-    if handle not in files:
-        files[handle] = read_state(store, handle)
-    return files[handle]

@@ -6,23 +6,20 @@ wherever it runs, so a thread would stop the loop for longer. Writing is done be
 
 from __future__ import annotations
 
-import pickle
 from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import count
-from pathlib import Path
+from collections.abc import Callable
 from typing import Protocol, final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
-from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.runtime.io import Io
+from headgate.runtime.state_writers import StateWriters
 from headgate.runtime.subtask import TakenSnapshot
-from headgate.state.files import InlineHandle, StateHandle
+from headgate.state.backend import StateWriter
 
 
 class UploadHost(Io, Protocol):
@@ -40,71 +37,14 @@ class UploadHost(Io, Protocol):
 
 
 @final
-class StoreWriter:
-    """A `StateWriter` of one operator of a subtask for one checkpoint."""
-
-    def __init__(
-        self, store: CheckpointStore, own: paths.Writer, checkpoint_id: CheckpointId, inline_bytes: int
-    ) -> None:
-        self._store = store
-        self._own = own
-        self._checkpoint_id = checkpoint_id
-        self._inline_bytes = inline_bytes
-
-    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        if shared:
-            return self._store.write(paths.shared_state(self._checkpoint_id, self._own, name), pieces)
-        return self._write_exclusive(paths.keyed_state(self._checkpoint_id, self._own, name), pieces)
-
-    def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
-        """Store the elements of an operator list state."""
-        return self._write_exclusive(
-            paths.list_state(self._checkpoint_id, self._own, name), [pickle.dumps(elements, 5)]
-        )
-
-    def _write_exclusive(self, path: str, pieces: list[bytes]) -> StateHandle:
-        if sum(map(len, pieces)) < self._inline_bytes:
-            return InlineHandle(b"".join(pieces))
-        return self._store.write(path, pieces)
-
-    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
-        path_of = paths.shared_state if shared else paths.keyed_state
-        return self._store.upload(path_of(self._checkpoint_id, self._own, name), source)
-
-
-@final
-class AheadWriter:
-    """A `StateWriter` of one operator of a subtask for files that later checkpoints will name; it numbers them."""
-
-    def __init__(self, store: CheckpointStore, own: paths.Writer, numbers: Iterator[int], inline_bytes: int) -> None:
-        self._store = store
-        self._own = own
-        self._numbers = numbers
-        self._inline_bytes = inline_bytes
-
-    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        if not shared and sum(map(len, pieces)) < self._inline_bytes:
-            return InlineHandle(b"".join(pieces))
-        return self._store.write(self._path(name), pieces)
-
-    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
-        return self._store.upload(self._path(name), source)
-
-    def _path(self, name: str) -> str:
-        return paths.ahead_state(next(self._numbers), self._own, name)
-
-
-@final
 class Uploads:
     """The snapshots of one slot that are under way, oldest first. Owned by the slot's loop."""
 
-    def __init__(self, store: CheckpointStore, host: UploadHost, attempt: Attempt, inline_bytes: int) -> None:
-        self._store = store
+    def __init__(self, writers: StateWriters, host: UploadHost, attempt: Attempt) -> None:
+        self._writers = writers
         self._host = host
         self._attempt = attempt
-        self._inline_bytes = inline_bytes
         self._walking: deque[TakenSnapshot] = deque()
-        self._ahead: dict[paths.Writer, Iterator[int]] = {}
 
     @property
     def pending(self) -> bool:
@@ -142,10 +82,9 @@ class Uploads:
         for operator, part in snapshot.parts:
             operator.forget(part)
 
-    def ahead(self, uid: str, subtask: int) -> AheadWriter:
+    def ahead(self, uid: str, subtask: int) -> StateWriter:
         """Return a writer for files of keyed state that belong to no checkpoint yet. May be called beside the loop."""
-        own = paths.Writer(self._attempt, uid, subtask)
-        return AheadWriter(self._store, own, self._ahead.setdefault(own, count(1)), self._inline_bytes)
+        return self._writers.ahead(paths.Writer(self._attempt, uid, subtask))
 
     # --- beside the loop
 
@@ -154,13 +93,13 @@ class Uploads:
 
     def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
         own = paths.Writer(self._attempt, part.uid, snapshot.subtask.index)
-        writer = StoreWriter(self._store, own, snapshot.barrier.checkpoint_id, self._inline_bytes)
+        writer = self._writers.of_checkpoint(own, snapshot.barrier.checkpoint_id)
         return OperatorState(
             uid=part.uid,
             keyed=None if part.keyed is None else part.keyed.store(writer),
             lists={
-                name: ListState(own.mode, writer.write_list(name, own.elements), own.type)
-                for name, own in part.lists.items()
+                name: ListState(state.mode, writer.write_list(name, state.elements), state.type)
+                for name, state in part.lists.items()
             },
         )
 

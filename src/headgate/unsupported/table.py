@@ -71,8 +71,6 @@ FEATURES: Final = (
         options="""
             state.backend.type=rocksdb
             state.backend.type=forst
-            execution.checkpointing.local-backup.enabled!=false
-            state.backend.local-recovery!=false
         """,
     ),
     Feature(

@@ -92,9 +92,12 @@ def test_older_names_do_what_their_successors_do(config: CheckpointConfig, confi
     config.set_checkpoint_storage(FileSystemCheckpointStorage("hdfs://host:9000/chk", 1024))
     assert configuration.get_string("execution.checkpointing.dir", "") == "hdfs://host:9000/chk"
     assert configuration.get_integer("execution.checkpointing.data-inline-threshold", 0) == 1024
-    config.set_checkpoint_storage(JobManagerCheckpointStorage())
+    config.set_checkpoint_storage(JobManagerCheckpointStorage(max_state_size=1024))
     assert not configuration.contains_key("execution.checkpointing.dir")
+    assert configuration.get_string("execution.checkpointing.storage", "") == "jobmanager"
+    assert configuration.get_integer("headgate.checkpoint.max-state-size", 0) == 1024
     config.set_checkpoint_storage_dir("file:///x")
+    assert configuration.get_string("execution.checkpointing.storage", "") == "filesystem"
     assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
 
 
@@ -109,8 +112,10 @@ def test_older_methods_of_the_environment_set_options(configuration: Configurati
     assert configuration.to_dict() == {"state.backend.type": "hashmap", "restart-strategy.type": "none"}
     environment.set_state_backend(FsStateBackend("file:///x"))
     assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
-    environment.set_state_backend(MemoryStateBackend())
+    environment.set_state_backend(MemoryStateBackend(max_state_size=1024))
     assert not configuration.contains_key("execution.checkpointing.dir")
+    assert configuration.get_string("execution.checkpointing.storage", "") == "jobmanager"
+    assert configuration.get_integer("headgate.checkpoint.max-state-size", 0) == 1024
     assert environment.get_stream_time_characteristic() is TimeCharacteristic.ProcessingTime
     environment.set_stream_time_characteristic(TimeCharacteristic.EventTime)
     assert environment.get_stream_time_characteristic() is TimeCharacteristic.EventTime

@@ -17,6 +17,7 @@ from headgate.runtime.job_storage import JobStorage
 from headgate.runtime.memory import MemoryExchange, Switchboard
 from headgate.runtime.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.outcome import JobOutcome
+from headgate.runtime.scratch import Scratch
 from headgate.runtime.slot import Slot, SlotServices
 from tests.unit.runtime.plans import HeldIo
 
@@ -88,6 +89,7 @@ class MasterRig:
             store=self.store,
             exchange=MemoryExchange(index, switchboard, 16),
             send=lambda message: self._messages.append((launch, message)),
+            scratch=Scratch(index),
         )
         self.slots[index] = Slot(lambda: unpack(self._package), index, services)
         self.links[index] = Link(self.slots[index])

@@ -28,6 +28,7 @@ from headgate.operators.source import SourceFactory
 from headgate.runtime.channel import InputChannel
 from headgate.runtime.memory import MemoryExchange, Switchboard
 from headgate.runtime.messages import Deploy, FromSlot, Start, ToSlot
+from headgate.runtime.scratch import Scratch
 from headgate.runtime.slot import Slot, SlotServices
 
 JOB_ID = JobId("ab" * 16)
@@ -115,7 +116,12 @@ class SlotRig:
         self.exchange = MemoryExchange(SlotIndex(self.index), self.switchboard, 16)
         package = pack(self.plan)
         services = SlotServices(
-            clock=self.clock, io=self.io, store=self.store, exchange=self.exchange, send=self.sent.append
+            clock=self.clock,
+            io=self.io,
+            store=self.store,
+            exchange=self.exchange,
+            send=self.sent.append,
+            scratch=Scratch(self.index),
         )
         self.slot = Slot(lambda: unpack(package), SlotIndex(self.index), services)
 

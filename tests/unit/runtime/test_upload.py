@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headgate.checkpoint.handles import SubtaskState
-from headgate.checkpoint.paths import Writer
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.clock import Clock, VirtualClock
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.reduce import ReduceFactory
+from headgate.runtime.state_writers import StoreWriters
 from headgate.runtime.subtask import TakenSnapshot
-from headgate.runtime.upload import StoreWriter, Uploads
+from headgate.runtime.upload import Uploads
 from headgate.state.files import FileHandle, InlineHandle, StateHandle
 from headgate.testing.harness import OperatorHarness
 from tests.unit.runtime.plans import HeldIo
@@ -48,7 +46,7 @@ class Rig:
 
     def __init__(self, keys: int, inline_bytes: int = 1000) -> None:
         self.host, self.store = NotingHost(), MemoryStore()
-        self.uploads = Uploads(self.store, self.host, Attempt(3), inline_bytes)
+        self.uploads = Uploads(StoreWriters(self.store, inline_bytes), self.host, Attempt(3))
         self.harness = OperatorHarness(ReduceFactory(lambda a, b: b), key_by=lambda pair: pair[0])
         self.harness.open()
         self.harness.process(*[(key, "before") for key in range(keys)])
@@ -150,28 +148,3 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
     rig.walk()
     rig.host.io.run()
     assert rig.host.declines == ["disk full"]
-
-
-def test_files_that_later_checkpoints_may_use_are_never_inline_and_lie_apart(tmp_path: Path) -> None:
-    store = MemoryStore()
-    writer = StoreWriter(store, Writer(Attempt(3), "op", 1), CheckpointId(4), inline_bytes=1000)
-    local = tmp_path / "000012.sst"
-    local.write_bytes(b"sorted")
-    shared = writer.write("log", [b"a", b"b"], shared=True)
-    assert shared == FileHandle("shared/4-a3-op-1-log", 2, zlib.crc32(b"ab"))
-    assert writer.upload("000012.sst", local, shared=True).size_bytes == 6
-    assert writer.upload("CURRENT", local, shared=False).size_bytes == 6
-    assert store.list_files("") == ["chk-4/a3-op-1-CURRENT", "shared/4-a3-op-1-000012.sst", "shared/4-a3-op-1-log"]
-
-
-def test_what_is_written_ahead_of_a_checkpoint_is_numbered_for_each_operator_of_a_subtask() -> None:
-    rig = Rig(keys=1)
-    large = [b"x" * 1000]
-    for uid, subtask in (("op", 0), ("op", 0), ("op", 1)):
-        rig.uploads.ahead(uid, subtask).write("delta", large, shared=False)
-    assert rig.store.list_files("") == [
-        "shared/ahead-1-a3-op-0-delta",
-        "shared/ahead-1-a3-op-1-delta",
-        "shared/ahead-2-a3-op-0-delta",
-    ]
-    assert rig.uploads.ahead("op", 0).write("delta", [b"x"], shared=False) == InlineHandle(b"x")

@@ -11,7 +11,7 @@ from typing import Final, final
 from pyspark.sql import SparkSession
 
 from headgate.deploy.handle import JobHandle
-from headgate.deploy.local import storage_location
+from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.host import SparkHost
@@ -60,7 +60,8 @@ def check(spark: SparkSession, job: JobPlan) -> None:
     """Check that the job can run on the session. Blocks some seconds at most. Raises EnvironmentFault."""
     facts = observe(spark)
     preflight.check_session(facts)
-    preflight.check_storage(facts, storage_location(job))
+    if not keeps_in_memory(job):
+        preflight.check_storage(facts, storage_location(job))
     facts = await_slots(spark, facts, job.slots)
     preflight.check_slots(facts, job.slots)
     for warning in preflight.warnings(facts):

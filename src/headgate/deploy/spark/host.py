@@ -18,9 +18,10 @@ from pyspark.sql import SparkSession
 from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore, absolute
+from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.checkpoint.workflow import check_probes, write_probe
 from headgate.clock import SystemClock
-from headgate.deploy.local import storage_location
+from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.package import pack
 from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, driver_network
@@ -54,8 +55,8 @@ class _Services:
 
     master: JobMaster
     server: ControlServer
-    store: FileSystemStore
-    location: str
+    store: CheckpointStore
+    storage_of_slots: str | None
 
 
 @final
@@ -84,11 +85,8 @@ class SparkHost:
         return package if len(package) <= CLOSURE_BYTES_MAX else self._spark.sparkContext.broadcast(package)
 
     def start(self, results: Results) -> JobMaster:
-        location = storage_location(self._plan)
-        if location is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
-            location = self._folder.name
-        store = FileSystemStore.open(location, self._plan.job_id)
+        location = self._location()
+        store = MemoryStore() if location is None else FileSystemStore.open(location, self._plan.job_id)
         services = MasterServices(
             clock=self._clock,
             io=self._io,
@@ -99,8 +97,17 @@ class SparkHost:
         master = JobMaster(self._plan, services)
         wire = Wire(driver_network(self._plan.settings, self._own_address()), self._secret)
         server = ControlServer(wire, self._poller, self._clock, master, self._unfit)
-        self._services = _Services(master=master, server=server, store=store, location=location)
+        shared = None if location is None or keeps_in_memory(self._plan) else absolute(location)
+        self._services = _Services(master=master, server=server, store=store, storage_of_slots=shared)
         return master
+
+    def _location(self) -> str | None:
+        """Return where the job is stored; None: in the driver's memory."""
+        location = storage_location(self._plan)
+        if location is None and not keeps_in_memory(self._plan):
+            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._folder.name
+        return location
 
     def _own_address(self) -> str:
         if self._local:
@@ -145,7 +152,8 @@ class SparkHost:
     # --- launcher
 
     def launch(self, launch: Launch) -> None:
-        self._proof = None if self._local else secrets.token_hex(8)
+        needs_proof = not (self._local or keeps_in_memory(self._plan))
+        self._proof = secrets.token_hex(8) if needs_proof else None
         self._hosts.clear()
         order = StageOrder(
             slots=self._plan.slots,
@@ -166,7 +174,7 @@ class SparkHost:
             host=services.server.address.host,
             port=services.server.address.port,
             secret=self._secret.reveal(),
-            storage=absolute(services.location),
+            storage=services.storage_of_slots,
             proof=proof,
             settings=self._plan.settings,
         )

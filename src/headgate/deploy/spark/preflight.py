@@ -73,7 +73,8 @@ def check_storage(facts: SessionFacts, location: str | None) -> None:
     if location is None and not facts.local:
         raise EnvironmentFault(
             f"the job has no storage that the driver and the workers of {facts.master} share: set "
-            "execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI that all of them reach"
+            "execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI that all of them reach, or, for "
+            "small state, execution.checkpointing.storage: jobmanager"
         )
 
 

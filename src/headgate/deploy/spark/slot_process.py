@@ -20,6 +20,7 @@ from pyspark import TaskContext
 import headgate
 from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.checkpoint.workflow import answer_probe
 from headgate.clock import SystemClock
 from headgate.deploy.package import unpack
@@ -34,6 +35,7 @@ from headgate.runtime.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.messages import RegisterSlot
 from headgate.runtime.network import CreditWindow, NetworkExchange
+from headgate.runtime.scratch import Scratch
 from headgate.runtime.slot import Slot, SlotServices
 from headgate.runtime.wire import Address, JobSecret, Poller, Wire
 
@@ -77,11 +79,17 @@ class SlotProcess:
         wire = Wire(slot_network(spec.settings, address_towards(*master)), JobSecret(spec.secret))
         window = CreditWindow(spec.settings.get(options.CREDIT_BATCHES), spec.settings.get(options.CREDIT_BYTES))
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
-        store = FileSystemStore.open(spec.storage, spec.job_id)
+        store = MemoryStore() if spec.storage is None else FileSystemStore.open(spec.storage, spec.job_id)
+        self._scratch = Scratch.by(spec.settings, index)
         hello = Hello("control", spec.launch, index)
         self._control = ControlClient(wire, self._poller, master, hello, lambda message: self.slot.receive(message))
         services = SlotServices(
-            clock=self._clock, io=self._io, store=store, exchange=self._exchange, send=self._control.send
+            clock=self._clock,
+            io=self._io,
+            store=store,
+            exchange=self._exchange,
+            send=self._control.send,
+            scratch=self._scratch,
         )
         self.slot = Slot(lambda: unpack(package), index, services)
         self._heartbeat = HeartbeatThread(
@@ -115,6 +123,7 @@ class SlotProcess:
         self._exchange.close()
         self._control.close()
         self._io.close()
+        self._scratch.remove()
         self._poller.close()
         self._last_resort.cancel()  # last: work on storage may hang as user code may
 
@@ -132,7 +141,7 @@ def _heartbeat_config(spec: SlotSpec) -> HeartbeatConfig:
     )
 
 
-def _registration(spec: SlotSpec, index: SlotIndex, address: Address, store: FileSystemStore) -> RegisterSlot:
+def _registration(spec: SlotSpec, index: SlotIndex, address: Address, store: CheckpointStore) -> RegisterSlot:
     facts = environment()
     if spec.proof is not None:
         try:

@@ -17,7 +17,8 @@ from headgate.ids import JobId, Launch
 class SlotSpec:
     """Everything that the slots of one launch need but the job's package.
 
-    `proof` is the nonce with which each slot proves that it sees the driver's storage, None where both are one machine.
+    `storage` is None when the slots need none. `proof` is the nonce with which each slot proves that it sees the
+    driver's storage, None where both are one machine, or there is none.
     """
 
     job_id: JobId
@@ -26,7 +27,7 @@ class SlotSpec:
     host: str
     port: int
     secret: bytes
-    storage: str
+    storage: str | None
     proof: str | None
     settings: Settings
 

@@ -20,6 +20,7 @@ from headgate.runtime import messages
 from headgate.runtime.job_master import JobMaster, MasterServices
 from headgate.runtime.job_storage import JobStorage
 from headgate.runtime.messages import FromSlot, ToSlot
+from headgate.runtime.scratch import Scratch
 from headgate.runtime.slot import Slot, SlotServices
 from headgate.runtime.supervisor import SupervisorState
 from headgate.testing.sim.exchange import SimExchange
@@ -58,7 +59,12 @@ class SlotProcess(Process):
         self.exchange = SimExchange(self, lambda: self.slot, cluster.find_exchange)
         self.exchange.credit_batches = cluster.credit_batches
         services = SlotServices(
-            clock=self.world.clock, io=self.io, store=cluster.store, exchange=self.exchange, send=self._send
+            clock=self.world.clock,
+            io=self.io,
+            store=cluster.store,
+            exchange=self.exchange,
+            send=self._send,
+            scratch=Scratch(index),
         )
         self.slot = Slot(lambda: unpack(cluster.package), index, services)
 

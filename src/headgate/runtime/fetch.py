@@ -1,0 +1,74 @@
+"""Fetch: the state that the subtasks of a slot start from, brought to the slot; beside the loop, as it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import final
+
+from headgate.checkpoint.messages import RestoredOperator
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.errors import DamagedFileError, StorageError
+from headgate.ids import CheckpointId
+from headgate.operators.base import Restored
+from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile, StateHandle
+
+
+@final
+class Fetch:
+    """Fetches for one attempt. What several operators or subtasks need is read once.
+
+    `folder` makes a new local folder, for state that is used in files.
+    """
+
+    def __init__(
+        self, store: CheckpointStore, folder: Callable[[str], Path], checkpoint_id: CheckpointId | None
+    ) -> None:
+        self.files = 0
+        """Files of storage that were read."""
+        self._store = store
+        self._folder = folder
+        self._checkpoint_id = checkpoint_id
+        self._data: dict[StateHandle, bytes] = {}
+        self._numbers = count()
+
+    def operators(self, restored: Mapping[str, RestoredOperator]) -> dict[str, Restored]:
+        """Return the state of a subtask's operators. Raises `StorageError`, `DamagedFileError`."""
+        return {
+            uid: Restored(
+                checkpoint_id=self._checkpoint_id,
+                keyed=tuple(self._keyed(part) for part in operator.keyed),
+                lists=operator.lists,
+            )
+            for uid, operator in restored.items()
+        }
+
+    def _keyed(self, state: KeyedState) -> FetchedKeyed:
+        files: dict[str, bytes | Path] = {file.name: self._bytes(file.handle) for file in state.log}
+        if state.kind == "rocksdb":
+            folder = self._folder(str(next(self._numbers)))
+            files |= {file.name: self._local_file(file, folder) for file in state.base}
+        else:
+            files |= {file.name: self._bytes(file.handle) for file in state.base}
+        return FetchedKeyed(state=state, files=files)
+
+    def _bytes(self, handle: StateHandle) -> bytes:
+        if handle not in self._data:
+            self.files += isinstance(handle, FileHandle)
+            self._data[handle] = read_state(self._store, handle)
+        return self._data[handle]
+
+    def _local_file(self, file: StateFile, folder: Path) -> Path:
+        target = folder / file.name
+        if target.parent != folder or file.name == "..":
+            raise DamagedFileError(f"a state file is called {file.name!r}, which is no name of a file")
+        try:
+            if isinstance(file.handle, FileHandle):
+                self.files += 1
+                self._store.download(file.handle, target)
+            else:
+                target.write_bytes(file.handle.data)
+        except OSError as error:
+            raise StorageError(f"cannot write the local file {target}: {error}") from error
+        return target

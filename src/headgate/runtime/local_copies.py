@@ -1,0 +1,212 @@
+"""Local copies: a second copy, on the slot's own disk, of the state that the slot writes.
+
+After a failure that the slot's process survives, its subtasks start from these copies and nothing is fetched. They are
+a help only: storage has everything, a copy that cannot be written is done without, and one that is gone or has changed
+is passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.store import CheckpointStore, Chunk, chunks_of, receive
+from headgate.errors import StorageError
+from headgate.ids import CheckpointId
+from headgate.state.files import FileHandle
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class LocalCopies:
+    """A `CheckpointStore` over another, with copies in `folder` of what is written through it.
+
+    Copies go when the newest complete checkpoint does not need them, nor one under way.
+    """
+
+    def __init__(self, store: CheckpointStore, folder: Path) -> None:
+        self.served = 0
+        """Files that were read from a copy."""
+        self._store = store
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._kept: dict[str, FileHandle] = {}
+        self._kept_since: dict[str, CheckpointId] = {}
+        self._needed: dict[CheckpointId, frozenset[str]] = {}
+        self._completed = CheckpointId(0)
+
+    # --- the store
+
+    def locate(self, path: str) -> str:
+        return self._store.locate(path)
+
+    def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
+        copying = _Copying(self._place(path))
+        try:
+            handle = self._store.write(path, copying.of(chunks))
+        except BaseException:
+            copying.drop()
+            raise
+        if copying.whole:
+            self._keep(handle)
+        return handle
+
+    def upload(self, path: str, source: Path) -> FileHandle:
+        handle = self._store.upload(path, source)
+        try:
+            _link_or_copy(source, self._place(path))
+        except OSError as error:
+            _log.warning("no local copy of %s is kept: %s", path, error)
+        else:
+            self._keep(handle)
+        return handle
+
+    def read(self, path: str) -> bytes | None:
+        handle = self._kept.get(path)
+        if handle is not None:
+            try:
+                data = self._place(path).read_bytes()
+            except OSError as error:
+                self._pass_over(path, error)
+            else:
+                if (len(data), zlib.crc32(data)) == (handle.size_bytes, handle.crc32):
+                    self.served += 1
+                    return data
+                self._pass_over(path, "it has changed")
+        return self._store.read(path)
+
+    def download(self, handle: FileHandle, target: Path) -> None:
+        if handle.path in self._kept:
+            copy = self._place(handle.path)
+            try:
+                receive(chunks_of(copy), handle, target, str(copy))
+            except (StorageError, OSError) as error:
+                target.unlink(missing_ok=True)
+                self._pass_over(handle.path, error)
+            else:
+                self.served += 1
+                return
+        self._store.download(handle, target)
+
+    def list_files(self, folder: str) -> list[str]:
+        return self._store.list_files(folder)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        self._store.delete(paths)
+
+    def delete_folder(self, folder: str) -> None:
+        self._store.delete_folder(folder)
+
+    def _place(self, path: str) -> Path:
+        return self._folder / hashlib.sha1(path.encode(), usedforsecurity=False).hexdigest()
+
+    def _keep(self, handle: FileHandle) -> None:
+        with self._lock:
+            self._kept[handle.path] = handle
+            self._kept_since[handle.path] = self._completed
+
+    def _pass_over(self, path: str, reason: object) -> None:
+        _log.warning("the local copy of %s is passed over: %s", path, reason)
+        self._drop([path])
+
+    # --- what is needed
+
+    def begin(self, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
+        """Begin an attempt, which starts from these files of the checkpoint: no other copy is needed."""
+        named = frozenset(files)
+        with self._lock:
+            self._completed = checkpoint_id or CheckpointId(0)
+            self._needed = {self._completed: named}
+            unneeded = self._kept.keys() - named
+        self._drop(unneeded)
+
+    def taken(self, checkpoint_id: CheckpointId, files: Iterable[str]) -> None:
+        """Note that a subtask's part of a checkpoint under way needs these files."""
+        with self._lock:
+            self._needed[checkpoint_id] = self._needed.get(checkpoint_id, frozenset()).union(files)
+
+    def completed(self, checkpoint_id: CheckpointId) -> None:
+        """Remove what neither the checkpoint, which is complete, nor a later one can need. Blocks."""
+        with self._lock:
+            before, self._completed = self._completed, max(self._completed, checkpoint_id)
+            self._needed = {of: files for of, files in self._needed.items() if of >= self._completed}
+            needed = frozenset[str]().union(*self._needed.values())
+            unneeded = [path for path in self._kept.keys() - needed if not self._may_be_needed(path, before)]
+        self._drop(unneeded)
+
+    def _may_be_needed(self, path: str, before: CheckpointId) -> bool:
+        """Whether a checkpoint may name the file that none has named: it was made for a later one, or just now."""
+        made_for = _made_for(path)
+        if made_for is None:
+            return self._kept_since[path] >= before
+        return made_for > self._completed
+
+    def aborted(self, checkpoint_id: CheckpointId) -> None:
+        """Remove what was made for a checkpoint that was given up. Blocks."""
+        with self._lock:
+            self._needed.pop(checkpoint_id, None)
+            unneeded = [path for path in self._kept if _made_for(path) == checkpoint_id]
+        self._drop(unneeded)
+
+    def _drop(self, unneeded: Iterable[str]) -> None:
+        for path in unneeded:
+            with self._lock:
+                self._kept.pop(path, None)
+                self._kept_since.pop(path, None)
+            try:
+                self._place(path).unlink(missing_ok=True)
+            except OSError as error:
+                _log.warning("the local copy of %s cannot be removed: %s", path, error)
+
+
+def _made_for(path: str) -> CheckpointId | None:
+    origin = paths.origin_of(path)
+    return paths.checkpoint_of(path) if origin is None else origin.checkpoint_id
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+@final
+class _Copying:
+    """Writes what passes by to a local file as well; `whole` says whether all of it got there."""
+
+    def __init__(self, target: Path) -> None:
+        self.whole = True
+        self._target = target
+
+    def of(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        self._append(b"", "wb")
+        for chunk in chunks:
+            if self.whole:
+                self._append(chunk, "ab")
+            yield chunk
+
+    def _append(self, chunk: Chunk, mode: str) -> None:
+        try:
+            with self._target.open(mode) as file:
+                file.write(chunk)
+        except OSError as error:
+            self.whole = False
+            _log.warning("no local copy is kept in %s: %s", self._target, error)
+
+    def drop(self) -> None:
+        """Remove what was written."""
+        with contextlib.suppress(OSError):
+            self._target.unlink(missing_ok=True)

@@ -1,0 +1,159 @@
+"""State writers: where the state of checkpoints goes, to files in storage or into what a slot tells the job master."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Protocol, final
+
+from headgate import options
+from headgate.checkpoint import paths
+from headgate.checkpoint.store import CheckpointStore
+from headgate.errors import StorageError
+from headgate.ids import CheckpointId
+from headgate.state.backend import StateWriter
+from headgate.state.files import InlineHandle, StateHandle
+
+
+class CheckpointWriter(StateWriter, Protocol):
+    """Takes all state of one operator of a subtask for one checkpoint. Blocks; raises `StorageError`."""
+
+    def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
+        """Store the elements of an operator list state."""
+        ...
+
+
+class StateWriters(Protocol):
+    """Makes the writers of one slot. May be used from several threads."""
+
+    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> CheckpointWriter:
+        """Return a writer for a checkpoint."""
+        ...
+
+    def ahead(self, own: paths.Writer) -> StateWriter:
+        """Return a writer for files of keyed state that belong to no checkpoint yet."""
+        ...
+
+
+# --- files
+
+
+@final
+class StoreWriters:
+    """Writers of files; state below `inline_bytes` that is not shared travels in the acknowledgement."""
+
+    def __init__(self, store: CheckpointStore, inline_bytes: int) -> None:
+        self._store = store
+        self._inline_bytes = inline_bytes
+        self._numbers: dict[paths.Writer, Iterator[int]] = {}
+
+    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> StoreWriter:
+        return StoreWriter(self._store, own, checkpoint_id, self._inline_bytes)
+
+    def ahead(self, own: paths.Writer) -> AheadWriter:
+        return AheadWriter(self._store, own, self._numbers.setdefault(own, count(1)), self._inline_bytes)
+
+
+@final
+class StoreWriter:
+    """A `CheckpointWriter` of files."""
+
+    def __init__(
+        self, store: CheckpointStore, own: paths.Writer, checkpoint_id: CheckpointId, inline_bytes: int
+    ) -> None:
+        self._store = store
+        self._own = own
+        self._checkpoint_id = checkpoint_id
+        self._inline_bytes = inline_bytes
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
+        if shared:
+            return self._store.write(paths.shared_state(self._checkpoint_id, self._own, name), pieces)
+        return self._write_exclusive(paths.keyed_state(self._checkpoint_id, self._own, name), pieces)
+
+    def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
+        path = paths.list_state(self._checkpoint_id, self._own, name)
+        return self._write_exclusive(path, [pickle.dumps(elements, 5)])
+
+    def _write_exclusive(self, path: str, pieces: list[bytes]) -> StateHandle:
+        if sum(map(len, pieces)) < self._inline_bytes:
+            return InlineHandle(b"".join(pieces))
+        return self._store.write(path, pieces)
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
+        path_of = paths.shared_state if shared else paths.keyed_state
+        return self._store.upload(path_of(self._checkpoint_id, self._own, name), source)
+
+
+@final
+class AheadWriter:
+    """A `StateWriter` of files that later checkpoints will name; it numbers them."""
+
+    def __init__(self, store: CheckpointStore, own: paths.Writer, numbers: Iterator[int], inline_bytes: int) -> None:
+        self._store = store
+        self._own = own
+        self._numbers = numbers
+        self._inline_bytes = inline_bytes
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
+        if not shared and sum(map(len, pieces)) < self._inline_bytes:
+            return InlineHandle(b"".join(pieces))
+        return self._store.write(self._path(name), pieces)
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
+        return self._store.upload(self._path(name), source)
+
+    def _path(self, name: str) -> str:
+        return paths.ahead_state(next(self._numbers), self._own, name)
+
+
+# --- the memory of the job master
+
+
+@final
+class InlineWriters:
+    """Writers for checkpoints that the job master keeps in its memory: all state travels in the acknowledgement."""
+
+    def __init__(self, state_bytes_max: int) -> None:
+        self._state_bytes_max = state_bytes_max
+
+    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> InlineWriter:
+        return InlineWriter(own, self._state_bytes_max)
+
+    def ahead(self, own: paths.Writer) -> InlineWriter:
+        return InlineWriter(own, self._state_bytes_max)
+
+
+@final
+class InlineWriter:
+    """A `CheckpointWriter` that makes no file, and refuses a state that is too large for that."""
+
+    def __init__(self, own: paths.Writer, state_bytes_max: int) -> None:
+        self._own = own
+        self._state_bytes_max = state_bytes_max
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
+        self._check(name, sum(map(len, pieces)))
+        return InlineHandle(b"".join(pieces))
+
+    def write_list(self, name: str, elements: list[bytes]) -> InlineHandle:
+        return self.write(name, [pickle.dumps(elements, 5)], shared=False)
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:
+        try:
+            self._check(name, source.stat().st_size)
+            return InlineHandle(source.read_bytes())
+        except OSError as error:
+            raise StorageError(f"cannot read the local file {source}: {error}") from error
+
+    def _check(self, name: str, size_bytes: int) -> None:
+        if size_bytes > self._state_bytes_max:
+            raise StorageError(
+                f"state {name!r} of operator {self._own.uid!r} has {size_bytes:,} bytes in subtask "
+                f"{self._own.subtask}, and checkpoints in the driver's memory hold {self._state_bytes_max:,} of each: "
+                "keep them in files "
+                f"({options.CHECKPOINT_STORAGE.key}: filesystem, with {options.CHECKPOINT_DIR.key}), or raise "
+                f"{options.MAX_STATE_SIZE.key}"
+            )

@@ -1,0 +1,44 @@
+"""The local folder of a slot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import EnvironmentFault
+from headgate.ids import SlotIndex
+from headgate.options import resolve
+from headgate.runtime.scratch import Scratch
+
+
+def test_nothing_is_made_before_it_is_used_and_nothing_is_left(tmp_path: Path) -> None:
+    scratch = Scratch(0, [str(tmp_path)])
+    scratch.clear("a1")
+    scratch.remove()
+    assert list(tmp_path.iterdir()) == []
+    scratch.folder("a1", "work").joinpath("file").write_bytes(b"x")
+    assert scratch.folder("a1", "work").joinpath("file").exists()
+    scratch.clear("a1")
+    assert list(scratch.folder("a1").iterdir()) == []
+    scratch.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_slots_take_the_configured_folders_in_turn(tmp_path: Path) -> None:
+    parents = [tmp_path / name for name in "ab"]
+    for parent in parents:
+        parent.mkdir()
+    settings = resolve({"io.tmp.dirs": ", ".join(map(str, parents))})
+    made = [Scratch.by(settings, SlotIndex(slot)) for slot in range(3)]
+    assert [scratch.folder("x").parent.parent for scratch in made] == [parents[0], parents[1], parents[0]]
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFault, match=r"nowhere.*io\.tmp\.dirs"):
+        Scratch(0, [str(tmp_path / "nowhere")]).folder("x")
+
+
+def test_two_slots_never_share_a_folder(tmp_path: Path) -> None:
+    one, other = Scratch(0, [str(tmp_path)]), Scratch(0, [str(tmp_path)])
+    assert one.folder("x") != other.folder("x")
