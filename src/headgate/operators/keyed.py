@@ -169,13 +169,13 @@ class KeyedOperator(Operator):
     def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> tuple[list[Any], list[int]]:
         """Call the function for some of the timers that are due; return what came out, with the timers' times."""
         on_timer = getattr(self._user.function, "on_timer", _nothing)
-        context, backend = self._context, self._backend
+        context, backend = self._context.of_timers(domain), self._backend
         out: list[Any] = []
         times: list[int] = []
         timestamp_ms = until_ms
         try:
             for timestamp_ms in timers.due(until_ms, limit):
-                results = on_timer(timestamp_ms, context.on_timer(timestamp_ms, domain))
+                results = on_timer(timestamp_ms, context.at(timestamp_ms))
                 if results is not None:
                     out += results
                     times += [timestamp_ms] * (len(out) - len(times))

@@ -90,8 +90,7 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
     def time_domain(self) -> TimeDomain:
         return self._domain
 
-    def on_timer(self, timestamp_ms: int, domain: TimeDomain) -> Self:
-        """Set time and clock of the current timer; return the context itself."""
-        self._timestamp = timestamp_ms
+    def of_timers(self, domain: TimeDomain) -> Self:
+        """Set the clock that the next timers go by; return the context itself."""
         self._domain = domain
         return self

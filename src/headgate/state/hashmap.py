@@ -36,8 +36,9 @@ from headgate.state.columns import Columns, meta_of, snapshot_filter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.increments import Increments, Line
-from headgate.state.keygroups import key_group
+from headgate.state.keygroups import key_group, murmur32
 from headgate.state.namespaces import NamespaceView
+from headgate.state.patch import patched
 from headgate.state.schema import StateMeta
 from headgate.state.snapshot import SavedState, decode
 from headgate.state.timer_index import HeapTimerIndex
@@ -58,6 +59,10 @@ class HashMapBackend:
         self.emptied: list[Cell] = []
         self.epoch = 1
         self._context = context
+        self._max_parallelism = context.max_parallelism
+        self._key_groups = context.key_groups
+        self._blank: list[Any] = []
+        """What a cell without values holds, for each state."""
         self._fresh: list[Cell] = []
         self._roster = Roster()
         self._sweep: Iterator[Cell] = iter(())
@@ -78,8 +83,8 @@ class HashMapBackend:
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            group = self._group_of(key)
-            cell = self._new_cell(self.epoch, group, key, [None] * len(self._columns.metas))
+            cell = self.cells[key] = [self.epoch, 0, self._group_of(key), key, *self._blank]
+            self._roster.add(cell)
             self._fresh.append(cell)
         else:
             for walk in self._walks:
@@ -91,8 +96,10 @@ class HashMapBackend:
         return cell
 
     def _group_of(self, key: Any) -> int:
-        group = key_group(hash_code(plain_key(key)), self._context.max_parallelism)
-        if group not in self._context.key_groups:
+        if type(key) is tuple:
+            key = plain_key(key)
+        group = murmur32(hash_code(key)) % self._max_parallelism
+        if group not in self._key_groups:
             raise InternalError(
                 f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
             )
@@ -113,12 +120,19 @@ class HashMapBackend:
     def _drop_empty(self) -> None:
         """Drop the cells without any value. One that was never in a snapshot needs no mention in the next."""
         for cell in self._fresh:
-            if all(value is None for value in cell[FIRST:]):
+            for value in cell[FIRST:]:
+                if value is not None:
+                    break
+            else:
                 cell[SAVED] = DEAD
                 self._bury(cell)
         for cell in self.emptied:
-            if cell[EPOCH] != DEAD and all(value is None for value in cell[FIRST:]):
-                self._bury(cell)
+            for value in cell[FIRST:]:
+                if value is not None:
+                    break
+            else:
+                if cell[EPOCH] != DEAD:
+                    self._bury(cell)
         self._fresh.clear()
         self.emptied.clear()
 
@@ -158,6 +172,7 @@ class HashMapBackend:
         return column
 
     def _widen(self) -> None:
+        self._blank.append(None)
         for cell in self.cells.values():
             cell.append(None)
 
@@ -349,6 +364,8 @@ class HashMapBackend:
                 self._bury(old)
             if values:
                 row = values if in_order else _spread(values, columns, width)
+                if saved.is_delta:
+                    row = patched([None] * width if old is None else old[FIRST:], row)
                 self._new_cell(0, group, key, row)
 
     def _check_group(self, group: int, key: Any) -> None:

@@ -7,6 +7,7 @@ look at when a time has come.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, insort
 from collections.abc import Collection
 from itertools import islice
 from typing import Any, Final, Protocol, final
@@ -16,6 +17,8 @@ from headgate.elements import MAX_TIMESTAMP
 NEVER: Final = MAX_TIMESTAMP + 1
 """Where a time is asked for and there is none: later than any."""
 
+_SPAN_BITS: Final = 12
+"""A span has 4096 ms: few enough to be sorted at once, many enough for most timers to share one."""
 _STALE_MIN: Final = 1024
 
 Due = tuple[int, Collection[Any]]
@@ -46,63 +49,103 @@ class TimerIndex(Protocol):
 
 @final
 class HeapTimerIndex:
-    """Timers in memory: keys by time, and a heap of the times.
+    """Timers in memory: keys by time in spans of some seconds, and a heap of the spans.
 
-    Most times have one key, which is then there without a container of its own. A key is never a dict.
+    The times of a span are sorted when its turn comes, which costs far less than a heap of all times. Most times have
+    one key, which is then there without a container of its own. A key is never a dict.
     """
 
-    __slots__ = ("_heap", "_keys", "head_ms")
+    __slots__ = ("_at", "_heap", "_open", "_spans", "_times", "head_ms")
 
     def __init__(self) -> None:
-        self._keys: dict[int, Any] = {}
+        self._spans: dict[int, dict[int, Any]] = {}
         self._heap: list[int] = []
+        self._open: int | None = None
+        """The earliest span. Its times, sorted, are in `_times` from `_at` on."""
+        self._times: list[int] = []
+        self._at = 0
         self.head_ms = NEVER
 
     def add(self, timestamp_ms: int, key: Any) -> None:
-        keys = self._keys
-        if timestamp_ms not in keys:
-            keys[timestamp_ms] = key
-            heapq.heappush(self._heap, timestamp_ms)
+        number = timestamp_ms >> _SPAN_BITS
+        span = self._spans.get(number)
+        if span is None:
+            self._spans[number] = {timestamp_ms: key}
+            heapq.heappush(self._heap, number)
             if timestamp_ms < self.head_ms:
-                self.head_ms = timestamp_ms
-            return
-        there = keys[timestamp_ms]
-        if type(there) is dict:
-            there[key] = None
+                self._open_first()
+        elif timestamp_ms not in span:
+            span[timestamp_ms] = key
+            if number == self._open:
+                insort(self._times, timestamp_ms, self._at)
+                self.head_ms = self._times[self._at]
         else:
-            keys[timestamp_ms] = {there: None, key: None}
+            there = span[timestamp_ms]
+            if type(there) is dict:
+                there[key] = None
+            else:
+                span[timestamp_ms] = {there: None, key: None}
 
     def remove(self, timestamp_ms: int, key: Any) -> None:
-        if timestamp_ms not in self._keys:
+        number = timestamp_ms >> _SPAN_BITS
+        span = self._spans.get(number)
+        if span is None or timestamp_ms not in span:
             return
-        there = self._keys[timestamp_ms]
+        there = span[timestamp_ms]
         if type(there) is dict:
             there.pop(key, None)
             if there:
                 return
         elif there != key:
             return
-        self._keys.pop(timestamp_ms, None)
-        if len(self._heap) > 2 * len(self._keys) + _STALE_MIN:
-            self._heap = list(self._keys)
+        del span[timestamp_ms]
+        if number == self._open:
+            del self._times[bisect_left(self._times, timestamp_ms, self._at)]
+            self._next_time()
+        elif not span:
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        """Drop an empty span; on the heap it stays until many have been dropped."""
+        del self._spans[number]
+        if len(self._heap) > 2 * len(self._spans) + _STALE_MIN:
+            self._heap = list(self._spans)
             heapq.heapify(self._heap)
 
     def pop(self, limit: int) -> Due:
-        heap, keys = self._heap, self._keys
-        timestamp_ms = heap[0]
-        there = keys.get(timestamp_ms)
-        if type(there) is dict and len(there) > limit:
+        assert self._open is not None
+        timestamp_ms, span = self.head_ms, self._spans[self._open]
+        there = span[timestamp_ms]
+        if type(there) is not dict:
+            there = (there,)
+        elif len(there) > limit:
             first = list(islice(there, limit))
             for key in first:
                 del there[key]
             return timestamp_ms, first
-        heapq.heappop(heap)
-        self.head_ms = heap[0] if heap else NEVER
-        if timestamp_ms not in keys:
-            return timestamp_ms, ()
-        there = keys.pop(timestamp_ms)
-        return timestamp_ms, there if type(there) is dict else (there,)
+        del span[timestamp_ms]
+        self._at += 1
+        self._next_time()
+        return timestamp_ms, there
+
+    def _next_time(self) -> None:
+        if self._at < len(self._times):
+            self.head_ms = self._times[self._at]
+        else:
+            self._open_first()
+
+    def _open_first(self) -> None:
+        """Make the earliest span the open one, and let go of those that are empty."""
+        heap, spans = self._heap, self._spans
+        while heap:
+            span = spans.get(heap[0])
+            if span:
+                self._open, self._times, self._at = heap[0], sorted(span), 0
+                self.head_ms = self._times[0]
+                return
+            spans.pop(heapq.heappop(heap), None)
+        self._open, self._times, self._at, self.head_ms = None, [], 0, NEVER
 
     def __len__(self) -> int:
-        """Number of times, stale ones not counted."""
-        return len(self._keys)
+        """Number of times."""
+        return sum(map(len, self._spans.values()))

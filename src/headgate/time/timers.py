@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Protocol, final
 
+from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
 from headgate.state.cells import EPOCH, KEY, Cell
 
 EVENT_TIMERS: Final = "_timers/event"
 PROCESSING_TIMERS: Final = "_timers/processing"
+
+_TIME_MAX: Final = 2**63
 
 
 class CurrentCell(Protocol):
@@ -27,60 +30,81 @@ class CurrentCell(Protocol):
 class Timers:
     """The timers of one clock."""
 
-    __slots__ = ("_backend", "_column", "_index", "_owner")
+    __slots__ = ("_add", "_backend", "_column", "_index", "_owner")
 
     def __init__(self, backend: KeyedBackend, name: str, owner: CurrentCell | None = None) -> None:
         self._backend = backend
         self._owner: CurrentCell = backend if owner is None else owner
         self._column, self._index = backend.timers(name)
+        self._add = self._index.add
 
     @property
     def head_ms(self) -> int:
         """The time of the next timer, or somewhat earlier; `NEVER` when there is none."""
         return self._index.head_ms
 
-    def register(self, timestamp_ms: int) -> None:
-        """Ask for a timer for the current key. Raises `StateAccessError` where there is none."""
+    def register(self, timestamp: int) -> None:
+        """Ask for a timer for the current key, at a time in milliseconds.
+
+        Raises `StateAccessError` where there is no current key, or for what is no whole number of 64 bits.
+        """
+        if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
+            timestamp = _whole(timestamp)
         cell = self._owner.cell
         timers = cell[self._column]
         if timers is None:
-            cell[self._column] = {timestamp_ms: None}
-        elif timestamp_ms in timers:
+            cell[self._column] = {timestamp: None}
+        elif timestamp in timers:
             return
         else:
-            timers[timestamp_ms] = None
-        self._index.add(timestamp_ms, cell[KEY])
+            timers[timestamp] = None
+        self._add(timestamp, cell[KEY])
 
-    def delete(self, timestamp_ms: int) -> None:
+    def delete(self, timestamp: int) -> None:
         """Take back a timer of the current key; one that was never asked for is no error."""
         cell = self._owner.cell
-        if self._take(cell, timestamp_ms):
-            self._index.remove(timestamp_ms, cell[KEY])
-
-    def _take(self, cell: Cell, timestamp_ms: int) -> bool:
         timers = cell[self._column]
-        if timers is None or timestamp_ms not in timers:
-            return False
-        del timers[timestamp_ms]
+        if timers is None or timestamp not in timers:
+            return
+        del timers[timestamp]
         if not timers:
             cell[self._column] = None
             self._backend.emptied.append(cell)
-        return True
+        self._index.remove(timestamp, cell[KEY])
 
     def due(self, until_ms: int, limit: int) -> Iterator[int]:
         """Yield the times of timers due at `until_ms` or before, about `limit`, each with its key as the current one.
 
         What is registered meanwhile, and is due, has its turn as well.
         """
-        backend, index = self._backend, self._index
-        cells = backend.cells
+        backend, index, column = self._backend, self._index, self._column
+        cell_of, epoch, emptied = backend.cells.get, backend.epoch, backend.emptied
         while index.head_ms <= until_ms and limit > 0:
             timestamp_ms, keys = index.pop(limit)
-            limit -= max(1, len(keys))
+            limit -= len(keys) or 1
             for key in keys:
-                cell = cells.get(key)
-                if cell is None or cell[EPOCH] != backend.epoch:
+                cell = cell_of(key)
+                if cell is None or cell[EPOCH] != epoch:
                     cell = backend.enter(key, cell)
-                if self._take(cell, timestamp_ms):
-                    backend.cell = cell
-                    yield timestamp_ms
+                timers = cell[column]
+                if timers is None or timestamp_ms not in timers:
+                    continue
+                del timers[timestamp_ms]
+                if not timers:
+                    cell[column] = None
+                    emptied.append(cell)
+                backend.cell = cell
+                yield timestamp_ms
+
+
+def _whole(timestamp: object) -> int:
+    """Return the time as an int, if it is a whole number of 64 bits."""
+    number = getattr(timestamp, "__index__", None)
+    if number is None:
+        raise StateAccessError(
+            f"the time of a timer is a whole number of milliseconds, not {timestamp!r}: round it with int(...)"
+        )
+    whole: int = number()
+    if not -_TIME_MAX <= whole < _TIME_MAX:
+        raise StateAccessError(f"the time of a timer is {whole} ms, but must be from -2**63 to 2**63-1 ms")
+    return whole
