@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from headgate.common import Types
-from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import (
     DataStream,
     KeyedProcessFunction,
@@ -26,9 +25,14 @@ from headgate.datastream.state import (
 from headgate.functions.context import Context
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
+from tests.scenarios.paced import HURRY, Paced
 from tests.scenarios.runs import MAX_PARALLELISM
 
-KEYS: Final = 13
+KEYS: Final = 97
+BURST: Final = 3 * KEYS
+"""Records that come at once: then all keys are there, and a checkpoint finds few of them changed."""
+
+SEAL: Final = "so much that state needs files of its own " * 20
 
 SEEN: list[Any] = []
 """What the sink of the last run was given, in order."""
@@ -63,6 +67,7 @@ class Ledger(KeyedProcessFunction):
         )
         extent = AggregatingStateDescriptor("extent", Extent(), Types.PICKLED_BYTE_ARRAY())
         self.extent = runtime_context.get_aggregating_state(extent)
+        self.seal = runtime_context.get_state(ValueStateDescriptor("seal", Types.STRING()))
 
     def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
         self.count.update((self.count.value() or 0) + 1)
@@ -71,6 +76,9 @@ class Ledger(KeyedProcessFunction):
         self.tails.put(tail, (self.tails.get(tail) or 0) + 1)
         self.total.add(value)
         self.extent.add(value)
+        if self.seal.value() is None:
+            self.seal.update(SEAL)
+        assert self.seal.value() == SEAL
         yield (
             ctx.get_current_key(),
             self.subtask,
@@ -93,19 +101,20 @@ def key_of(value: int) -> str:
     return f"key {value % KEYS}"
 
 
-def numbers(env: StreamExecutionEnvironment, count: int, per_second: float | None) -> DataStream:
-    """Return the numbers from 0, at a rate at which a run can be stopped in time."""
-    return env.from_source(DataGeneratorSource(lambda index: index, count, per_second), None, "numbers").uid("numbers")
+def numbers(env: StreamExecutionEnvironment, count: int, burst: int) -> DataStream:
+    """Return the numbers from 0, the first of them at once and the rest slowly; the source keeps its one subtask."""
+    return env.from_source(Paced(count, burst), None, "numbers").uid("numbers").set_parallelism(1)
 
 
-def written(env: StreamExecutionEnvironment, count: int, per_second: float | None = 500) -> DataStream:
-    """Return the entries of the ledger of some numbers, which one subtask reads: so they are in order for each key."""
-    return numbers(env, count, per_second).set_parallelism(1).key_by(key_of).process(Ledger()).uid("ledger")
+def written(env: StreamExecutionEnvironment, count: int, burst: int = BURST) -> DataStream:
+    """Return the entries of the ledger of some numbers, in order for each key."""
+    return numbers(env, count, burst).key_by(key_of).process(Ledger()).uid("ledger")
 
 
 def seen_of(stream: DataStream) -> None:
     """End a stream in `SEEN`."""
     SEEN.clear()
+    HURRY.clear()
     stream.add_sink(Seeing()).uid("seen")
 
 

@@ -16,6 +16,7 @@ from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.running_job import RunningJob
 from headgate.ids import CheckpointId, JobId
 from headgate.runtime.outcome import JobOutcome
+from headgate.state.files import KeyedState
 
 JOB: Final = JobId("5ce7a710" * 4)
 MAX_PARALLELISM: Final = 24
@@ -34,7 +35,12 @@ BACKENDS: Final = {
 }
 """What a job has to be set to for each way to keep its state."""
 
+INCREMENTAL_BACKENDS: Final = {name: settings for name, settings in BACKENDS.items() if "full" not in name}
+
 on_every_backend: Final = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+on_incremental_backends: Final = pytest.mark.parametrize(
+    "backend", INCREMENTAL_BACKENDS.values(), ids=INCREMENTAL_BACKENDS
+)
 
 
 class Runs:
@@ -82,6 +88,16 @@ class Runs:
         """Return the manifests of all checkpoints that are there, oldest first."""
         found = [decode(path.read_bytes(), str(path)) for path in self.folder.glob("chk-*/_metadata")]
         return sorted(found, key=lambda manifest: manifest.checkpoint_id)
+
+    def keyed(self, uid: str) -> list[KeyedState]:
+        """Return the keyed state of an operator's subtasks in the newest checkpoint."""
+        operators = {operator.uid: operator for operator in self.manifests()[-1].operators}
+        return [state.keyed for state in operators[uid].subtasks.values() if state.keyed is not None]
+
+    def missing(self) -> list[str]:
+        """Return the files that a checkpoint names and that are not there."""
+        named = {path for manifest in self.manifests() for path in manifest.files()}
+        return [path for path in named if not (self.folder / path).exists()]
 
     @property
     def latest(self) -> CheckpointId:

@@ -15,7 +15,7 @@ COUNT = 1200
 
 def run_to_the_end(runs: Runs, parallelism: int, **settings: str) -> None:
     env = runs.environment(parallelism, **settings)
-    ledger.seen_of(ledger.written(env, COUNT, None))
+    ledger.seen_of(ledger.written(env, COUNT, burst=COUNT))
     runs.finish(env)
 
 
@@ -73,7 +73,7 @@ def test_state_refuses_another_number_of_key_groups_and_can_still_go_on_with_its
     runs = Runs(tmp_path, monkeypatch, **backend)
     run_a_while(runs, 2)
     env = runs.environment(2, **{"pipeline.max-parallelism": "32", "restart-strategy.type": "none"})
-    ledger.seen_of(ledger.written(env, COUNT, None))
+    ledger.seen_of(ledger.written(env, COUNT, burst=COUNT))
     outcome: Any = env.submit().wait(20.0)
     assert outcome.status.value == "failed"
     assert "max parallelism 24" in outcome.cause
