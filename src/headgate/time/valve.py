@@ -56,16 +56,13 @@ class StatusWatermarkValve:
         """Take a watermark that arrived on `channel`; return what follows for the operator, in order."""
         if timestamp_ms == MAX_TIMESTAMP:
             return self._end(channel)
-        before_ms = self._marks[channel]
-        if channel not in self._active or timestamp_ms <= before_ms:
+        if channel not in self._active or timestamp_ms <= self._marks[channel]:
             return []
         self._marks[channel] = timestamp_ms
         if channel not in self._aligned:
             if timestamp_ms < self._watermark_ms:
                 return []
             self._aligned.add(channel)
-        elif before_ms > self._watermark_ms:
-            return []  # another channel holds back
         return self._rise_to_least()
 
     def status(self, channel: int, *, idle: bool) -> list[Progress]:

@@ -64,6 +64,13 @@ def test_a_channel_that_comes_back_late_neither_holds_back_nor_advances_until_it
     assert drive(valve, (1, 11), (0, 20), (1, 12)) == [Watermark(12)]
 
 
+def test_the_only_channel_that_has_come_up_advances_though_it_is_ahead_of_all() -> None:
+    valve = StatusWatermarkValve(3)
+    assert drive(valve, (0, 3), (1, 10), (2, 5), (0, True)) == [Watermark(3), Watermark(5)]
+    assert drive(valve, (1, True), (0, False), (2, True), (1, False)) == []
+    assert drive(valve, (1, 12)) == [Watermark(12)]
+
+
 def test_the_first_channel_that_comes_back_makes_the_whole_active() -> None:
     assert drive(StatusWatermarkValve(2), (0, True), (1, True), (1, False), (0, False)) == [IDLE, ACTIVE]
 
