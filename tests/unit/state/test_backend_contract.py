@@ -1,15 +1,17 @@
-"""The hash map keeps the contract of backends: whole snapshots, increments, changelog."""
+"""The hash map keeps the contract of backends: with whole snapshots, with increments, with a changelog."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from headgate import options
-from headgate.config import Source
+from headgate.options import resolve
 from headgate.state.choose import open_backend
-from headgate.testing.contracts.backend import BackendUnderTest, check_against_model
+from headgate.testing.contracts.backend import check_against_model
+from headgate.testing.contracts.backend_scenarios import SCENARIOS
+from headgate.testing.contracts.keyed_job import BackendUnderTest
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
@@ -18,7 +20,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+def hash_map(variant: str) -> BackendUnderTest:
+    return BackendUnderTest(open=open_backend, settings=resolve(VARIANTS[variant]))
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_hash_map_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
-    settings = options.REGISTRY.resolve([(Source.CODE, VARIANTS[variant])])
-    check_against_model(BackendUnderTest(open=open_backend, settings=settings), max_examples=40)
+    check_against_model(hash_map(variant), max_examples=60)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("check", SCENARIOS, ids=lambda check: check.__name__)
+def test_the_hash_map_passes(check: Callable[[BackendUnderTest], None], variant: str) -> None:
+    check(hash_map(variant))

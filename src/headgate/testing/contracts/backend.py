@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from headgate.state.cells import KEY
-from headgate.testing.contracts.keyed_job import BackendUnderTest, Checkpoint, KeyedJob, Subtask
+from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, KeyedJob, Subtask
 from headgate.testing.contracts.keyed_model import Model, model_of
 from headgate.testing.contracts.keyed_states import (
     ALL,
@@ -167,7 +167,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
 
     # --- checkpoints
 
-    @precondition(lambda self: len(self.under_way) < 3)
+    @precondition(lambda self: len(self.under_way) < CONCURRENT_MAX)
     @rule()
     def begin_checkpoint(self) -> None:
         checkpoint = self.job.begin()

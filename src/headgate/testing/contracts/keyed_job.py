@@ -23,6 +23,8 @@ from headgate.state.keygroups import key_group, key_group_range, subtask_of_grou
 from headgate.types.keys import hash_code
 
 INLINE_BYTES_MAX: Final = 4096
+CONCURRENT_MAX: Final = 3
+"""Checkpoints that a test may have under way at one time."""
 
 
 @final
@@ -159,6 +161,7 @@ class KeyedJob:
         self.storage = Storage()
         self.subtasks: list[Subtask] = []
         self.complete: list[Checkpoint] = []
+        self._history: list[Checkpoint] = []
         self._folder = folder
         self._attempt = 0
         self._next_id = 0
@@ -280,14 +283,24 @@ class KeyedJob:
             subtask.backend.forget(snapshot)
 
     def complete_it(self, checkpoint: Checkpoint, keep: int = 2) -> None:
-        """Confirm a stored checkpoint, and delete what only older ones than the last `keep` need."""
+        """Confirm a stored checkpoint, and delete what only older ones than the last `keep` need.
+
+        Shared files go later: as long as a checkpoint under way may have been begun in ignorance of newer ones.
+        """
         self.complete.append(checkpoint)
+        self._history.append(checkpoint)
         for subtask in self.subtasks:
             subtask.backend.notify_completed(checkpoint.checkpoint_id)
-        for subsumed in self.complete[:-keep]:
-            for path in _paths(subsumed) - set().union(*map(_paths, self.complete[-keep:])):
-                self.storage.files.pop(path, None)
+        self._delete(_paths(self.complete[:-keep]) - _paths(self.complete[-keep:]), shared=False)
         self.complete = self.complete[-keep:]
+        recent = keep + CONCURRENT_MAX
+        self._delete(_paths(self._history[:-recent]) - _paths(self._history[-recent:]), shared=True)
+        self._history = self._history[-recent:]
+
+    def _delete(self, paths: set[str], *, shared: bool) -> None:
+        for path in paths:
+            if path.startswith("chk-") != shared:
+                self.storage.files.pop(path, None)
 
     def abort(self, checkpoint: Checkpoint) -> None:
         """Give a checkpoint up, at whatever point, and delete what was written for it."""
@@ -305,6 +318,6 @@ class KeyedJob:
         return checkpoint
 
 
-def _paths(checkpoint: Checkpoint) -> set[str]:
-    handles = [handle for state in checkpoint.states for handle in state.handles()]
+def _paths(checkpoints: Iterable[Checkpoint]) -> set[str]:
+    handles = [handle for checkpoint in checkpoints for state in checkpoint.states for handle in state.handles()]
     return {handle.path for handle in handles if isinstance(handle, FileHandle)}
