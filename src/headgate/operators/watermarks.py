@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
+from operator import index
 from typing import Any, Final, NoReturn, Protocol, final
 
 from headgate.clock import Clock
@@ -41,9 +42,11 @@ class _Marks(WatermarkOutput):
         self._idle = False
 
     def emit_watermark(self, timestamp_ms: int) -> None:
-        if type(timestamp_ms) is not int:
-            raise ProgramError(f"a watermark is a whole number of milliseconds, not {timestamp_ms!r}")
-        timestamp_ms = min(timestamp_ms, MAX_TIMESTAMP - 1)  # the greatest one ends event time, and no stream is over
+        try:
+            whole_ms = index(timestamp_ms)
+        except TypeError as error:
+            raise ProgramError(f"a watermark is a whole number of milliseconds, not {timestamp_ms!r}") from error
+        timestamp_ms = min(whole_ms, MAX_TIMESTAMP - 1)  # the greatest one ends event time, and no stream is over
         if timestamp_ms > self._watermark_ms:
             self.mark_active()
             self._watermark_ms = timestamp_ms
@@ -234,15 +237,14 @@ def _timestamps(batch: Batch, assign: Callable[[Any, int], int]) -> list[int]:
     except USER_ERRORS as error:
         raise failed_at(batch.records, position) from error
     try:
-        array("q", times)
+        return array("q", times).tolist()  # plain ints, also of numpy's
     except (TypeError, OverflowError):
         _refuse(batch, times)
-    return times
 
 
 def _refuse(batch: Batch, times: list[Any]) -> NoReturn:
     """Raise the error of the first record that got what is no timestamp."""
-    at = next(index for index, time in enumerate(times) if not _is_timestamp(time))
+    at = next(place for place, time in enumerate(times) if not _is_timestamp(time))
     raise UserCodeError(record=batch.records[at]) from ProgramError(
         f"the timestamp assigner returned {times[at]!r}, but must return a whole number of milliseconds of 64 bits"
     )

@@ -90,6 +90,30 @@ def test_what_is_no_timestamp_names_the_record(wrong: Any) -> None:
     assert repr(wrong) in str(caught.value.__cause__)
 
 
+class Whole:
+    """A whole number of another type, such as numpy has."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
+def test_whole_numbers_of_other_types_are_timestamps_and_watermarks_too() -> None:
+    class EachRecord(WatermarkGenerator):
+        def on_event(self, event: Any, timestamp_ms: int, output: WatermarkOutput) -> None:
+            output.emit_watermark(event)
+
+    for strategy, reached in ((MONOTONOUS, 6), (WatermarkStrategy.for_generator(EachRecord), 7)):
+        harness = opened(strategy.with_timestamp_assigner(lambda value, _: value))
+        batch, *marked = harness.operator.mark(Batch([Whole(7)]))
+        assert isinstance(batch, Batch)
+        assert batch.timestamps is not None
+        assert type(batch.timestamps[0]) is int
+        assert [*marked, *tick_after(harness, INTERVAL_MS)] == [Watermark(reached)]
+
+
 def test_an_error_of_an_assigner_names_the_record() -> None:
     harness = opened(MONOTONOUS.with_timestamp_assigner(Second()))
     with pytest.raises(UserCodeError) as caught:
