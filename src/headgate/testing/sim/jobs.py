@@ -132,6 +132,7 @@ def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> StageSpe
 
 def _random_settings(rng: random.Random) -> dict[str, Any]:
     return {
+        **_random_storage(rng),
         "execution.checkpointing.interval": rng.choice((20, 50, 100, 200)),
         "execution.checkpointing.timeout": rng.choice((400, 800, 2_000)),
         "execution.checkpointing.min-pause": rng.choice((0, 0, 30)),
@@ -148,6 +149,19 @@ def _random_settings(rng: random.Random) -> dict[str, Any]:
         "headgate.slot.start-timeout": 3_000,
         "headgate.batch.records": rng.choice((1, 2, 4, 16)),
         "headgate.network.credit.batches": rng.choice((1, 2, 4)),
+    }
+
+
+def _random_storage(rng: random.Random) -> dict[str, Any]:
+    """Draw how state gets into storage and back."""
+    changelog = rng.random() < 0.25
+    return {
+        "execution.checkpointing.incremental": rng.random() < 0.4,
+        "state.changelog.enabled": changelog,
+        **({"headgate.changelog.cut-interval": rng.choice((10, 50))} if changelog else {}),
+        **({"state.changelog.periodic-materialize.interval": rng.choice((50, 300))} if changelog else {}),
+        "execution.checkpointing.local-backup.enabled": rng.random() < 0.2,
+        "execution.checkpointing.storage": rng.choice(("filesystem",) * 6 + ("jobmanager",)),
     }
 
 
