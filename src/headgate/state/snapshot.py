@@ -33,7 +33,8 @@ MAGIC: Final = b"HGKS"
 VERSION: Final = 2
 _TRAILER: Final = struct.Struct("<II4s")
 _IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
-_ALL: Final = "*"
+ALL_GROUPS: Final = "*"
+"""The section of a delta."""
 VALUES: Final = 2
 """Index of the first state's value in an entry."""
 
@@ -72,7 +73,7 @@ class SnapshotWriter:
         self._removed.append([group, key])
 
     def _section(self, group: int) -> str:
-        return _ALL if self._delta else str(group)
+        return ALL_GROUPS if self._delta else str(group)
 
     def _frame(self, entries: list[Entry]) -> bytes:
         try:
@@ -105,20 +106,42 @@ class SnapshotWriter:
 
     def finish(self) -> list[bytes]:
         """Return the file's bytes in pieces, once `settle` has returned True."""
-        header = MAGIC + bytes([VERSION])
-        pieces = [header]
-        offset = len(header)
-        sections = {}
+        layout = FileLayout(self._states, delta=self._delta)
         if self._removed:
-            self._frames[_ALL] = [self._frame(self._removed), *self._frames.get(_ALL, [])]
+            self._frames[ALL_GROUPS] = [self._frame(self._removed), *self._frames.get(ALL_GROUPS, [])]
+        pieces = [layout.begin()]
         for name, frames in self._frames.items():
-            section = b"".join(frames)
-            sections[name] = [offset, len(section), zlib.crc32(section)]
-            pieces.append(section)
-            offset += len(section)
+            pieces.append(layout.add(name, b"".join(frames)))
+        return [*pieces, layout.end()]
+
+
+@final
+class FileLayout:
+    """The bytes around the frames of a file. What its methods return is to be written in the order of the calls."""
+
+    def __init__(self, states: Sequence[StateMeta], *, delta: bool) -> None:
+        self._states = tuple(states)
+        self._delta = delta
+        self._header = MAGIC + bytes([VERSION])
+        self._offset = len(self._header)
+        self._sections: dict[str, list[int]] = {}
+
+    def begin(self) -> bytes:
+        """Return what the file begins with."""
+        return self._header
+
+    def add(self, section: str, frames: bytes) -> bytes:
+        """Return the frames, which belong to a section: a new one, or the one that came last."""
+        offset, length, crc32 = self._sections.get(section, (self._offset, 0, 0))
+        self._sections[section] = [offset, length + len(frames), zlib.crc32(frames, crc32)]
+        self._offset += len(frames)
+        return frames
+
+    def end(self) -> bytes:
+        """Return what the file ends with."""
         states = [meta.to_json() for meta in self._states]
-        footer = json.dumps({"states": states, "delta": self._delta, "sections": sections}).encode()
-        return [*pieces, footer, _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(header)), MAGIC)]
+        footer = json.dumps({"states": states, "delta": self._delta, "sections": self._sections}).encode()
+        return footer + _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(self._header)), MAGIC)
 
 
 def _is_immutable(value: Any) -> bool:
@@ -144,7 +167,7 @@ class SavedState:
         Raises `DamagedFileError` for a section that has changed, `RestoreError` for objects of a class that is gone.
         """
         if self.is_delta:
-            for entry in self._section(_ALL):
+            for entry in self._section(ALL_GROUPS):
                 if entry[0] in groups:
                     yield entry
         else:
@@ -155,7 +178,7 @@ class SavedState:
         offset, length, crc32 = self._sections.get(name, (0, 0, 0))
         section = self._data[offset : offset + length]
         if len(section) != length or zlib.crc32(section) != crc32:
-            what = "its changes are" if name == _ALL else f"key group {name} is"
+            what = "its changes are" if name == ALL_GROUPS else f"key group {name} is"
             raise DamagedFileError(f"{self._where}: {what} damaged; restore another checkpoint")
         stream = io.BytesIO(section)
         while stream.tell() < length:
