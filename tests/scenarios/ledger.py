@@ -32,8 +32,6 @@ KEYS: Final = 97
 BURST: Final = 3 * KEYS
 """Records that come at once: then all keys are there, and a checkpoint finds few of them changed."""
 
-SEAL: Final = "so much that state needs files of its own " * 20
-
 SEEN: list[Any] = []
 """What the sink of the last run was given, in order."""
 
@@ -76,9 +74,9 @@ class Ledger(KeyedProcessFunction):
         self.tails.put(tail, (self.tails.get(tail) or 0) + 1)
         self.total.add(value)
         self.extent.add(value)
-        if self.seal.value() is None:
-            self.seal.update(SEAL)
-        assert self.seal.value() == SEAL
+        seal = ctx.get_current_key() * 100  # so much that state needs files of its own
+        assert self.seal.value() == (None if self.count.value() == 1 else seal)
+        self.seal.update(seal)
         yield (
             ctx.get_current_key(),
             self.subtask,
