@@ -67,13 +67,13 @@ class RemoteOutput:
     def send(self, element: Element) -> None:
         """Send an element. Raises `UserCodeError` naming a record that cannot be pickled.
 
-        A watermark is held while the connection has bytes to send, and gives way to a newer one: if the peer does not
-        read for long, they do not pile up.
+        A watermark is held until the connection has sent the bytes before it, and gives way to a newer one: if the peer
+        does not read for long, they do not pile up.
         """
         connection = self._connection_of(self._target)
         if type(element) is Watermark and connection.pending_bytes:
             if self._held is None:
-                connection.when_drained(self.release)
+                connection.when_taken(self.release)
             self._held = element
             return
         if self._held is not None:

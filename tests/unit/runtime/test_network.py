@@ -265,3 +265,21 @@ def test_watermarks_for_a_peer_that_does_not_read_do_not_pile_up(pair: Pair) -> 
     assert connection.pending_bytes == pending
     pair.drive(lambda: len(arrived(pair, 0)) == 2 and len(arrived(pair, 1)) == 1)
     assert arrived(pair, 0)[1:] + arrived(pair, 1) == [Watermark(999), Watermark(-999)]
+
+
+def test_a_watermark_does_not_wait_for_ever_behind_the_records_of_a_busy_channel(pair: Pair) -> None:
+    busy, quiet = pair.begin()
+    busy.send(Batch([bytes(8 << 20)]))
+    quiet.send(Watermark(5))
+    connection = pair.sender.exchange._connection_to(pair.receiver.slot)
+    sent = 0
+
+    def kept_busy() -> bool:
+        nonlocal sent
+        while connection.pending_bytes < 8 << 20 and sent < 64:
+            busy.send(Batch([bytes(1 << 20)]))
+            sent += 1
+        return bool(arrived(pair, 1))
+
+    pair.drive(kept_busy)
+    assert sent < 64

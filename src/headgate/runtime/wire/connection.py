@@ -14,6 +14,7 @@ import enum
 import os
 import selectors
 import socket
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -97,7 +98,8 @@ class Connection:
         self._paused = False
         self._closed = False
         self._read_postponed = False
-        self._when_drained: list[Callable[[], None]] = []
+        self._taken_bytes = 0
+        self._when_taken: deque[tuple[int, Callable[[], None]]] = deque()
         self._phase: Callable[[int], None] = self._finish_connecting
         self._deadline = poller.after(config.handshake_timeout_s, self._give_up)
         # A socket becomes writable when it is connected; one that was accepted is so already.
@@ -130,9 +132,12 @@ class Connection:
         """How many bytes of sent frames the kernel has not taken yet."""
         return self._queue.pending_bytes + self._waiting_for_proof.pending_bytes
 
-    def when_drained(self, call: Callable[[], None]) -> None:
-        """Have `call` made once, within `poll`, when the kernel has taken all bytes; never if it closes before."""
-        self._when_drained.append(call)
+    def when_taken(self, call: Callable[[], None]) -> None:
+        """Have `call` made once, within `poll`, when the kernel has taken all that is pending now.
+
+        More may be pending by then. It is never made if the connection closes before.
+        """
+        self._when_taken.append((self._taken_bytes + self.pending_bytes, call))
 
     @property
     def is_open(self) -> bool:
@@ -243,23 +248,21 @@ class Connection:
         self._phase = self._transfer
         self._queue.take_over(self._waiting_for_proof)
         self._flush()
-        self._tell_if_drained()
+        self._tell_what_is_taken()
         # The first frames may have come along with the proof, and under TLS no selector would tell.
         self._postpone_read()
 
     def _transfer(self, events: int) -> None:
         if self._queue.pending_bytes:
             self._flush()
-            self._tell_if_drained()
+            self._tell_what_is_taken()
         if events & selectors.EVENT_READ or (self._stream is not None and self._stream.wants_write):
             self._read()
 
-    def _tell_if_drained(self) -> None:
-        if self._queue.pending_bytes:
-            return
-        calls, self._when_drained = self._when_drained, []
-        for call in calls:
-            call()
+    def _tell_what_is_taken(self) -> None:
+        waiting, taken = self._when_taken, self._taken_bytes
+        while waiting and waiting[0][0] <= taken:
+            waiting.popleft()[1]()
 
     # Bytes in, bytes out.
 
@@ -333,6 +336,7 @@ class Connection:
                 if not taken:
                     break
                 queue.sent(taken)
+                self._taken_bytes += taken
         except OSError as error:
             self.fail(CloseCause.LOST, f"the connection was lost: {error.strerror or error}{self._where()}")
             return
@@ -367,5 +371,5 @@ class Connection:
         self._sock.close()
         self._queue.clear()
         self._waiting_for_proof.clear()
-        self._when_drained.clear()
+        self._when_taken.clear()
         self._poller.soon(lambda: self._on_closed(self, Closed(cause, detail)))
