@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend
+from headgate.datastream.state_backend import HashMapStateBackend
 from headgate.errors import UnsupportedError
 from tests.unit.datastream.environments import environment
 
@@ -29,6 +31,16 @@ def test_a_file_system_backend_keeps_state_in_memory_and_checkpoints_in_its_fold
     files = [path.name for path in tmp_path.rglob("chk-*/*")]
     assert "_metadata" in files
     assert [name for name in files if "list" not in name and name != "_metadata"] != []  # a threshold of nothing
+
+
+def test_a_memory_backend_keeps_state_in_memory_and_checkpoints_in_that_of_the_driver() -> None:
+    today = {**HashMapStateBackend().settings(), **JobManagerCheckpointStorage(None, 1000).settings()}
+    assert MemoryStateBackend(max_state_size=1000).settings() == today
+    in_folder = {**HashMapStateBackend().settings(), **JobManagerCheckpointStorage("file:///x").settings()}
+    assert MemoryStateBackend("file:///x").settings() == in_folder
+    env = environment(execution__checkpointing__interval="10 ms").set_state_backend(MemoryStateBackend())
+    counted = env.from_collection([*"abcab"]).key_by(lambda letter: letter).reduce(lambda one, other: one + other)
+    assert sorted(counted.execute_and_collect()) == ["a", "aa", "b", "bb", "c"]
 
 
 def test_a_backend_takes_the_arguments_of_its_time() -> None:
