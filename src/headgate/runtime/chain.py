@@ -115,10 +115,9 @@ class Chain:
             batch = operator.process(batch)
         if until is not None:
             return self._mark(batch, until)
-        if self._sides:
-            self._emit_sides(now_ms)
+        put_out = self._emit_sides(now_ms) if self._sides else 0
         self._emit(batch, now_ms)
-        return len(batch.records)
+        return put_out + len(batch.records)
 
     def _mark(self, batch: Batch, at: int) -> int:
         if batch.records:
@@ -158,14 +157,20 @@ class Chain:
             output.emit(batch.copy(), now_ms)
         self._main[0].emit(batch, now_ms)
 
-    def _emit_sides(self, now_ms: float) -> None:
-        """Send what the last operator has put out beside its result to those who read it; the rest is dropped."""
+    def _emit_sides(self, now_ms: float) -> int:
+        """Send what the last operator has put out beside its result to those who read it; the rest is dropped.
+
+        Return how many records were sent.
+        """
         tail = self.current = self.operators[-1]
         sides, tail.sides = tail.sides, ()
+        put_out = 0
         for tag, batch in sides:
             for output in self._sides:
                 if output.tag == tag:
+                    put_out += len(batch)
                     output.emit(batch.copy(), now_ms)
+        return put_out
 
     def broadcast(self, element: Control) -> None:
         """Send a control element on every output, behind everything that was put out so far."""

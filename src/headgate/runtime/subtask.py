@@ -1,8 +1,9 @@
 """Subtask: one parallel instance of a chain of operators, with its input and output channels.
 
 A subtask does one bounded piece of work at a time, when the slot's loop tells it to: some records of a batch, some
-timers, one control element, or one poll of its source. It begins a piece only when all its outputs have room. While a
-watermark is on its way through the operators, because many timers are due, it takes no record and no barrier.
+timers, one control element, or one poll of its source. It takes records and does periodic work only when all its outputs
+have room; control elements need none, and a watermark may fire its first piece of timers without. While a watermark is
+on its way through the operators, because many timers are due, the subtask takes no record and no barrier.
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ class Subtask:
     def tick(self, now_ms: float) -> bool:
         """Do a piece of the periodic work that is due; return whether there was any that could be done.
 
-        After the end of the data there is none: timers of processing time that are not due by then never fire.
+        After the end of the data there is none: timers of processing time that have not fired by then never do.
         """
         chain = self._chain
         wake_ms = chain.wake_ms()

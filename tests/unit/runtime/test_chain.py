@@ -277,6 +277,21 @@ def test_side_outputs_go_to_those_who_read_them_with_all_control_elements() -> N
     assert rig.sides["other"].told() == [Watermark(1), barrier(1)]
 
 
+class Spilling(Operator):
+    """Puts out a hundredfold of each record beside it."""
+
+    def process(self, batch: Batch) -> Batch:
+        self.sides = (("spilt", Batch(batch.records * 100)),)
+        return batch
+
+
+def test_much_side_output_makes_pieces_smaller() -> None:
+    rig = Rig(Made(Spilling), batch_records=64, tags=("spilt",))
+    rig.feed(0, list(range(256)))
+    assert rig.run() > 64
+    assert len(rig.sides["spilt"].records) == 25_600
+
+
 def test_side_output_that_nobody_reads_is_dropped() -> None:
     rig = Rig(Made(Sorter), MapFactory(tenfold))
     rig.feed(0, [1, 2, 3])
