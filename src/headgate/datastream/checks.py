@@ -20,6 +20,7 @@ from headgate.functions.broadcast import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
+from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
@@ -62,6 +63,15 @@ _ADVICE = {
 """What to do where a function of the first kind was given in place of one of the second."""
 
 
+_OF_CHECKPOINTS = {
+    "initialize_state": CheckpointedFunction,
+    "snapshot_state": CheckpointedFunction,
+    "notify_checkpoint_complete": CheckpointListener,
+    "notify_checkpoint_aborted": CheckpointListener,
+}
+"""The methods of functions that take part in checkpoints. They are called on instances of these classes only."""
+
+
 def check_function(function: object, kind: type[Function]) -> None:
     """Raise ProgramError unless `function` is of `kind`, or a plain callable (a lambda, a function, `str`)."""
     _check_kind(function, kind)
@@ -85,6 +95,22 @@ def _check_kind(function: object, kind: type[Function]) -> None:
         raise ProgramError(f"{method}() was given the class {name} itself: pass an instance, {name}(...)")
     if isinstance(function, Function) and not isinstance(function, kind):
         raise ProgramError(f"{method}() takes a {kind.__name__}, but {_describe(function)}: {_advice(function, kind)}")
+    _check_part_in_checkpoints(function, kind)
+
+
+def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
+    """Raise ProgramError for what would wait in vain to be called at checkpoints."""
+    for name, interface in _OF_CHECKPOINTS.items():
+        if not callable(getattr(function, name, None)):
+            continue
+        given = f"{_METHODS[kind]}() was given a {type(function).__name__} that has {name}()"
+        if kind is KeySelector:
+            raise ProgramError(f"{given}, but keys must follow from records alone: key selectors have no state")
+        if not isinstance(function, interface):
+            raise ProgramError(
+                f"{given} but is no {interface.__name__}, so that nobody would call it: derive the class from "
+                f"{interface.__name__} (headgate.datastream.functions), too"
+            )
 
 
 def _describe(function: Function) -> str:

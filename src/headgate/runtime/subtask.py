@@ -1,9 +1,9 @@
 """Subtask: one parallel instance of a chain of operators, with its input and output channels.
 
 A subtask does one bounded piece of work at a time, when the slot's loop tells it to: some records of a batch, some
-timers, one control element, or one poll of its source. It takes records and does periodic work only when all its outputs
-have room; control elements need none, and a watermark may fire its first piece of timers without. While a watermark is
-on its way through the operators, because many timers are due, the subtask takes no record and no barrier.
+timers, one control element, or one poll of its source. It takes records and does periodic work only when all its
+outputs have room; control elements need none, and a watermark may fire its first piece of timers without. While a
+watermark is on its way through the operators, because many timers are due, it takes no record and no barrier.
 """
 
 from __future__ import annotations

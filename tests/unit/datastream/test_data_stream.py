@@ -18,6 +18,7 @@ from headgate.datastream import (
     ProcessFunction,
     SinkFunction,
 )
+from headgate.datastream.functions import CheckpointListener
 from headgate.errors import ProgramError, SerializationError, UnsupportedError
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment, numbers, plan_of
@@ -100,6 +101,39 @@ def test_settings_of_an_operator_are_kept() -> None:
     assert (double["type"], double["uid"], double["parallelism"], double["max_parallelism"]) == ("double", "d", 2, 16)
     assert double["contents"] == "times two"
     assert (out["type"], out["uid"], out["parallelism"]) == ("Sink: out", "o", 1)
+
+
+class Forgetting(MapFunction):
+    """Has a method of `CheckpointedFunction` without being one."""
+
+    def map(self, value: Any) -> Any:
+        return value
+
+    def snapshot_state(self, context: Any) -> None:
+        raise AssertionError("nobody calls this")
+
+
+class Deaf(Drop):
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        raise AssertionError("nobody calls this")
+
+
+class Counting(KeySelector, CheckpointListener):
+    def get_key(self, value: Any) -> Any:
+        return value
+
+
+@pytest.mark.parametrize(
+    ("use", "says"),
+    [
+        (lambda stream: stream.map(Forgetting()), r"map\(\) .*Forgetting .*snapshot_state.* no CheckpointedFunction"),
+        (lambda stream: stream.add_sink(Deaf()), r"add_sink\(\) .*notify_checkpoint_complete.* no CheckpointListener"),
+        (lambda stream: stream.key_by(Counting()), "key selectors have no state"),
+    ],
+)
+def test_what_would_wait_in_vain_for_checkpoints_is_refused(use: Callable[[DataStream], object], says: str) -> None:
+    with pytest.raises(ProgramError, match=says):
+        use(numbers(environment()))
 
 
 @pytest.mark.parametrize(
