@@ -30,6 +30,17 @@ def absolute(location: str) -> str:
     return location if "://" in location or location.startswith("file:") else os.path.abspath(location)
 
 
+def _without_secret(location: str) -> str:
+    """Return the location without the user and password that a URI may have.
+
+    >>> _without_secret("s3://key:secret@bucket/checkpoints")
+    's3://...@bucket/checkpoints'
+    """
+    scheme, _, rest = location.rpartition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://...@{authority.rpartition('@')[2]}{slash}{path}" if "@" in authority else location
+
+
 @final
 class FileSystemStore:
     """A job's folder on a file system of `pyarrow.fs`: local, S3, GCS, Azure, HDFS."""
@@ -48,8 +59,8 @@ class FileSystemStore:
             file_system, root = fs.FileSystem.from_uri(absolute(location))
         except (OSError, pa.ArrowException, ImportError) as error:
             raise StorageError(
-                f"cannot open checkpoint storage {location!r}: {error}. Give a local path or a file:, s3:, gs:, abfs: "
-                "or hdfs: URI whose storage this machine can reach"
+                f"cannot open checkpoint storage {_without_secret(location)!r}: {error}. Give a local path or a file:, "
+                "s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"
             ) from error
         return cls(file_system, job_folder(root, job_id))
 

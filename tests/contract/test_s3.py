@@ -1,0 +1,104 @@
+"""Checkpoint storage on an object store: a server of S3's protocol on this machine."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from moto.server import ThreadedMotoServer
+from pyarrow import fs
+
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.store import CheckpointStore
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.connectors.rate import RateLimitedSource
+from headgate.errors import StorageError
+from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.context import RuntimeContext
+from headgate.ids import JobId
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.testing.contracts.store import STORE_CHECKS
+from headgate.types.typeinfo import Types
+from tests.unit.datastream.environments import environment
+
+JOB = JobId("cd61")
+RECORDS, KEYS = 200, 5
+FAILED: list[int] = []
+
+FolderOf = Callable[[], str]
+
+
+@pytest.fixture(scope="module")
+def new_folder() -> Iterator[FolderOf]:
+    """Gives the URI of a folder in a bucket, another one at each call."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
+    file_system, _ = fs.FileSystem.from_uri(f"s3://key:secret@bucket?{options}")
+    file_system.create_dir("bucket")
+    numbers = itertools.count()
+    yield lambda: f"s3://key:secret@bucket/{next(numbers)}/checkpoints?{options}"
+    server.stop()
+
+
+@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
+def test_store(new_folder: FolderOf, check: Callable[[CheckpointStore], None]) -> None:
+    check(FileSystemStore.open(new_folder(), JOB))
+
+
+def test_the_folders_of_two_jobs_in_one_bucket_are_apart(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    one, other = (FileSystemStore.open(folder, JobId(job)) for job in ("cd61", "cd61a"))
+    for store in (one, other):
+        store.write("chk-1/_metadata", [b"x"])
+    one.delete_folder("chk-1")
+    assert one.list_files("") == []
+    assert other.list_files("") == ["chk-1/_metadata"]
+
+
+def test_errors_name_the_place_and_never_the_key(new_folder: FolderOf) -> None:
+    store = FileSystemStore.open(new_folder().replace("@bucket", "@nowhere"), JOB)
+    with pytest.raises(StorageError, match=r"s3://nowhere/") as caught:
+        store.write("chk-1/a", [b"x"])
+    assert "secret" not in str(caught.value)
+    with pytest.raises(StorageError, match=r"cannot open checkpoint storage 's3://\.\.\.@bucket") as caught:
+        FileSystemStore.open("s3://key:secret@bucket/x?no_such_parameter=1", JOB)
+    assert "secret" not in str(caught.value)
+
+
+class FailingCount(KeyedProcessFunction):
+    """Counts each key, and fails once, when there has been time for checkpoints."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        if value == RECORDS * 3 // 4 and not FAILED:
+            FAILED.append(value)
+            raise ValueError("planned")
+        self.count.update((self.count.value() or 0) + 1)
+        yield ctx.get_current_key(), self.count.value()
+
+
+@pytest.mark.parametrize("incremental", ["false", "true"])
+def test_a_job_starts_again_from_checkpoints_in_a_bucket(new_folder: FolderOf, incremental: str) -> None:
+    FAILED.clear()
+    env = environment(
+        **{
+            "execution__checkpointing__interval": "30 ms",
+            "execution__checkpointing__dir": new_folder(),
+            "execution__checkpointing__incremental": incremental,
+            "execution__checkpointing__data-inline-threshold": "0 b",
+            "restart-strategy": "fixed-delay",
+            "restart-strategy__fixed-delay__delay": "0 ms",
+        }
+    )
+    source = RateLimitedSource(NumberSequenceSource(0, RECORDS - 1), 2 * RECORDS)
+    counts = env.from_source(source, None, "numbers").key_by(lambda value: value % KEYS).process(FailingCount())
+    with counts.execute_and_collect() as results:
+        assert Counter(results) == Counter((key, count + 1) for key in range(KEYS) for count in range(RECORDS // KEYS))
+    assert FAILED
