@@ -58,7 +58,8 @@ class Profile(FlatMapFunction):
         self.mean.add(reading)
         if self.last.value() is not None:
             units = ", ".join(f"{n} {name}" for name, n in sorted(self.per_unit.items()))
-            yield f"{sensor}: {list(self.readings.get())} ({units}), at most {self.longest.get()}, mean {self.mean.get()}"
+            readings = list(self.readings.get())
+            yield f"{sensor}: {readings} ({units}), at most {self.longest.get()}, mean {self.mean.get()}"
             self.last.clear()
             self.readings.clear()
         else:
