@@ -119,8 +119,9 @@ class Slot:
         if execution is None or not self._running:
             return None
         busy = self._work(execution)
-        if self._uploads is not None and self._uploads.advance():
-            busy = True
+        uploads = self._uploads
+        if uploads is not None and (uploads.due if busy else uploads.pending):
+            busy = uploads.advance()
         if self._running and execution.tick(now_ms):
             busy = True
         if execution.flush_due(now_ms):
@@ -141,7 +142,7 @@ class Slot:
         for _ in range(ROUNDS_PER_STEP):
             if not (self._running and execution.work()):
                 return False
-            if self._uploads is not None and self._uploads.pending:
+            if self._uploads is not None and self._uploads.due:
                 return True
         return True
 

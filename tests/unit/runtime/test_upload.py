@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.clock import Clock, VirtualClock
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.operators.base import OperatorSnapshot
 from headgate.operators.reduce import ReduceFactory
 from headgate.runtime.state_writers import StoreWriters
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.runtime.upload import Uploads
-from headgate.state.files import FileHandle, InlineHandle, StateHandle
+from headgate.state.backend import StateWriter
+from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateHandle
 from headgate.testing.harness import OperatorHarness
 from tests.unit.runtime.plans import HeldIo
 from tests.unit.runtime.subtasks import barrier
@@ -52,7 +55,10 @@ class Rig:
         self.harness.process(*[(key, "before") for key in range(keys)])
 
     def snapshot(self, number: int = 1) -> None:
-        taken = TakenSnapshot(
+        self.uploads.add(self.taken(number))
+
+    def taken(self, number: int = 1) -> TakenSnapshot:
+        return TakenSnapshot(
             subtask=SubtaskId(1, 0),
             barrier=barrier(number),
             parts=[(self.harness.operator, self.harness.barrier())],
@@ -60,7 +66,6 @@ class Rig:
             alignment_ms=2.0,
             async_since_ms=self.host.clock.monotonic_ms(),
         )
-        self.uploads.add(taken)
 
     def walk(self) -> int:
         pieces = 0
@@ -148,3 +153,31 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
     rig.walk()
     rig.host.io.run()
     assert rig.host.declines == ["disk full"]
+
+
+class SlowWalk:
+    """Keyed state of which each piece of the walk takes 3 ms."""
+
+    key_groups = (0, 127)
+
+    def __init__(self, time: VirtualClock) -> None:
+        self._time = time
+
+    def advance(self) -> bool:
+        self._time.advance(3)
+        return False
+
+    def store(self, writer: StateWriter) -> KeyedState:
+        raise NotImplementedError
+
+
+def test_walk_leaves_most_of_a_busy_loops_time_to_records() -> None:
+    rig = Rig(keys=1)
+    slow = OperatorSnapshot(uid="slow", keyed=SlowWalk(rig.host.time))
+    rig.uploads.add(replace(rig.taken(), parts=[(rig.harness.operator, slow)]))
+    assert rig.uploads.due
+    rig.uploads.advance()
+    rig.host.time.advance(16)
+    assert not rig.uploads.due
+    rig.host.time.advance(2)
+    assert rig.uploads.due
