@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.elements import Barrier, Batch, Flow
+from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
@@ -44,12 +45,21 @@ class SourceOperator(Operator):
         self._reader.add_splits(splits)
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
-        """Return the next records, when to try again, or that there are no more. Raises `SourceError`."""
+        """Return the next records, when to try again, or that there are no more.
+
+        Raises `SourceError`, and `ProgramError` for what the protocol does not allow.
+        """
         polled: Poll = self._reader.poll(records_max)
         if isinstance(polled, (NotReady, EndOfInput)):
             return polled
         records = expect(Records, polled, self._reader, "poll()").records
-        return Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
+        batch = Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
+        if batch.timestamps is not None and len(batch.timestamps) != len(batch):
+            raise ProgramError(
+                f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
+                "records, but must return one for each, or None"
+            )
+        return batch
 
     def mark(self, batch: Batch) -> list[Flow]:
         marked = self._maker.mark(batch)

@@ -168,6 +168,12 @@ def test_a_poll_that_returns_something_else_is_an_error_that_names_it(reads: obj
         poll(harness)
 
 
+def test_timestamps_that_are_not_one_for_each_record_are_an_error() -> None:
+    harness = opened(Careless(Records(["a", "b"], [1]), splits=[0]))
+    with pytest.raises(ProgramError, match="1 timestamps for 2 records"):
+        poll(harness)
+
+
 def test_a_snapshot_that_is_no_list_is_an_error_that_names_it() -> None:
     with pytest.raises(ProgramError, match=r"snapshot\(\) of CarelessReader returned None, but must return a list"):
         opened(Careless(splits=[0])).snapshot()
