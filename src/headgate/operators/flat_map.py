@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import USER_ERRORS, failed_at, last_index
+from headgate.operators.base import USER_ERRORS, failed_at
 from headgate.operators.user_function import FunctionOperator
 
 
@@ -17,21 +17,25 @@ class FlatMapOperator(FunctionOperator):
     method = "flat_map"
 
     def process(self, batch: Batch) -> Batch:
-        call, records = self._call, batch.records
+        call, records, timestamps = self._call, batch.records, batch.timestamps
         position = iter(records)
         out: list[Any] = []
-        times: list[int] | None = None if batch.timestamps is None else []
+        times: list[int] = []
         try:
-            for value in position:
-                results = call(value)
-                if results is not None:
-                    out += results
-                if times is not None and batch.timestamps is not None:
-                    time = batch.timestamps[last_index(records, position)]
-                    times += [time] * (len(out) - len(times))
+            if timestamps is None:
+                for value in position:
+                    results = call(value)
+                    if results is not None:
+                        out += results
+            else:
+                for time, value in zip(timestamps, position, strict=True):
+                    results = call(value)
+                    if results is not None:
+                        out += results
+                        times += [time] * (len(out) - len(times))
         except USER_ERRORS as error:
             raise failed_at(records, position) from error
-        return Batch(out, times)
+        return Batch(out, None if timestamps is None else times)
 
 
 @final

@@ -32,10 +32,11 @@ def test_none_is_no_output() -> None:
         assert harness.process(1, 2, 3) == [2, 3]
 
 
-def test_a_result_that_cannot_be_iterated_is_an_error_at_its_record() -> None:
+@pytest.mark.parametrize("timestamp_ms", [None, 7])
+def test_a_result_that_cannot_be_iterated_is_an_error_at_its_record(timestamp_ms: int | None) -> None:
     with OperatorHarness(FlatMapFactory(lambda n: n if n == 2 else [n])) as harness:
         with pytest.raises(UserCodeError) as caught:
-            harness.process(1, 2, 3)
+            harness.process(1, 2, 3, timestamp_ms=timestamp_ms)
         assert caught.value.record == 2
         assert "not iterable" in str(caught.value.__cause__)
 
