@@ -55,7 +55,7 @@ class ReadOnlyBroadcastState(Generic[K, V]):
         return not self._entries
 
     def put(self, key: K, value: V) -> None:
-        """Set the value of a key."""
+        """Set the value of a key. Raises `StateAccessError` on the side that cannot be written, as all below do."""
         self._refuse()
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
