@@ -13,7 +13,8 @@ import psutil
 
 from headgate.common import Types
 from headgate.datastream import KeyedProcessFunction, RuntimeContext
-from headgate.datastream.state import ValueStateDescriptor
+from headgate.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from headgate.elements import MAX_TIMESTAMP
 
 
 class Fault:
@@ -57,6 +58,25 @@ class Count(KeyedProcessFunction):
             self._note.write_text(str(time.time()))
             self._note = None
         yield ctx.get_current_key(), count
+
+
+class Tally(Count):
+    """Counts as `Count` does, in a list and a map as well, and tells the last count again when event time ends."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        self._values = runtime_context.get_list_state(ListStateDescriptor("values", Types.LONG()))
+        self._times = runtime_context.get_map_state(MapStateDescriptor("times", Types.LONG(), Types.LONG()))
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self._values.add(value)
+        self._times.put(value % 7, value)
+        ctx.timer_service().register_event_time_timer(MAX_TIMESTAMP - 1)
+        for key, count in super().process_element(value, ctx):
+            yield key, count, len(list(self._values)), sorted(self._times.items())
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield ctx.get_current_key(), self._count.value(), list(self._values), sorted(self._times.items())
 
 
 def pids(folder: Path) -> list[int]:

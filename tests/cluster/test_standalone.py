@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.common import Configuration
+from headgate.common import Configuration, WatermarkStrategy
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import EnvironmentFault, JobFailedError
 from tests.cluster.conftest import StandaloneCluster
-from tests.cluster.programs import Count, Fault, pids, recovery_s
+from tests.cluster.programs import Count, Fault, Tally, pids, recovery_s
 
 pytestmark = pytest.mark.standalone
 
@@ -30,11 +30,13 @@ def key_of(value: int) -> int:
     return value % KEYS
 
 
+def environment(spark: SparkSession, **settings: str) -> StreamExecutionEnvironment:
+    configuration = Configuration.from_dict({key.replace("_", "."): value for key, value in settings.items()})
+    return StreamExecutionEnvironment.get_execution_environment(configuration, spark).set_parallelism(SLOTS)
+
+
 def run_count(spark: SparkSession, count: Count, **settings: str) -> list[Any]:
-    env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({key.replace("_", "."): value for key, value in settings.items()}), spark
-    )
-    env.set_parallelism(SLOTS)
+    env = environment(spark, **settings)
     source = DataGeneratorSource(lambda index: index, RECORDS, 4_000)
     stream = env.from_source(source, None, "numbers").key_by(key_of).process(count)
     return list(stream.execute_and_collect("count on a cluster"))
@@ -63,6 +65,47 @@ def test_whatever_is_killed_the_result_is_exact(
     assert len(ran) == 2 * SLOTS
     assert int((tmp_path / "fault").read_text().split()[0]) not in ran[SLOTS:]
     print(f"recovery, {kind}: {recovery_s(tmp_path):.3f} s")
+
+
+MANY_KEYS = 1_000
+BACKENDS = {
+    "hashmap, incremental": {"execution_checkpointing_incremental": "true"},
+    "hashmap, changelog": {
+        "state_changelog_enabled": "true",
+        "headgate_changelog_cut-interval": "30 ms",
+        "state_changelog_periodic-materialize_interval": "200 ms",
+    },
+}
+
+
+def tallied() -> list[Any]:
+    """What comes out when each number in turn is tallied once: its entry, and one for each key at the end."""
+    entries = []
+    seen: dict[int, list[int]] = {}
+    for value in range(RECORDS):
+        values = seen.setdefault(value % MANY_KEYS, [])
+        values.append(value)
+        entries.append((value % MANY_KEYS, len(values), len(values), last_by_rest(values)))
+    return [*entries, *((key, len(values), values, last_by_rest(values)) for key, values in seen.items())]
+
+
+def last_by_rest(values: list[int]) -> list[tuple[int, int]]:
+    return sorted({value % 7: value for value in values}.items())
+
+
+@pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+def test_state_of_every_kind_and_timers_outlive_a_killed_worker(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str], backend: dict[str, str]
+) -> None:
+    settings = {**RESTARTING, **storage, **backend, "execution_checkpointing_interval": "50 ms"}
+    env = environment(cluster_session, **settings)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda value, _: value)
+    source = DataGeneratorSource(lambda index: index, RECORDS, 4_000)
+    numbers = env.from_source(source, strategy, "numbers").set_parallelism(1)  # so in order for each key
+    tally = Tally(tmp_path, Fault("kill the worker", RECORDS * 3 // 4))
+    results = list(numbers.key_by(lambda value: value % MANY_KEYS).process(tally).execute_and_collect("tally"))
+    assert sorted(map(repr, results)) == sorted(map(repr, tallied()))
+    assert (tmp_path / "fault").exists()
 
 
 def test_a_job_without_shared_storage_is_refused_at_once(cluster_session: SparkSession, tmp_path: Path) -> None:
@@ -109,10 +152,7 @@ def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
 ) -> None:
     (tmp_path / "rules_of_mine.py").write_text("def late(value):\n    return value\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({key.replace("_", "."): value for key, value in storage.items()}), cluster_session
-    )
-    env.set_parallelism(1)
+    env = environment(cluster_session, **storage).set_parallelism(1)
     late = importlib.import_module("rules_of_mine").late
     env.from_collection([1]).map(late).print()
     with pytest.raises(JobFailedError, match=r"needs module 'rules_of_mine'.*spark\.submit\.pyFiles"):
@@ -122,10 +162,7 @@ def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
 def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
     cluster: StandaloneCluster, cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
 ) -> None:
-    env = StreamExecutionEnvironment.get_execution_environment(
-        Configuration.from_dict({key.replace("_", "."): value for key, value in storage.items()}), cluster_session
-    )
-    env.set_parallelism(2)
+    env = environment(cluster_session, **storage).set_parallelism(2)
     env.from_collection(["find me"]).rebalance().map(str.upper).print()
     job: Any = env.submit("prints")
     secret = job._host._secret.reveal()
