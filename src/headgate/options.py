@@ -119,7 +119,8 @@ LOCAL_DIRS: Final = Option[str | None](
     "io.tmp.dirs",
     TEXT,
     None,
-    "Folders for the local files of slots, separated by commas; not set: where the system keeps temporary files.",
+    "Folders for the local files of slots, separated by commas; not set: those of Spark (spark.local.dir), else where "
+    "the system keeps temporary files.",
 )
 CHECKPOINT_INLINE_THRESHOLD: Final = Option[int](
     "execution.checkpointing.data-inline-threshold",

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from headgate.common import Configuration, Row, Types
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
 from headgate.errors import EnvironmentFault, JobFailedError
 from tests.cluster.programs import Count, Fault, pids, recovery_s
 
@@ -70,6 +71,34 @@ def test_an_exception_restarts_the_job_in_the_same_processes(spark: SparkSession
     ran = pids(tmp_path)
     assert (len(ran), len(set(ran))) == (4, 2)
     print(f"recovery after an exception: {recovery_s(tmp_path):.3f} s")
+
+
+def test_after_an_exception_the_slots_read_the_copies_on_their_own_disk(spark: SparkSession, tmp_path: Path) -> None:
+    disks, marks = tmp_path / "disks", tmp_path / "marks"
+    for folder in (disks, marks):
+        folder.mkdir()
+    env = checkpointed(spark)
+    settings = {
+        "execution.checkpointing.local-backup.enabled": "true",
+        "execution.checkpointing.data-inline-threshold": "0 b",
+        "io.tmp.dirs": str(disks),
+    }
+    env.configure(Configuration.from_dict(settings))
+    source = DataGeneratorSource(lambda index: index, RECORDS, 8_000.0)
+    counts = env.from_source(source, None, "numbers").key_by(key_of).process(Count(marks, Fault("exception", 2_000)))
+    counts.filter(lambda pair: False).print()
+    counters = env.execute("count").get_all_accumulator_results()
+    assert counters["local_restored_files"] == 2
+    assert counters["remote_restored_files"] == 0
+    assert list(disks.iterdir()) == []
+
+
+def test_checkpoints_in_the_drivers_memory_outlive_the_workers(spark: SparkSession, tmp_path: Path) -> None:
+    env = checkpointed(spark)
+    env.get_checkpoint_config().set_checkpoint_storage(JobManagerCheckpointStorage())
+    results = run_count(env, Count(tmp_path, Fault("kill the worker", RECORDS // 2)), rate=8_000)
+    assert Counter(results) == EXPECTED
+    assert len(pids(tmp_path)) == 4
 
 
 def test_a_killed_worker_is_replaced_and_the_result_is_exact(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint import assign, paths, workflow
+from headgate.checkpoint import assign, paths, retention, workflow
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
 from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
 from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
@@ -26,11 +26,13 @@ from headgate.operators.base import OperatorSnapshot
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.checkpoints import Checkpoints
 from headgate.runtime.job_master import JobMaster
+from headgate.runtime.job_storage import JobStorage
 from headgate.runtime.state_writers import StoreWriters
 from headgate.runtime.subtask import Subtask, TakenSnapshot
 from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
 from headgate.runtime.upload import Uploads
+from headgate.state import cell_snapshot
 from headgate.state.list_elements import ListElements
 from headgate.state.operator_state import OperatorStateStore
 from headgate.state.walk import Walk
@@ -260,3 +262,32 @@ def attempts_numbered_anew(patch: pytest.MonkeyPatch) -> None:
 def state_written_as_it_is_now(patch: pytest.MonkeyPatch) -> None:
     """Values that change while a snapshot is being written are written as changed."""
     patch.setattr(Walk, "save", lambda self, cell: None)
+
+
+def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
+    """A checkpoint that was given up takes all shared files of its attempt along."""
+    _share_all_files(patch)
+    abandoned = retention.abandoned_files
+
+    def too_many(listing: list[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
+        origins = {path: paths.origin_of(path) for path in listing}
+        shared = [path for path, origin in origins.items() if origin is not None and origin.attempt == attempt]
+        return sorted({*abandoned(listing, checkpoint_id, attempt), *shared})
+
+    patch.setattr(workflow, "abandoned_files", too_many)
+
+
+def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Retention keeps no shared file but those that a retained manifest names, and nobody minds what is gone."""
+    _share_all_files(patch)
+    retain = JobStorage.retain
+
+    def at_once(self: JobStorage, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        retain(self, keep, replace(shared, in_use=frozenset()))
+
+    patch.setattr(JobStorage, "retain", at_once)
+
+
+def _share_all_files(patch: pytest.MonkeyPatch) -> None:
+    """Have small increments, too, be files that later checkpoints use."""
+    patch.setattr(cell_snapshot, "SMALL_BYTES", 0)

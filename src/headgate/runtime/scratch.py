@@ -32,9 +32,12 @@ class Scratch:
         self._root: Path | None = None
 
     @classmethod
-    def by(cls, settings: Settings, slot: SlotIndex) -> Scratch:
-        """Return the scratch folder of a slot of a job with these settings."""
-        configured = settings.get(options.LOCAL_DIRS) or ""
+    def by(cls, settings: Settings, slot: SlotIndex, otherwise: str = "") -> Scratch:
+        """Return the scratch folder of a slot of a job, below folders separated by commas: those configured, or others.
+
+        `otherwise` are the others, for when the settings name none.
+        """
+        configured = settings.get(options.LOCAL_DIRS) or otherwise
         return cls(slot, [parent.strip() for parent in configured.split(",") if parent.strip()])
 
     def folder(self, *names: str) -> Path:

@@ -34,6 +34,11 @@ def test_slots_take_the_configured_folders_in_turn(tmp_path: Path) -> None:
     assert [scratch.folder("x").parent.parent for scratch in made] == [parents[0], parents[1], parents[0]]
 
 
+def test_without_a_setting_the_folder_lies_where_the_host_says(tmp_path: Path) -> None:
+    scratch = Scratch.by(resolve({}), SlotIndex(0), otherwise=str(tmp_path))
+    assert scratch.folder("x").parent.parent == tmp_path
+
+
 def test_a_folder_that_cannot_be_made_is_named_with_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault, match=r"nowhere.*io\.tmp\.dirs"):
         Scratch(0, [str(tmp_path / "nowhere")]).folder("x")

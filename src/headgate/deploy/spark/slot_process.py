@@ -80,7 +80,8 @@ class SlotProcess:
         window = CreditWindow(spec.settings.get(options.CREDIT_BATCHES), spec.settings.get(options.CREDIT_BYTES))
         self._exchange = NetworkExchange(index, wire, self._poller, window, lambda why: self.slot.exchange_broken(why))
         store = MemoryStore() if spec.storage is None else FileSystemStore.open(spec.storage, spec.job_id)
-        self._scratch = Scratch.by(spec.settings, index)
+        # Spark removes its folders when the executor ends, also those of a worker that was killed.
+        self._scratch = Scratch.by(spec.settings, index, os.environ.get("SPARK_LOCAL_DIRS", ""))
         hello = Hello("control", spec.launch, index)
         self._control = ControlClient(wire, self._poller, master, hello, lambda message: self.slot.receive(message))
         services = SlotServices(
