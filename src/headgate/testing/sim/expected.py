@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, JobSpec, StageSpec
+from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, TWO_INPUTS, JobSpec, StageSpec
+from headgate.testing.sim.two_inputs import RULE_WEIGHT
 from headgate.testing.sim.user_code import CLEARED_AT, KeyOf, Origin, Record, copies_of, keeps
 
 
@@ -38,7 +39,7 @@ def expected_output(spec: JobSpec) -> Output:
             origins = Counter({copy: n for origin, n in origins.items() for copy in copies_of(origin)})
         elif stage.kind == "broadcast":
             origins = Counter({origin: n * stage.parallelism for origin, n in origins.items()})
-        elif stage.kind in COUNTERS:
+        elif stage.kind in COUNTERS + TWO_INPUTS:
             counts[index] = _counted(stage, KeyOf(index, stage.keys), origins)
         elif stage.kind in NUMBERERS:
             counts[index] = Counter({"numbers": origins.total(), "last numbers": origins.total()})
@@ -47,15 +48,17 @@ def expected_output(spec: JobSpec) -> Output:
 
 def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
     limit = CLEARED_AT if stage.kind == "clearing" else sys.maxsize
+    ruled = 0 if stage.rules is None else RULE_WEIGHT * sum(stage.rules.splits)
     totals: Counter[Any] = Counter()
     for origin, n in origins.items():
         totals[key_of((origin, ()))] += n
-    return Counter((key, n % limit + 1) for key, total in totals.items() for n in range(total))
+    return Counter((key, n % limit + 1 + ruled) for key, total in totals.items() for n in range(total))
 
 
 def output_of(spec: JobSpec, records: Iterable[Record]) -> Output:
     """Return the output that was found, in the form that all correct runs share."""
-    counting = {index: stage.kind for index, stage in enumerate(spec.stages) if stage.kind in COUNTERS + NUMBERERS}
+    kinds = COUNTERS + NUMBERERS + TWO_INPUTS
+    counting = {index: stage.kind for index, stage in enumerate(spec.stages) if stage.kind in kinds}
     output = Output(Counter(), {index: Counter() for index in counting})
     for origin, counts in records:
         output.origins[origin] += 1

@@ -12,7 +12,9 @@ from headgate.graph import physical
 from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan
 from headgate.ids import JobId
+from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
+from headgate.operators.connected import KeyedCoProcessFactory
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
@@ -22,6 +24,7 @@ from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink
 from headgate.testing.sim.own_state import NumberInList, NumberInUnion
+from headgate.testing.sim.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
 from headgate.testing.sim.user_code import (
     AtPosition,
     Copies,
@@ -42,6 +45,7 @@ from headgate.types.instant import Duration
 JOB_ID: Final = JobId("5e" * 16)
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
+TWO_INPUTS: Final = ("connected", "ruled")
 NUMBERERS: Final = ("own_list", "union")
 EVENT_TIME: Final = (
     WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
@@ -54,12 +58,13 @@ EVENT_TIME: Final = (
 @final
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One operator. `keys` is the number of keys of a keyed stage."""
+    """One operator. `keys` is the number of keys of a keyed stage, `rules` is what its second input brings."""
 
     kind: str
     parallelism: int
     chains: bool
     keys: int = 0
+    rules: SourceSpec | None = None
 
 
 @final
@@ -114,7 +119,20 @@ def random_job(rng: random.Random) -> JobSpec:
     side = None
     if rng.random() < 0.3:
         side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
-    return JobSpec(sources, tuple(stages), rng.randint(1, width), _random_settings(rng), side)
+    spec = JobSpec(sources, tuple(stages), rng.randint(1, width), _random_settings(rng), side)
+    # Drawn apart, so that seeds whose jobs have none of these stages go on to mean what they meant before.
+    return _with_two_inputs(random.Random(repr(spec)), spec, width)
+
+
+def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
+    """Append a stage with two inputs to some jobs."""
+    if rng.random() < 0.6:
+        return spec
+    stage = _stage(rng, rng.choice(TWO_INPUTS), width, rng.randint(1, 9))
+    if stage.kind == "ruled":
+        rules = SourceSpec((rng.randint(0, 20),), 1, rng.randint(1, 4), rng.choice((0.0, 20.0, 60.0)))
+        stage = replace(stage, rules=rules)
+    return replace(spec, stages=(*spec.stages, stage))
 
 
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
@@ -202,8 +220,35 @@ def _add_sink(graph: LogicalGraph, name: str, factory: OperatorFactory, parallel
     graph.edges.append(Edge(source=source, target=_add(graph, node)))
 
 
+def _add_second_input(
+    graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int]
+) -> tuple[list[int], list[Edge]]:
+    """Add what goes before an operator with two inputs; return its first input, and the edges (to 0) of its second."""
+    if stage.rules is not None:
+        reading = SourceFactory(SimSource(index, stage.rules))
+        rules = _add(graph, Node(id=0, name=f"rules{index}", operator=reading, parallelism=1, is_source=True))
+        return inputs, [Edge(source=rules, target=0, partitioning=Partitioning.BROADCAST, input_index=1)]
+    sides = []
+    for side in (0, 1):
+        factory = FilterFactory(OnSide(side))
+        node = Node(id=0, name=f"side{side}of{index}", operator=factory, parallelism=stage.parallelism)
+        sides.append(_add(graph, node))
+        graph.edges += [Edge(source=source, target=sides[side]) for source in inputs]
+    keyed = Edge(
+        source=sides[1],
+        target=0,
+        partitioning=Partitioning.KEY_GROUP,
+        key_selector=KeyOf(index, stage.keys),
+        input_index=1,
+    )
+    return [sides[0]], [keyed]
+
+
 def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], outside: int) -> int:
     name = f"{stage.kind}{index}"
+    second: list[Edge] = []
+    if stage.kind in TWO_INPUTS:
+        inputs, second = _add_second_input(graph, stage, index, inputs)
     if stage.kind == "reduce":
         start = Node(id=0, name=f"{name}-start", operator=MapFactory(StartCount(index, stage.keys)))
         start.parallelism = stage.parallelism
@@ -215,12 +260,13 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
     target = _add(graph, node)
     for source in inputs:
         edge = Edge(source=source, target=target)
-        if stage.kind in COUNTERS:
+        if stage.kind in COUNTERS + TWO_INPUTS:
             selector = LastKey() if stage.kind == "reduce" else KeyOf(index, stage.keys)
             edge = Edge(source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector)
         elif stage.kind in ("rebalance", "broadcast"):
             edge = Edge(source=source, target=target, partitioning=Partitioning(stage.kind))
         graph.edges.append(edge)
+    graph.edges += [replace(edge, target=target) for edge in second]
     return target
 
 
@@ -238,6 +284,10 @@ def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorF
             return KeyedProcessFactory(CountAndClear(index, name, outside))
         case "reduce":
             return ReduceFactory(add_counts)
+        case "connected":
+            return KeyedCoProcessFactory(HoldBack(index, name, outside))
+        case "ruled":
+            return KeyedBroadcastFactory(HoldUntilRuled(index, name, outside), (RULES,))
         case "own_list":
             return MapFactory(NumberInList(index, name, outside))
         case "union":
