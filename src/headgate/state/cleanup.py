@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final, runtime_checkable
+from typing import Final, Protocol, final, runtime_checkable
 
 from headgate.state.cells import Cell
 from headgate.state.descriptors import StateDescriptor
@@ -26,6 +26,10 @@ class Sweepable(Protocol):
         ...
 
 
+TIMES_A_BATCH: Final = 64
+"""How many records a batch counts for, where keys are checked for every record: many, yet a bounded piece of work."""
+
+
 @final
 class IncrementalCleanup:
     """Sweeps one state, `keys` keys at a time. The current key is left alone."""
@@ -43,7 +47,7 @@ class IncrementalCleanup:
         """Whether the owner is to call `advance` for records too, and not the handle alone for each access."""
 
     def advance(self, now_ms: int, times: int = 1) -> None:
-        """Check the next keys, so many times over."""
+        """Check the next keys, so many times over. An owner calls it once for a batch of records."""
         owner, column = self._owner, self._column
         for cell in owner.sweep_cells(self._keys * times):
             stored = cell[column]

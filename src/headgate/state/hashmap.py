@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate import options
 from headgate.errors import InternalError, RestoreError
@@ -32,6 +32,7 @@ from headgate.state.cells import (
     plain_key,
 )
 from headgate.state.changelog import Changelog
+from headgate.state.cleanup import TIMES_A_BATCH, IncrementalCleanup
 from headgate.state.columns import Columns, meta_of, snapshot_filter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
@@ -46,20 +47,18 @@ from headgate.state.walk import DeltaWalk, Filter, Walk, WholeWalk
 from headgate.types.keys import hash_code
 from headgate.types.typeinfo import Types
 
-_FEW: Final = 8
-"""Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
-
 
 @final
 class HashMapBackend:
     """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
+
+    prefetch: Callable[[list[Any]], None] | None = None
 
     def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
         self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
         self.epoch = 1
-        self.prefetch: Callable[[list[Any]], None] | None = None
         self._context = context
         self._max_parallelism = context.max_parallelism
         self._key_groups = context.key_groups
@@ -69,6 +68,7 @@ class HashMapBackend:
         self._roster = Roster()
         self._sweep: Iterator[Cell] = iter(())
         self._columns = Columns()
+        self._swept_by_batch: list[IncrementalCleanup] = []
         self._filters: dict[int, Callable[[Any, int], Any]] = {}
         self._timers: dict[str, tuple[int, HeapTimerIndex]] = {}
         self._view = NamespaceView(self)
@@ -90,30 +90,12 @@ class HashMapBackend:
             self._fresh.append(cell)
         else:
             for walk in self._walks:
-                walk.save((cell,))
+                if walk.needs(cell):
+                    walk.save(cell)
             cell[EPOCH] = self.epoch
         if self.is_incremental:
             self._touched.append(cell)
         return cell
-
-    def _enter_all(self, keys: list[Any]) -> None:
-        """Enter the cells of a batch at once, which costs each far less.
-
-        This is `prefetch` after each barrier, until few cells are left that nobody has touched.
-        """
-        epoch = self.epoch
-        stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
-        if len(stale) * _FEW <= len(keys):
-            self.prefetch = None
-        for walk in self._walks:
-            walk.save(stale)
-        touched = []
-        for cell in stale:
-            if cell[EPOCH] != epoch:
-                cell[EPOCH] = epoch
-                touched.append(cell)
-        if self.is_incremental:
-            self._touched += touched
 
     def _group_of(self, key: Any) -> int:
         if type(key) is tuple:
@@ -133,6 +115,10 @@ class HashMapBackend:
 
     def leave(self) -> None:
         self.cell = self._view.cell = NO_CELL
+        if self._swept_by_batch:
+            now_ms = self._context.clock.wall_ms()
+            for cleanup in self._swept_by_batch:
+                cleanup.advance(now_ms, TIMES_A_BATCH)
         if self._fresh or self.emptied:
             self._drop_empty()
         self._roster.tidy()
@@ -175,6 +161,9 @@ class HashMapBackend:
         column = self._declare(meta)
         handle = handles.bind(descriptor, owner, column, self._context.clock)
         self._columns.keep(meta, handle)
+        cleanup = handles.cleanup_for_records(handle)
+        if cleanup is not None:
+            self._swept_by_batch.append(cleanup)
         filter_ = snapshot_filter(descriptor)
         if filter_ is not None:
             self._filters[column] = filter_
@@ -295,7 +284,7 @@ class HashMapBackend:
             filters: dict[int, Filter] = {
                 column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
             }
-            walk = WholeWalk(epoch, self._columns.metas, self._roster, filters)
+            walk = WholeWalk(epoch, self._columns.metas, self._roster.chunks(), filters)
         else:
             changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
             walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
@@ -309,7 +298,6 @@ class HashMapBackend:
             self._changed[epoch] = self._touched
             self._touched = []
         self.epoch += 1
-        self.prefetch = self._enter_all
         return epoch
 
     def forget(self, pending: KeyedSnapshot) -> None:

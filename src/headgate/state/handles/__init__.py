@@ -5,7 +5,7 @@ is one attribute and one index, whatever the number of keys. One set of classes 
 with a time to live has subclasses of its own (`expiring`).
 """
 
-from headgate.state.handles.binding import AnyHandle, bind, merged
+from headgate.state.handles.binding import AnyHandle, bind, cleanup_for_records, merged
 from headgate.state.handles.owner import ListLike, MapLike, Owner
 from headgate.state.handles.plain import (
     AggregatingState,
@@ -32,5 +32,6 @@ __all__ = [
     "State",
     "ValueState",
     "bind",
+    "cleanup_for_records",
     "merged",
 ]

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from headgate.clock import Clock
 from headgate.errors import InternalError, ProgramError
-from headgate.state.cleanup import cleanup_of
+from headgate.state.cleanup import IncrementalCleanup, cleanup_of
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.expiry import Stamped
 from headgate.state.handles.expiring import (
@@ -54,6 +54,13 @@ def bind(descriptor: StateDescriptor, owner: Owner, column: int, clock: Clock) -
         return _PLAIN[descriptor.kind](descriptor, owner, column)
     lifetime = Lifetime(descriptor.ttl, clock, cleanup_of(descriptor, owner, column))
     return _EXPIRING[descriptor.kind](descriptor, owner, column, lifetime)
+
+
+def cleanup_for_records(handle: AnyHandle) -> IncrementalCleanup | None:
+    """Return the clean-up that is to go on with records that do not access the state, None when there is none."""
+    lifetime: Lifetime | None = getattr(handle, "lifetime", None)
+    cleanup = None if lifetime is None else lifetime.cleanup
+    return cleanup if cleanup is not None and cleanup.for_every_record else None
 
 
 def merged(descriptor: StateDescriptor, target: Any | None, sources: Sequence[Any | None], now_ms: int) -> Any | None:

@@ -225,15 +225,17 @@ class _BackendAgainstModel(RuleBasedStateMachine):
             self.job.run_io()
 
     def teardown(self) -> None:
-        self.compare()
-        self.begin_checkpoint()
-        while self.under_way:
-            self.complete_checkpoint()
-        self.restore(latest=True, parallelism=2)
-        self.compare()
-        self.fire_timers(until_ms=10_000, limit=1000)
-        self.job.close()
-        self._folder.cleanup()
+        try:
+            self.compare()
+            self.begin_checkpoint()
+            while self.under_way:
+                self.complete_checkpoint()
+            self.restore(latest=True, parallelism=2)
+            self.compare()
+            self.fire_timers(until_ms=10_000, limit=1000)
+        finally:
+            self.job.close()
+            self._folder.cleanup()
 
     def compare(self) -> None:
         """Read everything that there is."""

@@ -228,10 +228,13 @@ class KeyedJob:
     @contextmanager
     def batch(self, keys: Iterable[Any]) -> Iterator[None]:
         """Work within one batch with records of these keys."""
+        routed: dict[int, list[Any]] = {}
         for key in keys:
-            prefetch = self.subtask_of(key).backend.prefetch
+            routed.setdefault(self.subtasks.index(self.subtask_of(key)), []).append(key)
+        for index, its_keys in routed.items():
+            prefetch = self.subtasks[index].backend.prefetch
             if prefetch is not None:
-                prefetch([key])
+                prefetch(its_keys)
         try:
             yield
         finally:

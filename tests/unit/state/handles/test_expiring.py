@@ -282,6 +282,15 @@ def test_without_access_nothing_is_cleaned_up() -> None:
     assert "old" in use.backend.cells
 
 
+def test_clean_up_for_every_record_needs_no_access() -> None:
+    use = Use("value", ttl_config().cleanup_incrementally(1, True).build())
+    use.write(key="old")
+    use.clock.advance(TTL_MS)
+    with at(use.backend, "key"):
+        pass
+    assert "old" not in use.backend.cells
+
+
 def test_clean_up_that_is_switched_off_happens_on_read_only() -> None:
     use = Use("value", ttl_config().disable_cleanup_in_background().build())
     use.write(key="old")
