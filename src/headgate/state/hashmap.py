@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate import options
 from headgate.errors import InternalError, RestoreError
@@ -47,18 +47,20 @@ from headgate.state.walk import DeltaWalk, Filter, Walk, WholeWalk
 from headgate.types.keys import hash_code
 from headgate.types.typeinfo import Types
 
+_FEW: Final = 8
+"""Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
+
 
 @final
 class HashMapBackend:
     """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
-
-    prefetch: Callable[[list[Any]], None] | None = None
 
     def __init__(self, context: BackendContext) -> None:
         self.cells: dict[Any, Cell] = {}
         self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
         self.epoch = 1
+        self.prefetch: Callable[[list[Any]], None] | None = None
         self._context = context
         self._max_parallelism = context.max_parallelism
         self._key_groups = context.key_groups
@@ -90,12 +92,30 @@ class HashMapBackend:
             self._fresh.append(cell)
         else:
             for walk in self._walks:
-                if walk.needs(cell):
-                    walk.save(cell)
+                walk.save((cell,))
             cell[EPOCH] = self.epoch
         if self.is_incremental:
             self._touched.append(cell)
         return cell
+
+    def _enter_all(self, keys: list[Any]) -> None:
+        """Enter the cells of a batch at once, which costs each far less.
+
+        This is `prefetch` after each barrier, until few cells are left that nobody has touched.
+        """
+        epoch = self.epoch
+        stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
+        if len(stale) * _FEW <= len(keys):
+            self.prefetch = None
+        for walk in self._walks:
+            walk.save(stale)
+        touched = []
+        for cell in stale:
+            if cell[EPOCH] != epoch:
+                cell[EPOCH] = epoch
+                touched.append(cell)
+        if self.is_incremental:
+            self._touched += touched
 
     def _group_of(self, key: Any) -> int:
         if type(key) is tuple:
@@ -284,7 +304,7 @@ class HashMapBackend:
             filters: dict[int, Filter] = {
                 column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
             }
-            walk = WholeWalk(epoch, self._columns.metas, self._roster.chunks(), filters)
+            walk = WholeWalk(epoch, self._columns.metas, self._roster, filters)
         else:
             changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
             walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
@@ -298,6 +318,7 @@ class HashMapBackend:
             self._changed[epoch] = self._touched
             self._touched = []
         self.epoch += 1
+        self.prefetch = self._enter_all
         return epoch
 
     def forget(self, pending: KeyedSnapshot) -> None:
