@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.effort import FULL, QUICK
 from bench.figures import Figure, as_json, load, machine, markdown, table
-from bench.rows import FULL, QUICK, ROWS, Bench, measure
+from bench.rows import ROWS, Bench, measure
 
 OUT = Path(__file__).parent / "out" / "latest.json"
 

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import final
 
-from bench import programs
+from bench import programs, state_rows
+from bench.effort import Effort
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
 from bench.startup import start_up_s
+from bench.state_settings import CHANGELOG, INCREMENTAL, ROCKSDB, ROCKSDB_TENTH
 from bench.trial import Result, Trial, run_trial
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """How long and how often to measure."""
-
-    rounds: int
-    bare_s: float
-    steady_s: float
-    warm_up_s: float
-    failures: int
-
-
-FULL = Effort(rounds=5, bare_s=8.0, steady_s=10.0, warm_up_s=2.0, failures=5)
-QUICK = Effort(rounds=3, bare_s=2.0, steady_s=3.0, warm_up_s=1.5, failures=2)
 
 
 @final
@@ -40,10 +26,10 @@ class Bench:
     say: Callable[[str], None]
     results: dict[str, list[Result]] = field(default_factory=dict)
 
-    # --- (a) to (e)
+    # --- (a) to (e), (k) to (n)
 
     def throughput(self, wanted: frozenset[str]) -> list[Figure]:
-        """Measure the wanted rows of (a) to (e), in rounds in which the trials alternate."""
+        """Measure the wanted rows of (a) to (e) and (k) to (n), in rounds in which the trials alternate."""
         trials = {name: trial for name, trial in self._throughput_trials().items() if needed(name, wanted)}
         for round_number in range(self.effort.rounds if trials else 0):
             for name, trial in trials.items():
@@ -62,7 +48,16 @@ class Bench:
             "d": self._job("chain", checkpoint_ms=1_000),
             "bare words": self._loop("words"),
             "e": self._job("words", checkpoint_ms=1_000),
+            "bare spread": self._loop("spread"),
+            "k": self._spread(INCREMENTAL),
+            "k log": self._spread(CHANGELOG),
+            "l": self._spread(ROCKSDB | INCREMENTAL),
+            "l log": self._spread(ROCKSDB | CHANGELOG),
+            "m": self._spread(ROCKSDB_TENTH | INCREMENTAL),
         }
+
+    def _spread(self, options: dict[str, str]) -> Trial:
+        return replace(self._job("spread", checkpoint_ms=1_000), options=options)
 
     def _loop(self, program: str) -> Trial:
         return Trial(program=program, target="bare", seconds=self.effort.bare_s)
@@ -89,6 +84,15 @@ class Bench:
         yield from self._ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
         yield from self._rate("e", "word count", "e", unit="words/s")
         yield from self._ratio("e", "  to the bare loop", ("e", "bare words"), None)
+        yield from self._rate("k", "100,000 keys, hash map, increments of 1 s", "k")
+        yield from self._ratio("k", "  to the bare loop", ("k", "bare spread"), Target(least=0.35))
+        yield from self._rate("l", "the same on RocksDB, cache for all keys", "l")
+        yield from self._ratio("l", "  to the hash map", ("l", "k"), Target(least=0.6))
+        yield from self._rate("m", "the same on RocksDB, cache for 10 % of the keys", "m")
+        yield from self._ratio("m", "  to the hash map", ("m", "k"), Target(least=0.15))
+        yield from self._ratio("m", "  to the bare loop", ("m", "bare spread"), None)
+        yield from self._ratio("n", "changelog on the hash map, to (k)", ("k log", "k"), Target(least=0.8))
+        yield from self._ratio("n", "changelog on RocksDB, to (l)", ("l log", "l"), Target(least=0.8))
 
     def _rate(
         self, row: str, what: str, name: str, per_output: float = 1.0, unit: str = "records/s"
@@ -223,8 +227,13 @@ NEEDS = {
     "c": {"a", "c"},
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
+    "k": {"bare spread", "k"},
+    "l": {"k", "l"},
+    "m": {"bare spread", "k", "m"},
+    "n": {"k", "k log", "l", "l log"},
 }
-ROWS = tuple("abcdefghi")
+ROWS = tuple("abcdefghiklmnopqr")
+"""There is no (j) here: that is `python -m bench.memory`."""
 
 
 def needed(name: str, wanted: frozenset[str]) -> bool:
@@ -248,4 +257,7 @@ def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:
     for row, others_measure in others.items():
         if row in wanted:
             figures += others_measure()
+    for row, state_measure in state_rows.MEASURES.items():
+        if row in wanted:
+            figures += state_measure(bench.target, bench.effort, bench.say)
     return figures

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 from bench import programs
-from bench.outputs import Arrival, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
+from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.running_job import RunningJob
@@ -155,11 +155,24 @@ def results(trial: Trial, folder: Path) -> Result:
         found["pause_ms"] = 1_000.0 * max(
             mark.pause_s for tally in tallies for mark in tally.marks if mark.time_s > after_s
         )
+        found |= phases(tallies[0].marks)
     latencies_ms = read_latencies_ms(folder, trial.warm_up_s)
     if latencies_ms:
         found["latencies"] = len(latencies_ms)
         found |= {f"p{percent}_ms": percentile(latencies_ms, percent) for percent in (50, 99, 99.9)}
     return found
+
+
+def phases(marks: list[Mark]) -> Result:
+    """Return what timers took: the first output of their program tells that it began to register, the second to fire."""
+    if len(marks) < 3 or marks[0].count != 1:
+        return {}
+    first, fires, last = marks[0], marks[1], marks[-1]
+    return {
+        "register_s": fires.time_s - first.time_s,
+        "fire_s": last.time_s - fires.time_s,
+        "cpu_s": last.cpu_s - first.cpu_s,
+    }
 
 
 # --- failures

@@ -10,7 +10,7 @@ from headgate.state.snapshot import SnapshotWriter, decode
 from headgate.types.typeinfo import Types
 
 
-def written(entries: list[list[Any]], change: bool = False) -> dict[int, list[Any]]:
+def written(entries: list[list[Any]], change: bool = False) -> dict[Any, Any]:
     """Return keys with values of a file that got these entries; `change`: which were changed right after."""
     writer = SnapshotWriter([StateMeta("s", "value", Types.PICKLED_BYTE_ARRAY())], delta=False)
     bins = Bins(writer, by_group=True)

@@ -1,0 +1,48 @@
+"""Effort: how long and how often the benchmark measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from bench.inputs import CHURN_KEYS, CHURN_KEYS_QUICK, TIMERS, TIMERS_QUICK
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How long, how often, and with how much state."""
+
+    rounds: int
+    bare_s: float
+    steady_s: float
+    warm_up_s: float
+    failures: int
+    churn_keys: int
+    churn_s: float
+    timers: int
+    big_keys: int
+
+
+FULL = Effort(
+    rounds=5,
+    bare_s=8.0,
+    steady_s=10.0,
+    warm_up_s=2.0,
+    failures=5,
+    churn_keys=CHURN_KEYS,
+    churn_s=60.0,
+    timers=TIMERS,
+    big_keys=5_000_000,
+)
+QUICK = Effort(
+    rounds=3,
+    bare_s=2.0,
+    steady_s=3.0,
+    warm_up_s=1.5,
+    failures=2,
+    churn_keys=CHURN_KEYS_QUICK,
+    churn_s=15.0,
+    timers=TIMERS_QUICK,
+    big_keys=200_000,
+)

@@ -1,0 +1,113 @@
+"""The rows of the benchmark about large state: snapshots of many keys that change, and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+
+from bench.churn import run_churn
+from bench.effort import Effort
+from bench.figures import Figure, Target
+from bench.state_settings import ROCKSDB
+from bench.trial import Result, Trial, run_trial
+
+Say = Callable[[str], None]
+CHURN_CHECKPOINT_MS = 5_000
+
+
+def churn_trial(target: str, effort: Effort, program: str, checkpoint_ms: int | None = CHURN_CHECKPOINT_MS) -> Trial:
+    """Return a trial in which all keys change; the first third of its time fills the state."""
+    return Trial(
+        program=f"{program}-{effort.churn_keys}",
+        target=target,
+        seconds=effort.churn_s,
+        warm_up_s=effort.churn_s / 3.0,
+        checkpoint_ms=checkpoint_ms,
+    )
+
+
+def churn(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (p): what snapshots of a state that changes everywhere do to a job."""
+    say(f"{effort.churn_keys:,} keys that all change, without checkpoints")
+    without = run_churn(churn_trial(target, effort, "churn", checkpoint_ms=None))
+    say(f"{effort.churn_keys:,} keys that all change, a checkpoint each 5 s")
+    found = run_churn(churn_trial(target, effort, "churn"))
+    say(f"{effort.churn_keys:,} keys that all change, records at a steady rate")
+    paced = run_churn(churn_trial(target, effort, "paced"))
+    return [
+        pause_figure(f"{effort.churn_keys:,} keys all changing, synchronous pause, p99", found, 20.0),
+        Figure(
+            row="p",
+            what="  longest gap in output while a snapshot is under way",
+            value=found["gap_during_ms"],
+            unit="ms",
+            note=f"{found['gap_between_ms']:.0f} ms between snapshots; garbage collection up to "
+            f"{found['collections_during_ms']:.0f} ms, {found['collections_ms']:.0f} ms while the state grows",
+        ),
+        Figure(
+            row="p",
+            what="  throughput while a snapshot is under way, to that between",
+            value=found["rate_during"] / found["rate_between"],
+            unit="ratio",
+            target=Target(least=0.8),
+            of_runs=tuple(rate / found["rate_between"] for rate in found["rates_during"]),
+            note=f"{found['rate_between'] / 1e3:,.0f} k records/s between; whole run to one without checkpoints "
+            f"{found['rate'] / without['rate']:.2f}",
+        ),
+        latency_figure(paced),
+    ]
+
+
+def churn_on_rocksdb(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure the part of (p) that is about RocksDB."""
+    say(f"{effort.churn_keys:,} keys that all change, on RocksDB")
+    trial = churn_trial(target, effort, "churn")
+    trial.options.update(ROCKSDB)
+    return [pause_figure("the same on RocksDB, synchronous pause, p99", run_churn(trial), 50.0)]
+
+
+def pause_figure(what: str, found: Result, most_ms: float) -> Figure:
+    """Return the figure of synchronous pauses; of fewer than a hundred, the p99 is the longest."""
+    pauses = tuple(found["sync_ms"])
+    note = (
+        f"{len(pauses)} checkpoints of {found['size_bytes'] / 1e6:.0f} MB, each {median(found['took_s']):.1f} s in all"
+    )
+    return Figure(
+        row="p", what=what, value=max(pauses), unit="ms", target=Target(most=most_ms), of_runs=pauses, note=note
+    )
+
+
+def latency_figure(paced: Result) -> Figure:
+    """Return the figure of record latency while a snapshot is under way, at a rate well below the most."""
+    note = (
+        f"p50 {paced['p50_during_ms']:.2f} ms; between snapshots p50 {paced['p50_between_ms']:.2f} ms, "
+        f"p99 {paced['p99_between_ms']:.2f} ms"
+    )
+    what = "  record latency at 200,000 records/s while a snapshot is under way, p99"
+    return Figure(row="p", what=what, value=paced["p99_during_ms"], unit="ms", note=note)
+
+
+def timers(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (r): event-time timers of 100,000 keys, one for each record, all fired by the last watermark."""
+    found = []
+    for number in range(effort.rounds):
+        say(f"{effort.timers:,} timers, {number + 1} of {effort.rounds}")
+        found.append(run_trial(Trial(program=f"timers-{effort.timers}", target=target, seconds=60.0)))
+    both = tuple(effort.timers / (each["register_s"] + each["fire_s"]) for each in found)
+    register, fire = (effort.timers / median(each[part] for each in found) for part in ("register_s", "fire_s"))
+    cpu_ns = median(each["cpu_s"] for each in found) / effort.timers * 1e9
+    return [
+        Figure(
+            row="r",
+            what=f"{effort.timers:,} event-time timers, registered and fired",
+            value=median(both),
+            unit="timers/s",
+            target=Target(least=500_000.0),
+            of_runs=both,
+            note=f"{register / 1e3:,.0f} k/s registered, {fire / 1e3:,.0f} k/s fired; {cpu_ns:,.0f} ns of CPU each",
+        )
+    ]
+
+
+Measure = Callable[[str, Effort, Say], list[Figure]]
+MEASURES: dict[str, Measure] = {"p": churn, "r": timers}
