@@ -41,7 +41,6 @@ class LocalCopies:
         self._folder = folder
         self._lock = threading.Lock()
         self._kept: dict[str, FileHandle] = {}
-        self._kept_since: dict[str, CheckpointId] = {}
         self._needed: dict[CheckpointId, frozenset[str]] = {}
         self._completed = CheckpointId(0)
 
@@ -113,7 +112,6 @@ class LocalCopies:
     def _keep(self, handle: FileHandle) -> None:
         with self._lock:
             self._kept[handle.path] = handle
-            self._kept_since[handle.path] = self._completed
 
     def _pass_over(self, path: str, reason: object) -> None:
         _log.warning("the local copy of %s is passed over: %s", path, reason)
@@ -138,18 +136,24 @@ class LocalCopies:
     def completed(self, checkpoint_id: CheckpointId) -> None:
         """Remove what neither the checkpoint, which is complete, nor a later one can need. Blocks."""
         with self._lock:
-            before, self._completed = self._completed, max(self._completed, checkpoint_id)
+            self._completed = max(self._completed, checkpoint_id)
             self._needed = {of: files for of, files in self._needed.items() if of >= self._completed}
             needed = frozenset[str]().union(*self._needed.values())
-            unneeded = [path for path in self._kept.keys() - needed if not self._may_be_needed(path, before)]
+            used = _numbers_of(self._needed.get(self._completed, ()))
+            unneeded = [path for path in self._kept.keys() - needed if not self._may_be_needed(path, used)]
         self._drop(unneeded)
 
-    def _may_be_needed(self, path: str, before: CheckpointId) -> bool:
-        """Whether a checkpoint may name the file that none has named: it was made for a later one, or just now."""
+    def _may_be_needed(self, path: str, used: dict[str, int]) -> bool:
+        """Whether a checkpoint may name the file that none has named.
+
+        It was made for a later one, or ahead of it: what a writer writes ahead is used in order, and `used` says how
+        far the complete checkpoint has come. Writing a whole state ahead may take longer than many checkpoints.
+        """
+        origin = paths.origin_of(path)
+        if origin is not None and origin.number is not None:
+            return origin.number > used.get(origin.writer, 0)
         made_for = _made_for(path)
-        if made_for is None:
-            return self._kept_since[path] >= before
-        return made_for > self._completed
+        return made_for is not None and made_for > self._completed
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
         """Remove what was made for a checkpoint that was given up. Blocks."""
@@ -162,11 +166,19 @@ class LocalCopies:
         for path in unneeded:
             with self._lock:
                 self._kept.pop(path, None)
-                self._kept_since.pop(path, None)
             try:
                 self._place(path).unlink(missing_ok=True)
             except OSError as error:
                 _log.warning("the local copy of %s cannot be removed: %s", path, error)
+
+
+def _numbers_of(files: Iterable[str]) -> dict[str, int]:
+    """Return the highest number of each writer among files that were written ahead."""
+    numbers: dict[str, int] = {}
+    for origin in map(paths.origin_of, files):
+        if origin is not None and origin.number is not None:
+            numbers[origin.writer] = max(numbers.get(origin.writer, 0), origin.number)
+    return numbers
 
 
 def _made_for(path: str) -> CheckpointId | None:

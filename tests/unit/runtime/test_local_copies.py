@@ -118,14 +118,16 @@ def test_copies_for_a_checkpoint_that_was_given_up_go_and_those_it_used_again_st
     assert rig.copies() == [used.encode()]
 
 
-def test_a_copy_written_ahead_of_its_checkpoint_waits_for_one_to_name_it(rig: Rig) -> None:
-    ahead = "shared/ahead-1-a1-op-0-delta"
-    rig.store.write(ahead, [b"delta"])
+def test_copies_written_ahead_wait_until_the_complete_checkpoint_names_later_ones_of_their_writer(rig: Rig) -> None:
+    first, given_up, used, next_one = (f"shared/ahead-{number}-a1-op-0-base" for number in (1, 2, 3, 4))
+    for path in (first, given_up, used, next_one, "shared/ahead-1-a1-op-1-base"):
+        rig.store.write(path, [path.encode()])
     rig.store.completed(ONE)
-    assert rig.copies() == [b"delta"]
-    rig.store.completed(TWO)
+    rig.store.completed(TWO)  # a large state takes longer than that to be written
+    assert len(rig.copies()) == 5
+    rig.store.taken(THREE, [first, used])
     rig.store.completed(THREE)
-    assert rig.copies() == []
+    assert rig.copies() == sorted(path.encode() for path in (first, used, next_one, "shared/ahead-1-a1-op-1-base"))
 
 
 def test_a_new_attempt_keeps_the_copies_that_it_starts_from_and_no_other(rig: Rig) -> None:
