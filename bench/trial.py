@@ -164,7 +164,7 @@ def results(trial: Trial, folder: Path) -> Result:
 
 
 def phases(marks: list[Mark]) -> Result:
-    """Return what timers took: the first output of their program tells that it began to register, the second to fire."""
+    """Return what timers took: their program puts out its first record when it begins, its second when it fires."""
     if len(marks) < 3 or marks[0].count != 1:
         return {}
     first, fires, last = marks[0], marks[1], marks[-1]
