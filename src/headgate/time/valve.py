@@ -59,9 +59,7 @@ class StatusWatermarkValve:
         if channel not in self._active or timestamp_ms <= self._marks[channel]:
             return []
         self._marks[channel] = timestamp_ms
-        if channel not in self._aligned:
-            if timestamp_ms < self._watermark_ms:
-                return []
+        if timestamp_ms >= self._watermark_ms:
             self._aligned.add(channel)
         return self._rise_to_least()
 

@@ -71,6 +71,12 @@ def test_the_only_channel_that_has_come_up_advances_though_it_is_ahead_of_all() 
     assert drive(valve, (1, 12)) == [Watermark(12)]
 
 
+def test_a_watermark_that_is_still_behind_lets_event_time_come_up_to_the_channels_that_are_not() -> None:
+    valve = StatusWatermarkValve(3)
+    assert drive(valve, (1, True), (2, 12), (2, True), (0, 7), (1, False), (0, True), (2, False)) == [Watermark(7)]
+    assert drive(valve, (1, 1)) == [Watermark(12)]
+
+
 def test_the_first_channel_that_comes_back_makes_the_whole_active() -> None:
     assert drive(StatusWatermarkValve(2), (0, True), (1, True), (1, False), (0, False)) == [IDLE, ACTIVE]
 
