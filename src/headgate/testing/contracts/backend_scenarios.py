@@ -100,6 +100,47 @@ def check_a_snapshot_shows_the_barrier(under_test: BackendUnderTest) -> None:
         assert set(job.subtasks[0].backend.keys("value")) == set(range(3000))
 
 
+def check_an_increment_shows_its_barrier(under_test: BackendUnderTest) -> None:
+    """So does a snapshot that may hold changes only: what changes again, goes or comes while it is walked."""
+    with running(under_test) as job:
+        for key in range(400):
+            fill(job, key, key)
+        job.checkpoint()
+        for key in range(40):
+            fill(job, key, -key)
+        for descriptor in PLAIN:
+            use(job, 50, descriptor, "clear")
+        checkpoint = job.begin()
+        for key in range(20):
+            grow(job, key)
+        fill(job, 50, 50)
+        fill(job, "new", 0)
+        for descriptor in PLAIN:
+            use(job, 30, descriptor, "clear")
+        job.store(checkpoint)
+        job.complete_it(checkpoint)
+        for restored in (checkpoint, None):
+            job.restore(restored or job.checkpoint(), 1)
+            assert all(filled(job, key, -key if key < 40 else key) for key in range(400) if key != 50)
+            assert set(job.subtasks[0].backend.keys("value")) == set(range(400)) - {50}
+
+
+def check_nothing_builds_on_files_that_go(under_test: BackendUnderTest) -> None:
+    """State of any size outlives the checkpoints before the last."""
+    for value_bytes in (1, 300, 3000):
+        with running(under_test) as job:
+            for key in range(30):
+                use(job, key, VALUE, "update", bytes(value_bytes))
+            for number in range(6):
+                checkpoint = job.begin()
+                job.store(checkpoint)
+                job.complete_it(checkpoint, keep=1)
+                use(job, number, VALUE, "update", number)
+            job.restore(checkpoint, 1)
+            found = [use(job, key, VALUE, "value") for key in range(30)]
+            assert found == [0, 1, 2, 3, 4, *[bytes(value_bytes)] * 25]
+
+
 def check_checkpoints_overlap(under_test: BackendUnderTest) -> None:
     """Each of several snapshots under way shows its own barrier; one that is given up takes nothing with it."""
     with running(under_test) as job:
@@ -302,6 +343,8 @@ def _refused(error: type[Exception], backend: KeyedBackend, descriptor: StateDes
 
 SCENARIOS: Final[tuple[Callable[[BackendUnderTest], None], ...]] = (
     check_a_snapshot_shows_the_barrier,
+    check_an_increment_shows_its_barrier,
+    check_nothing_builds_on_files_that_go,
     check_checkpoints_overlap,
     check_checkpoints_build_on_each_other,
     check_late_confirmation_of_overlapping_checkpoints,
