@@ -1,8 +1,9 @@
 """Changelog: writes what changes ahead of the barriers, so that a checkpoint has to write only the tail.
 
-Every now and then (`headgate.changelog.cut-interval`) what has changed since the last time is written as a delta, and
-once in a long while (`state.changelog.periodic-materialize.interval`), or when the log has grown too long, the whole
-state as a new base. Both belong to no checkpoint: the next one names them, and adds the changes since.
+Every now and then (`headgate.changelog.cut-interval`), unless a checkpoint has just done so, what has changed since the
+last time is written as a delta, and once in a long while (`state.changelog.periodic-materialize.interval`), or when the
+log has grown too long, the whole state as a new base. Both belong to no checkpoint: the next one names them, and adds the
+changes since.
 """
 
 from __future__ import annotations
@@ -64,7 +65,12 @@ class Changelog:
         self._walking: Cut | None = None
         self._writing = False
         self._next_ms: float | None = None
+        self._next_part_ms = 0.0
         self._next_base_ms: float | None = None
+
+    def postpone(self) -> None:
+        """A checkpoint has begun, which writes all changes itself: no part of the log is due for another interval."""
+        self._next_part_ms = self._context.clock.monotonic_ms() + self._interval_ms
 
     def advance(self, now_ms: float) -> float:
         """Do a piece of work; return when there is more to do."""
@@ -88,7 +94,7 @@ class Changelog:
         if line is None or line.is_worn or base_is_due:
             self._schedule_base(now_ms)
             self._walking = self._owner.cut(None)
-        elif self._owner.has_changes:
+        elif now_ms >= self._next_part_ms and self._owner.has_changes:
             self._walking = self._owner.cut(line)
 
     def _walk(self, cut: Cut, now_ms: float) -> float:

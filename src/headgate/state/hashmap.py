@@ -286,6 +286,8 @@ class HashMapBackend:
     def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
         pending = self._begin(self._builds_on(), f"{checkpoint_id}")
         self._increments.begun(checkpoint_id, pending)
+        if self._changelog is not None:
+            self._changelog.postpone()
         return pending
 
     def _builds_on(self) -> Line | None:

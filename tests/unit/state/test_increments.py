@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import RestoreError
+from headgate.clock import VirtualClock
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
@@ -28,6 +29,7 @@ class Job:
 
     def __init__(self, settings: dict[str, Any] = INCREMENTAL, keys: int = 1000) -> None:
         self.files = Files()
+        self.clock = VirtualClock()
         self.settings = settings
         self.backend = self.open()
         self.state = value_state(self.backend)
@@ -36,7 +38,7 @@ class Job:
             self.put(key, 0)
 
     def open(self) -> HashMapBackend:
-        return HashMapBackend(context_of(settings=self.settings, files=self.files))
+        return HashMapBackend(context_of(settings=self.settings, files=self.files, clock=self.clock))
 
     def put(self, key: Any, number: int | None) -> None:
         put(self.backend, self.state, key, None if number is None else f"{number}{PADDING}")
@@ -248,6 +250,21 @@ def test_with_a_changelog_a_checkpoint_writes_only_the_tail() -> None:
     assert size(state) > 100_000
     assert state.log[-1].handle.size_bytes < 1000
     job.expect(state)
+
+
+def test_after_a_checkpoint_nothing_is_written_ahead_for_an_interval() -> None:
+    job = Job(CHANGELOG)
+    now_ms = run(job.backend, 250)
+    job.put(1, 1)
+    job.clock.advance(now_ms)
+    job.checkpoint()
+    job.put(2, 2)
+    before = len(job.files.files)
+    now_ms = run(job.backend, now_ms + 90, now_ms)
+    assert len(job.files.files) == before
+    run(job.backend, now_ms + 110, now_ms)
+    assert len(job.files.files) == before + 1
+    job.expect(job.checkpoint())
 
 
 def test_changes_written_ahead_survive_checkpoints_that_are_given_up() -> None:
