@@ -1,1 +1,1 @@
-"""What every source and every sink must do, as checks for implementations of your own."""
+"""What every source, sink and state backend must do, as checks for implementations of your own."""
