@@ -35,6 +35,8 @@ from headgate.testing.contracts.keyed_states import (
 )
 from headgate.time.timers import EVENT_TIMERS, Timers
 
+__all__ = ["BackendUnderTest", "check_against_model"]
+
 Timer = tuple[int, Any]
 _FIRED: Final = ("grow", ())
 _SEEDS: Final = st.integers(0, 2**32 - 1)
