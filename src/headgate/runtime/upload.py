@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
@@ -20,9 +20,7 @@ from headgate.runtime.io import Io
 from headgate.runtime.state_writers import StateWriters
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.state.backend import StateWriter
-
-WALK_SHARE: Final = 0.15
-"""Share of a busy loop's time that a walk takes; what records touch meanwhile is taken with them, and comes on top."""
+from headgate.state.pace import WALK_SHARE
 
 
 class UploadHost(Io, Protocol):

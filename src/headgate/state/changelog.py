@@ -2,8 +2,8 @@
 
 Every now and then (`headgate.changelog.cut-interval`), unless a checkpoint has just done so, what has changed since the
 last time is written as a delta, and once in a long while (`state.changelog.periodic-materialize.interval`), or when the
-log has grown too long, the whole state as a new base. Both belong to no checkpoint: the next one names them, and adds the
-changes since.
+log has grown too long, the whole state as a new base. Both belong to no checkpoint: the next one names them, and adds
+the changes since.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from headgate.errors import SerializationError
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.files import KeyedState
 from headgate.state.increments import Increments, Line, Stored
+from headgate.state.pace import WALK_SHARE
 
 _log = logging.getLogger(__name__)
 
@@ -98,9 +99,11 @@ class Changelog:
             self._walking = self._owner.cut(line)
 
     def _walk(self, cut: Cut, now_ms: float) -> float:
+        clock = self._context.clock
+        began_ms = clock.monotonic_ms()
         try:
             if not cut.advance():
-                return now_ms
+                return now_ms + (clock.monotonic_ms() - began_ms) / WALK_SHARE
         except SerializationError as error:
             self._written(cut, error)
         else:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.errors import RestoreError
 from headgate.clock import VirtualClock
+from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
@@ -258,7 +258,8 @@ def test_after_a_checkpoint_nothing_is_written_ahead_for_an_interval() -> None:
     job.put(1, 1)
     job.clock.advance(now_ms)
     job.checkpoint()
-    job.put(2, 2)
+    for key in range(300):
+        job.put(key, 2)
     before = len(job.files.files)
     now_ms = run(job.backend, now_ms + 90, now_ms)
     assert len(job.files.files) == before
