@@ -33,8 +33,10 @@ from headgate.runtime.supervision import SupervisorEffect
 from headgate.runtime.supervisor import Supervisor
 from headgate.runtime.upload import Uploads
 from headgate.state import cell_snapshot
+from headgate.state.hashmap import HashMapBackend
 from headgate.state.list_elements import ListElements
 from headgate.state.operator_state import OperatorStateStore
+from headgate.state.timer_index import HeapTimerIndex
 from headgate.state.walk import Walk
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
@@ -140,6 +142,19 @@ def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:
         return old[0][name].elements
 
     patch.setattr(assign, "_all", everything)
+
+
+def timers_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks for timers in the state that was restored."""
+    timers = HashMapBackend.timers
+
+    def only_new_ones(self: HashMapBackend, name: str) -> tuple[int, HeapTimerIndex]:
+        if name not in self._timers:
+            column, _ = timers(self, name)
+            self._timers[name] = column, HeapTimerIndex()
+        return self._timers[name]
+
+    patch.setattr(HashMapBackend, "timers", only_new_ones)
 
 
 def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ PLANTS: list[tuple[plants.Plant, int, str]] = [
     (plants.restore_without_pending_commits, 60, "output|aborted"),
     (plants.attempts_numbered_anew, 100, ""),
     (plants.operator_state_forgotten, 60, "counts"),
+    (plants.timers_forgotten, 60, "missing"),
     (plants.union_of_one_subtask, 100, "not one element of each|end"),
     (plants.discard_of_what_is_used_again, 60, "names it"),
     (plants.shared_files_deleted_at_once, 600, "is not whole"),

@@ -178,7 +178,8 @@ class KeyedOperator(Operator):
                 results = on_timer(timestamp_ms, context.at(timestamp_ms))
                 if results is not None:
                     out += results
-                    times += [timestamp_ms] * (len(out) - len(times))
+                    while len(times) < len(out):
+                        times.append(timestamp_ms)
         except USER_ERRORS as error:
             raise UserCodeError(key=backend.cell[KEY], during=f"on_timer({timestamp_ms})") from error
         finally:
