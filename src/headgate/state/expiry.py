@@ -44,6 +44,16 @@ def without_expired(kind: str, stored: Any, now_ms: int, ttl_ms: int) -> Any | N
     return _WITHOUT.get(kind, _value_without)(stored, now_ms - ttl_ms)
 
 
+def oldest_ms(kind: str, stored: Any) -> int:
+    """Return the time of the access that is longest ago, of all in the stored form. There must be one.
+
+    >>> oldest_ms("map", {"a": (7, 1), "b": (3, 1)})
+    3
+    """
+    stamps = stored if kind == "list" else stored.values() if kind == "map" else (stored,)
+    return min(stamp for stamp, _ in stamps)
+
+
 def with_ttl(kind: str, stored: Any, now_ms: int) -> Any:
     """Return the stored form that state without a time to live takes when it gets one: accessed at `now_ms`.
 

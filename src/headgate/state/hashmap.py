@@ -68,7 +68,6 @@ class HashMapBackend:
         """What a cell without values holds, for each state."""
         self._fresh: list[Cell] = []
         self._roster = Roster()
-        self._sweep: Iterator[Cell] = iter(())
         self._columns = Columns()
         self._swept_by_batch: list[IncrementalCleanup] = []
         self._filters: dict[int, Callable[[Any, int], Any]] = {}
@@ -222,6 +221,8 @@ class HashMapBackend:
         if stored:
             cell = self._view.at(target)
             cell[column] = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
+            if cell[column] is None:
+                self.emptied.append(cell)
 
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
         column = self._columns.index(state_name)
@@ -265,16 +266,9 @@ class HashMapBackend:
 
     # --- clean-up of expired values
 
-    def sweep_cells(self, count: int) -> list[Cell]:
-        """Return the next cells in turn, at most `count`, and fewer at the end of a round."""
-        swept = []
-        for cell in self._sweep:
-            if cell[EPOCH] != DEAD:
-                swept.append(cell)
-                if len(swept) >= count:
-                    return swept
-        self._sweep = (cell for _, chunk in self._roster.chunks() for cell in list(chunk))
-        return swept
+    def live_cells(self) -> Iterator[Cell]:
+        """Yield all cells, once; some that come or go meanwhile may be left out."""
+        return (cell for _, chunk in self._roster.chunks() for cell in list(chunk) if cell[EPOCH] != DEAD)
 
     def touch(self, cell: Cell) -> None:
         """Make a cell that is not the current one safe to change."""

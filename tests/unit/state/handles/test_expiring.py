@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 
 from headgate.clock import VirtualClock
 from headgate.errors import StateAccessError
+from headgate.state.cells import FIRST, KEY, NO_CELL, Cell
+from headgate.state.cleanup import IncrementalCleanup
 from headgate.state.hashmap import HashMapBackend
 from headgate.state.ttl import StateTtlConfig
 from headgate.testing.contracts.keyed_states import KINDS, READS, TTL_MS, descriptor_of, ttl_config
@@ -308,3 +310,36 @@ def test_clean_up_takes_elements_and_entries_one_by_one() -> None:
         use.write()
         use.read(key="another")
         assert use.backend.cells["key"][-1] == remaining
+
+
+class Cells:
+    """An owner of cells with one value each, that counts the rounds."""
+
+    def __init__(self, *stored: Any) -> None:
+        self.cell = NO_CELL
+        self.cells: list[Cell] = [[0, 0, 0, key, value] for key, value in enumerate(stored)]
+        self.emptied: list[Cell] = []
+        self.rounds = 0
+
+    def live_cells(self) -> Iterator[Cell]:
+        self.rounds += 1
+        return iter(self.cells)
+
+    def touch(self, cell: Cell) -> None:
+        assert cell in self.cells
+
+
+def test_a_sweep_rests_until_what_was_oldest_can_have_expired() -> None:
+    owner = Cells((700, "a"), (900, "b"))
+    config = StateTtlConfig.new_builder(Time.milliseconds(500)).cleanup_incrementally(5, False).build()
+    cleanup = IncrementalCleanup("value", owner, FIRST, config)
+    for now_ms in range(1000, 1200):
+        cleanup.advance(now_ms)
+    assert (owner.rounds, owner.emptied) == (1, [])
+    cleanup.advance(1200)
+    assert [cell[KEY] for cell in owner.emptied] == [0]
+    for now_ms in range(1201, 1400):
+        cleanup.advance(now_ms)
+    assert owner.rounds == 2
+    cleanup.advance(1400)
+    assert [cell[KEY] for cell in owner.emptied] == [0, 1]
