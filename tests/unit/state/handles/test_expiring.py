@@ -316,7 +316,7 @@ class Cells:
     """An owner of cells with one value each, that counts the rounds."""
 
     def __init__(self, *stored: Any) -> None:
-        self.cell = NO_CELL
+        self.cell: Cell = NO_CELL
         self.cells: list[Cell] = [[0, 0, 0, key, value] for key, value in enumerate(stored)]
         self.emptied: list[Cell] = []
         self.rounds = 0
