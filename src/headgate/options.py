@@ -172,12 +172,44 @@ STATE_BACKEND: Final = Option[str](
     "state.backend.type",
     one_of(
         "hashmap",
+        "rocksdb",
         synonyms={"jobmanager": "hashmap", "filesystem": "hashmap"},
-        refused=("state.backend.type=rocksdb", "state.backend.type=forst"),
+        refused=("state.backend.type=forst",),
     ),
     "hashmap",
     "Where keyed state lives while the job runs.",
     ("state.backend",),
+)
+
+ROCKSDB_LOCAL_DIR: Final = Option[str | None](
+    "state.backend.rocksdb.localdir",
+    TEXT,
+    None,
+    "Folder on a local disk of every worker for the files of RocksDB; not set: a temporary folder.",
+)
+ROCKSDB_WRITE_BUFFER_SIZE: Final = Option[int](
+    "state.backend.rocksdb.writebuffer.size",
+    SIZE_BYTES,
+    64 * 2**20,
+    "Memory of each keyed operator in a slot for rows on their way to disk.",
+    (),
+    2**16,
+)
+ROCKSDB_BLOCK_CACHE_SIZE: Final = Option[int](
+    "headgate.rocksdb.block-cache-size",
+    SIZE_BYTES,
+    64 * 2**20,
+    "Memory of each keyed operator in a slot for what RocksDB has read from disk: data, indices and filters.",
+    (),
+    2**16,
+)
+ROCKSDB_CACHE_SIZE: Final = Option[int](
+    "headgate.rocksdb.cache-size",
+    SIZE_BYTES,
+    256 * 2**20,
+    "Memory of each keyed operator in a slot for state as Python objects in front of RocksDB, estimated.",
+    (),
+    1,
 )
 
 # Flink's: restarts

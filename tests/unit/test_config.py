@@ -98,8 +98,8 @@ def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptur
     "given",
     [
         {"execution.checkpointing.mode": "AT_LEAST_ONCE"},
-        {"state.backend.type": "rocksdb"},
-        {"state.backend": "RocksDB"},
+        {"state.backend.type": "forst"},
+        {"state.backend": "ForSt"},
         {"restart-strategy.type": "failure-rate"},
         {"execution.runtime-mode": "BATCH"},
         {"execution.checkpointing.unaligned.enabled": "true"},

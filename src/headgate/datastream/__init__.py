@@ -47,7 +47,13 @@ from headgate.datastream.legacy import (
     TimeCharacteristic,
 )
 from headgate.datastream.output_tag import OutputTag
-from headgate.datastream.state_backend import HashMapStateBackend, StateBackend
+from headgate.datastream.state_backend import (
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+    PredefinedOptions,
+    RocksDBStateBackend,
+    StateBackend,
+)
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.datastream.time_domain import TimeDomain
 from headgate.datastream.timerservice import TimerService
@@ -67,6 +73,7 @@ __all__ = [
     "ConnectedStreams",
     "DataStream",
     "DataStreamSink",
+    "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointCleanup",
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
@@ -83,8 +90,10 @@ __all__ = [
     "MapFunction",
     "MemoryStateBackend",
     "OutputTag",
+    "PredefinedOptions",
     "ProcessFunction",
     "ReduceFunction",
+    "RocksDBStateBackend",
     "RuntimeContext",
     "RuntimeExecutionMode",
     "SinkFunction",

@@ -14,7 +14,13 @@ from headgate.common.configuration import Choice, Configuration
 from headgate.config import Option
 from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from headgate.options import CHECKPOINT_DIR, CHECKPOINT_RETENTION, CHECKPOINT_STORAGE, STATE_BACKEND
+from headgate.options import (
+    CHECKPOINT_DIR,
+    CHECKPOINT_INCREMENTAL,
+    CHECKPOINT_RETENTION,
+    CHECKPOINT_STORAGE,
+    STATE_BACKEND,
+)
 
 __all__ = [
     "ExternalizedCheckpointCleanup",
@@ -22,6 +28,7 @@ __all__ = [
     "MemoryStateBackend",
     "OlderCheckpointConfig",
     "OlderEnvironment",
+    "RocksDBStateBackend",
     "TimeCharacteristic",
 ]
 
@@ -109,6 +116,31 @@ class FsStateBackend:
     def settings(self) -> dict[Option[Any], object]:
         """Return the options that choose this backend."""
         return {STATE_BACKEND: "hashmap", **self._storage.settings()}
+
+
+@final
+class RocksDBStateBackend:
+    """Keyed state in RocksDB, checkpoints in a folder or URI.
+
+    EmbeddedRocksDBStateBackend with FileSystemCheckpointStorage.
+    """
+
+    def __init__(
+        self, checkpoint_data_uri: str | None = None, enable_incremental_checkpointing: bool | None = None
+    ) -> None:
+        self._incremental = enable_incremental_checkpointing
+        self._storage = None if checkpoint_data_uri is None else FileSystemCheckpointStorage(checkpoint_data_uri)
+
+    def is_incremental_checkpoints_enabled(self) -> bool:
+        """Return whether this object asks for incremental checkpoints."""
+        return bool(self._incremental)
+
+    def settings(self) -> dict[Option[Any], object]:
+        """Return the options that choose this backend."""
+        settings: dict[Option[Any], object] = {STATE_BACKEND: "rocksdb"}
+        if self._incremental is not None:
+            settings[CHECKPOINT_INCREMENTAL] = self._incremental
+        return settings if self._storage is None else {**settings, **self._storage.settings()}
 
 
 def _refuse_synchronous(using_asynchronous_snapshots: bool | None) -> None:

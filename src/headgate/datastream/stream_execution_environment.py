@@ -40,6 +40,7 @@ from headgate.operators.source import SourceFactory
 from headgate.options import (
     BUFFER_TIMEOUT,
     CHAINING,
+    CHANGELOG,
     CHECKPOINT_INTERVAL,
     CHECKPOINT_MODE,
     JOB_NAME,
@@ -162,9 +163,13 @@ class StreamExecutionEnvironment(OlderEnvironment):
         """Return False: checkpoints are aligned."""
         return False
 
+    def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
+        """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
+        return self._set(CHANGELOG, enabled)
+
     def is_changelog_state_backend_enabled(self) -> bool:
-        """Return False: state is written as a whole."""
-        return False
+        """Return whether changes of keyed state are written ahead of the barriers."""
+        return self._settings().get(CHANGELOG)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Return False: such operators are never fused."""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from headgate import options
 from headgate.state.backend import BackendContext, KeyedBackend
 from headgate.state.hashmap import HashMapBackend
 
 
 def open_backend(context: BackendContext) -> KeyedBackend:
-    """Return a new, empty backend of the kind that the job's settings ask for (`state.backend.type`)."""
+    """Return a new, empty backend of the kind that the job's settings ask for (`state.backend.type`).
+
+    Raises `ConfigError` when a package that it needs is not installed.
+    """
+    if context.settings.get(options.STATE_BACKEND) == "rocksdb":
+        from headgate.state.rocksdb.backend import RocksDBBackend  # noqa: PLC0415  # an extra that not everybody has
+
+        return RocksDBBackend(context)
     return HashMapBackend(context)

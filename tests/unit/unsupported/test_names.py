@@ -65,7 +65,6 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.table import StreamTableEnvironment",
         "from headgate.datastream.connectors.kafka import KafkaSource",
         "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
-        "from headgate.datastream import EmbeddedRocksDBStateBackend",
     ],
 )
 def test_an_import_in_a_new_process_says_what_is_missing_and_what_to_use_instead(statement: str) -> None:

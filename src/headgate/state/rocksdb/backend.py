@@ -1,0 +1,383 @@
+"""The RocksDB backend: keyed state in a database on local disk, with a write-back cache of cells in front.
+
+A key in the cache costs what it costs on the hash map. A cell is written to the database when the cache is full (the
+oldest go first) and for snapshots; see `snapshots` for how these stay consistent while the loop goes on.
+
+A backend belongs to the mailbox loop of its subtask. Reads of what is not cached wait for the local disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, Final, final
+
+from headgate import options
+from headgate.errors import InternalError
+from headgate.ids import CheckpointId
+from headgate.state import handles
+from headgate.state.backend import BackendContext, KeyedSnapshot
+from headgate.state.cell_snapshot import FileTerms
+from headgate.state.cells import EPOCH, FIRST, KEY, SAVED, Cell, namespace_of, plain_key
+from headgate.state.changelog import Changelog
+from headgate.state.columns import Columns, meta_of, snapshot_filter
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.files import FetchedKeyed
+from headgate.state.increments import Increments, Line
+from headgate.state.patch import ListPatch, MapPatch
+from headgate.state.rocksdb.cache import CellCache
+from headgate.state.rocksdb.database import Database, Memory
+from headgate.state.rocksdb.drain import Frames
+from headgate.state.rocksdb.groups import KeyGroups
+from headgate.state.rocksdb.layouts import Layouts, metas_of
+from headgate.state.rocksdb.restore import Place, best_base, clip, load_file, load_part, merge_part, open_files
+from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, cells_of, key_of
+from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, EntriesSnapshot, FilesSnapshot, RowsSnapshot
+from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.sweep import Sweep
+from headgate.state.rocksdb.timers import StoredTimerIndex
+from headgate.state.schema import StateMeta
+from headgate.state.snapshot import VALUES, Entry
+from headgate.state.unpickle import loader
+from headgate.state.walk import Filter
+from headgate.types.typeinfo import Types
+
+_LOADED_AT_ONCE: Final = 1024
+
+
+@final
+class RocksDBBackend(CellCache):
+    """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
+
+    def __init__(self, context: BackendContext) -> None:
+        settings = context.settings
+        self._context = context
+        self._folder = _own_folder(context)
+        self._numbers = count(1)
+        self._increments = Increments()
+        self._frames = Frames()
+        has_changelog = settings.get(options.CHANGELOG)
+        self._changelog = Changelog(context, self._increments, self) if has_changelog else None
+        self.is_incremental: bool = has_changelog or settings.get(options.CHECKPOINT_INCREMENTAL)
+        """Whether snapshots may build on earlier ones."""
+        self._memory = Memory(
+            settings.get(options.ROCKSDB_WRITE_BUFFER_SIZE), settings.get(options.ROCKSDB_BLOCK_CACHE_SIZE)
+        )
+        self._groups = KeyGroups(context.key_groups, context.max_parallelism)
+        self._columns = Columns()
+        self._filters: dict[int, Any] = {}
+        self._timers: dict[str, tuple[int, StoredTimerIndex]] = {}
+        layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"))
+        store = self._store_of(Database(self._new_path("db"), self._memory), layouts)
+        super().__init__(store, settings.get(options.ROCKSDB_CACHE_SIZE))
+        self._sweep = Sweep(self, store.database, store.layouts, context.key_groups)
+
+    def _store_of(self, database: Database, layouts: Layouts) -> Store:
+        frames = self._frames if self._changelog is not None else None
+        return Store(database, layouts, self._groups, self._memory, frames)
+
+    def _new_path(self, name: str) -> Path:
+        return self._folder / f"{name}-{next(self._numbers)}"
+
+    # --- states
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor), self)
+
+    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
+
+    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: handles.Owner) -> Any:
+        known = self._columns.handle(meta)
+        if known is not None:
+            return known
+        column = self._declare(meta)
+        handle = handles.bind(descriptor, owner, column, self._context.clock)
+        self._columns.keep(meta, handle)
+        self._sweep.add(descriptor, column)
+        filter_ = snapshot_filter(descriptor)
+        if filter_ is not None:
+            self._filters[column] = filter_
+        return handle
+
+    def _declare(self, meta: StateMeta) -> int:
+        now_ms = self._context.clock.wall_ms()
+        column, is_new, convert = self._columns.declare(meta, now_ms)
+        if convert is not None:
+            self._clear_cache()
+            self._increments.restart()
+        self._lay_out(column, meta, now_ms, is_new=is_new)
+        return column
+
+    def _lay_out(self, column: int, meta: StateMeta, now_ms: int, *, is_new: bool) -> None:
+        layouts = self._store.layouts
+        if is_new:
+            layouts.add(meta, now_ms)
+            self._widen()
+            self._frames.widen(len(layouts.columns))
+        else:
+            layouts.declare(column - FIRST, meta, now_ms)
+        self._store.database.put(LAYOUTS_ROW, layouts.to_bytes())
+
+    def _clear_cache(self) -> None:
+        """Write all cells, and read them again when they are needed."""
+        self._finish_pending()
+        self._store.cells.drain([cell for cell in self.cells.values() if cell[SAVED] != cell[EPOCH]])
+        self.cells.clear()
+
+    def set_namespace(self, namespace: Any) -> None:
+        self._view.set(namespace)
+
+    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        column = self._columns.index(descriptor.name)
+        if column is None:
+            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
+        is_list = descriptor.kind == "list"
+        stored = []
+        for source in sources:
+            cell = self._view.at(source)
+            if cell[column] is not None:
+                stored.append(list(cell[column]) if is_list else cell[column])
+                if is_list:
+                    self.drop_of(cell, column)
+                cell[column] = None
+        if stored:
+            cell = self._view.at(target)
+            merged = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
+            cell[column] = self.list_of(cell, column, merged or []) if is_list else merged
+
+    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
+        column = self._columns.index(state_name)
+        if column is None:
+            return
+        cached = ((cell[KEY], cell[column]) for cell in list(self.cells.values()))
+        for key, value in chain(cached, self._rows_without_cells(column)):
+            if value is not None and namespace_of(key) == namespace:
+                yield plain_key(key)
+
+    def _rows_without_cells(self, column: int) -> Iterator[tuple[Any, Any]]:
+        """Yield the keys of rows whose cells are not in the cache, with what they have in a column."""
+        while not self._store.rows.write():
+            pass
+        layouts = self._store.layouts
+        for group in self._context.key_groups:
+            for row_key, row in self._store.database.rows(*cells_of(group)):
+                values, original = layouts.decode(row)
+                key = key_of(row_key[CELL_AT:], original, layouts.load)
+                if key not in self.cells:
+                    yield key, values[column - FIRST]
+
+    def timers(self, name: str) -> tuple[int, StoredTimerIndex]:
+        if name not in self._timers:
+            meta = StateMeta(name, "timers", Types.PICKLED_BYTE_ARRAY())
+            column = self._declare(meta)
+            self._columns.keep(meta, None)
+            self._timers[name] = (column, StoredTimerIndex(self._store.timers, column))
+        return self._timers[name]
+
+    # --- snapshots
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> RowsSnapshot:
+        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        self._increments.begun(checkpoint_id, pending)
+        return pending
+
+    def _builds_on(self) -> Line | None:
+        """Return the line that a snapshot adds a delta to: with a changelog only."""
+        line = self._increments.line
+        return None if self._changelog is None or line is None or line.is_worn else line
+
+    def _begin(self, line: Line | None, name: str) -> RowsSnapshot:
+        """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""
+        self._finish_pending()
+        store, epoch = self._store, self.epoch
+        self.epoch += 1
+        self._has_changed = False
+        walk = BarrierWalk(epoch, list(self.cells.values()), store)
+        terms = FileTerms(name, self.key_groups, self.is_incremental)
+        self._pending = pending = self._kind(walk, line, terms)
+        return pending
+
+    def _kind(self, walk: BarrierWalk, line: Line | None, terms: FileTerms) -> RowsSnapshot:
+        store = self._store
+        if line is not None:
+            return DeltaSnapshot(walk, line, terms, self._frames, store.layouts)
+        if self.is_incremental:
+            known = self._increments.line
+            return FilesSnapshot(walk, terms, store, None if known is None else known.state, self._new_path("cp"))
+        now_ms = self._context.clock.wall_ms()
+        filters: dict[int, Filter] = {
+            column - FIRST + VALUES: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
+        }
+        return EntriesSnapshot(walk, terms, store, filters, self._new_path("entries"))
+
+    def forget(self, pending: KeyedSnapshot) -> None:
+        if isinstance(pending, RowsSnapshot) and pending is self._pending and pending.walk is not None:
+            self._drop(pending)
+
+    def _drop(self, pending: RowsSnapshot) -> None:
+        pending.give_up()
+        if pending is self._pending:
+            self._pending = None
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        if self.is_incremental:
+            self._increments.completed(checkpoint_id)
+            self.line_moved()
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        if self._pending is not None and self._pending.name == f"{checkpoint_id}":
+            self._drop(self._pending)
+        self._increments.aborted(checkpoint_id)
+
+    @property
+    def key_groups(self) -> tuple[int, int]:
+        """The first and the last key group."""
+        groups = self._context.key_groups
+        return groups[0], groups[-1]
+
+    # --- what the changelog asks for
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything has changed since the line that the next snapshot builds on."""
+        return self._has_changed or self._frames.any_after(self._increments.since)
+
+    def cut(self, line: Line | None) -> RowsSnapshot:
+        """Begin a snapshot that belongs to no checkpoint."""
+        return self._begin(line, f"e{self.epoch}")
+
+    def line_moved(self) -> None:
+        """Let go of the changes that the line holds, unless a snapshot that builds on an older one is under way."""
+        if self._pending is None or self._pending.line is None:
+            self._frames.forget(self._increments.since)
+
+    # --- in the background
+
+    def background(self, now_ms: float) -> float | None:
+        swept_ms = self._sweep.advance(now_ms, self._context.clock.wall_ms())
+        self.leave()
+        if self._changelog is None:
+            return swept_ms
+        cut_ms = self._changelog.advance(now_ms)
+        return cut_ms if swept_ms is None else min(swept_ms, cut_ms)
+
+    # --- restoring
+
+    def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
+        context = self._context
+        place = Place(where, context.key_groups, context.max_parallelism, context.moved_classes)
+        self._store.cells.frames = None
+        base = None if self._columns.metas else best_base(parts, context.key_groups)
+        if base is not None:
+            self._adopt(base, place)
+        self._add([part for part in parts if part is not base], place, has_base=base is not None)
+        for part in parts:
+            for file in part.state.log:
+                load_file(part, file, self, place)
+        self._clear_cache()
+        self._store.cells.frames = self._frames if self._changelog is not None else None
+        self._has_changed = False
+        whole = len(parts) == 1 and parts[0].state.key_groups == self.key_groups
+        if self.is_incremental and whole and parts[0].state.kind == ("entries" if base is None else "rocksdb"):
+            self._increments.advance(Line(0, parts[0].state))
+
+    def _adopt(self, base: FetchedKeyed, place: Place) -> None:
+        """Go on with the database of a part, without the key groups that are not this subtask's."""
+        self._store.database.close()
+        database, layouts = open_files(base, self._new_path("db"), self._memory, place)
+        for meta in metas_of(layouts):
+            self._columns.restored(meta)
+        if base.state.key_groups != self.key_groups:
+            clip(database, place.groups)
+        self._store = self._store_of(database, layouts)
+        self._store.rows.is_empty = False
+        self._sweep = Sweep(self, database, layouts, place.groups)
+
+    def _add(self, parts: Sequence[FetchedKeyed], place: Place, *, has_base: bool) -> None:
+        into = (self._store.database, self._store.layouts)
+        for part in parts:
+            can_merge = has_base and part.state.kind == "rocksdb"
+            if not (can_merge and merge_part(part, self._new_path("part"), into, place)):
+                load_part(part, self._new_path("part"), self, place)
+
+    def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
+        """Take entries of restored states, or of changes of them."""
+        columns = []
+        for meta in states:
+            column, is_new = self._columns.restored(meta)
+            columns.append(column)
+            if is_new:
+                self._lay_out(column, meta, self._context.clock.wall_ms(), is_new=True)
+        rest = iter(found)
+        while piece := list(islice(rest, _LOADED_AT_ONCE)):
+            self._prefetch([entry[1] for entry in piece])
+            for entry in piece:
+                self._take(entry, columns)
+            self.leave()
+
+    def _take(self, entry: Entry, columns: list[int]) -> None:
+        _, key, *values = entry
+        cell = self.cell_at(key)
+        for column, value in zip(columns, values or [None] * len(columns), strict=True):
+            self._set(cell, column, value)
+
+    def _set(self, cell: Cell, column: int, value: Any) -> None:
+        kind, content = self._columns.metas[column - FIRST].kind, cell[column]
+        if isinstance(value, (ListPatch, MapPatch)) and content is not None:
+            _patch(content, value)
+        elif kind == "list":
+            elements = value.applied(None) if isinstance(value, ListPatch) else value
+            self.drop_of(cell, column)
+            if elements:
+                cell[column] = self.list_of(cell, column, elements)
+        elif kind == "map":
+            self._set_map(cell, column, value.applied(None) if isinstance(value, MapPatch) else value)
+        else:
+            cell[column] = value
+            if kind == "timers":
+                for timestamp_ms in value or ():
+                    timers = self._store.timers
+                    timers.put(timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
+
+    def _set_map(self, cell: Cell, column: int, entries: dict[Any, Any] | None) -> None:
+        self.drop_of(cell, column)
+        if entries:
+            content = cell[column] = self.map_of(cell, column)
+            for key, value in entries.items():
+                content[key] = value
+
+    def close(self) -> None:
+        if self._pending is not None:
+            self._drop(self._pending)
+        self.cells.clear()
+        self._store.database.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _own_folder(context: BackendContext) -> Path:
+    local = context.settings.get(options.ROCKSDB_LOCAL_DIR)
+    if local is None:
+        parent = context.scratch()
+    else:
+        parent = Path(local)
+        parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="rocksdb-", dir=parent))
+
+
+def _patch(content: Any, patch: ListPatch | MapPatch) -> None:
+    if isinstance(patch, ListPatch):
+        content.extend(patch.appended)
+        return
+    for key in patch.removed:
+        del content[key]
+    for key, value in patch.put.items():
+        content[key] = value
+
+
+def _filtered(filter_: Any, now_ms: int, value: Any) -> Any:
+    return filter_(value, now_ms)

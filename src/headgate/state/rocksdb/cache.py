@@ -1,0 +1,135 @@
+"""The cache of cells: those touched last, as live objects, in front of a store.
+
+The cells are in one dictionary, in the order in which they were loaded; the oldest are evicted first, many at a time.
+How many there may be follows from a limit in bytes, and from what cells have taken so far on average.
+
+While a snapshot is under way, what was touched after its barrier stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, Final
+
+from headgate.state.cells import DEAD, EPOCH, FIRST, KEY, NO_CELL, SAVED, Cell
+from headgate.state.namespaces import NamespaceView
+from headgate.state.rocksdb.containers import StoredList, StoredMap
+from headgate.state.rocksdb.snapshots import RowsSnapshot
+from headgate.state.rocksdb.store import Store
+
+EVICTED_AT_ONCE: Final = 4096
+
+
+class CellCache:
+    """The part of the backend that is in use for every record."""
+
+    def __init__(self, store: Store, cache_bytes: int) -> None:
+        self.cells: dict[Any, Cell] = {}
+        self.cell: Cell = NO_CELL
+        self.emptied: list[Cell] = []
+        self.epoch = 1
+        self.prefetch: Callable[[list[Any]], None] | None = self._prefetch
+        self._view = NamespaceView(self)
+        self._store = store
+        self._cache_bytes = cache_bytes
+        self._pending: RowsSnapshot | None = None
+        self._has_changed = False
+
+    # --- the current key
+
+    def _prefetch(self, keys: list[Any]) -> None:
+        """Load the cells of a batch's keys that are not in the cache."""
+        cells = self.cells
+        missing = [key for key in keys if key not in cells]
+        if missing:
+            self._load(list(dict.fromkeys(missing)))
+
+    def enter(self, key: Any, cell: Cell | None) -> Cell:
+        if cell is None:
+            self._load([key])
+            return self.cells[key]
+        pending = self._pending
+        if pending is not None and pending.walk is not None and pending.walk.needs(cell):
+            pending.walk.take(cell)
+        cell[EPOCH] = self.epoch
+        self._has_changed = True
+        return cell
+
+    def _load(self, keys: list[Any]) -> None:
+        """Put cells into the cache, as touched."""
+        self.cells.update(zip(keys, self._store.cells.load(keys, self.epoch), strict=True))
+        self._has_changed = True
+
+    def cell_at(self, key: Any) -> Cell:
+        """Return the cell of a key, safe to read and change."""
+        cell = self.cells.get(key)
+        if cell is None or cell[EPOCH] != self.epoch:
+            cell = self.enter(key, cell)
+        return cell
+
+    def leave(self) -> None:
+        self.cell = self._view.cell = NO_CELL
+        self.emptied.clear()
+        if self._pending is not None and self._pending.is_over:
+            self._pending = None
+        if self._pending is None:
+            self._store.timers.settle()
+            if self._store.items.heavy:
+                self._write_heavy()
+        if len(self.cells) * self._store.cells.cell_bytes > self._cache_bytes:
+            self._evict()
+        self._store.rows.trim()
+
+    # --- making room
+
+    def _evict(self) -> None:
+        cells, room = self.cells, int(self._cache_bytes / self._store.cells.cell_bytes)
+        if self._pending is not None and len(cells) > room + room // 2:
+            self._finish_pending()
+        oldest = list(islice(cells.values(), min(len(cells) - room + room // 8, EVICTED_AT_ONCE)))
+        if self._pending is not None:
+            barrier = self._pending.epoch
+            oldest = [cell for cell in oldest if cell[EPOCH] <= barrier]
+        self._store.cells.drain([cell for cell in oldest if cell[SAVED] != cell[EPOCH]])
+        for cell in oldest:
+            del cells[cell[KEY]]
+            cell[EPOCH] = DEAD
+
+    def _write_heavy(self) -> None:
+        """Write cells that have gathered many changes. They count as untouched then, so the next touch is noted."""
+        heavy = [self.cells[key] for key in self._store.items.heavy if key in self.cells]
+        self._store.items.heavy.clear()
+        self._store.cells.drain(heavy)
+        for cell in heavy:
+            cell[EPOCH] = cell[SAVED] = 0
+
+    def _finish_pending(self) -> None:
+        """Do what the snapshot under way still has to do before what follows its barrier may be written. Blocks."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.settle()
+
+    # --- what the handles ask for
+
+    def new_list(self, column: int, values: list[Any]) -> StoredList:
+        return self._store.cells.new_list(self.cell, column, values)
+
+    def new_map(self, column: int) -> StoredMap:
+        return self._store.cells.new_map(self.cell, column)
+
+    def drop(self, column: int) -> None:
+        self._store.cells.drop(self.cell, column)
+
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> StoredList:
+        return self._store.cells.new_list(cell, column, values)
+
+    def map_of(self, cell: Cell, column: int) -> StoredMap:
+        return self._store.cells.new_map(cell, column)
+
+    def drop_of(self, cell: Cell, column: int) -> None:
+        self._store.cells.drop(cell, column)
+
+    def _widen(self) -> None:
+        for cell in self.cells.values():
+            cell.extend([None] * (FIRST + len(self._store.layouts.columns) - len(cell)))

@@ -1,0 +1,223 @@
+"""Lists and maps whose content lies in rows of its own, as what a cell's column holds.
+
+What is new is gathered in memory until the cell is written; what was read stays there while it is small. So appending
+to a list reads nothing, and a map is read entry by entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeAlias, final
+
+from headgate.state.patch import ListPatch, MapPatch
+from headgate.state.rocksdb.items import MISSING, Items
+
+KEPT_BYTES_MAX: Final = 16 * 1024
+"""Content beyond this is not kept in memory once it is written."""
+
+KEPT_ITEMS_MAX: Final = 1024
+HEAVY_ITEMS: Final = 4096
+"""So many changes are written without waiting for a snapshot."""
+
+
+@final
+class StoredList:
+    """Elements `first` to `end` (not included) are in rows, the tail is not yet."""
+
+    __slots__ = ("_column", "_end", "_first", "_items", "_kept", "_key", "_prefix", "_tail", "size_bytes")
+
+    def __init__(self, items: Items, column: int, key: Any, span: tuple[int, int]) -> None:
+        self._items = items
+        self._column = column
+        self._key = key
+        self._first, self._end = span
+        self._kept: list[Any] | None = None if self._end > self._first else []
+        self._tail: list[Any] = []
+        self._prefix = b""
+        self.size_bytes = 0
+        """About what the elements in memory take when written."""
+
+    def append(self, element: Any) -> None:
+        self._tail.append(element)
+        if len(self._tail) >= HEAVY_ITEMS:
+            self._items.heavy.add(self._key)
+
+    def extend(self, elements: Iterable[Any]) -> None:
+        for element in elements:
+            self.append(element)
+
+    def __iter__(self) -> Iterator[Any]:
+        kept = self._kept
+        if kept is None:
+            kept, size_bytes = self._items.elements(self._column, self._rows(), self._first, self._end)
+            if size_bytes <= KEPT_BYTES_MAX and len(kept) <= KEPT_ITEMS_MAX:
+                self._kept, self.size_bytes = kept, size_bytes
+        return iter(kept + self._tail)
+
+    def __len__(self) -> int:
+        return self._end - self._first + len(self._tail)
+
+    def _rows(self) -> bytes:
+        if not self._prefix:
+            self._prefix = self._items.prefix(self._column, self._key)
+        return self._prefix
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there may be rows of it."""
+        return self._end > self._first
+
+    def header(self) -> tuple[int, int]:
+        """Return what the cell's row holds of it once it is written."""
+        return self._first, self._end + len(self._tail)
+
+    def changes(self) -> list[Any] | ListPatch:
+        """Return what a delta holds of it: what is not yet written."""
+        return ListPatch(self._tail) if self.has_rows else self._tail
+
+    def write(self) -> None:
+        """Write what is new. Raises `SerializationError`."""
+        if not self._tail:
+            return
+        prefix, number = self._rows(), self._end
+        for element in self._tail:
+            self.size_bytes += self._items.put_element(self._column, prefix, number, element)
+            number += 1
+        if self._kept is not None:
+            self._kept += self._tail
+            if self.size_bytes > KEPT_BYTES_MAX or len(self._kept) > KEPT_ITEMS_MAX:
+                self._kept = None
+        if self._kept is None:
+            self.size_bytes = 0
+        self._end, self._tail = number, []
+
+    def erase(self) -> None:
+        """Delete its rows."""
+        self._items.delete_elements(self._rows(), self._first, self._end)
+
+
+@final
+class StoredMap:
+    """Known entries are in `_kept`, `MISSING` for a key that is not there; those of `_changed` are not in rows yet."""
+
+    __slots__ = ("_changed", "_column", "_items", "_kept", "_key", "_prefix", "_whole", "has_rows", "size_bytes")
+
+    def __init__(self, items: Items, column: int, key: Any, *, has_rows: bool) -> None:
+        self._items = items
+        self._column = column
+        self._key = key
+        self._kept: dict[Any, Any] = {}
+        self._changed: dict[Any, None] = {}
+        self._whole = not has_rows
+        self._prefix = b""
+        self.has_rows = has_rows
+        """Whether there may be rows of it."""
+        self.size_bytes = 0
+        """About what the entries in memory take when written."""
+
+    def get(self, key: Any) -> Any:
+        value = self._value(key)
+        return None if value is MISSING else value
+
+    def _value(self, key: Any) -> Any:
+        kept = self._kept
+        if key in kept:
+            return kept[key]
+        if self._whole:
+            return MISSING
+        value = self._items.value(self._column, self._rows(), key)
+        if len(kept) - len(self._changed) >= KEPT_ITEMS_MAX:
+            self._shrink()
+        self._kept[key] = value
+        return value
+
+    def __contains__(self, key: Any) -> bool:
+        return self._value(key) is not MISSING
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._kept[key] = value
+        self._changed[key] = None
+        if len(self._changed) >= HEAVY_ITEMS:
+            self._items.heavy.add(self._key)
+
+    def __delitem__(self, key: Any) -> None:
+        self._kept[key] = MISSING
+        self._changed[key] = None
+        if len(self._changed) >= HEAVY_ITEMS:
+            self._items.heavy.add(self._key)
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        return [(key, value) for key, value in self._all().items() if value is not MISSING]
+
+    def keys(self) -> Iterable[Any]:
+        return [key for key, _ in self.items()]
+
+    def values(self) -> Iterable[Any]:
+        return [value for _, value in self.items()]
+
+    def __len__(self) -> int:
+        return sum(1 for value in self._all().values() if value is not MISSING)
+
+    def __bool__(self) -> bool:
+        if any(value is not MISSING for value in self._kept.values()):
+            return True
+        if self._whole:
+            return False
+        entries = self._items.entries(self._column, self._rows())
+        return any(key not in self._kept for key, _, _ in entries)
+
+    def _all(self) -> dict[Any, Any]:
+        """Return all entries, with `MISSING` for some that are not there."""
+        if self._whole:
+            return self._kept
+        found, size_bytes = {}, 0
+        for key, value, entry_bytes in self._items.entries(self._column, self._rows()):
+            found[key] = value
+            size_bytes += entry_bytes
+        found.update(self._kept)
+        if size_bytes <= KEPT_BYTES_MAX and len(found) <= KEPT_ITEMS_MAX:
+            self._kept, self._whole, self.size_bytes = found, True, size_bytes
+        return found
+
+    def _shrink(self) -> None:
+        self._kept = {key: self._kept[key] for key in self._changed}
+        self._whole = not self.has_rows
+        self.size_bytes = 0
+
+    def _rows(self) -> bytes:
+        if not self._prefix:
+            self._prefix = self._items.prefix(self._column, self._key)
+        return self._prefix
+
+    def header(self) -> bool:
+        """Return what the cell's row holds of it."""
+        return True
+
+    def changes(self) -> dict[Any, Any] | MapPatch:
+        """Return what a delta holds of it: what is not yet written."""
+        changed = {key: self._kept[key] for key in self._changed}
+        put = {key: value for key, value in changed.items() if value is not MISSING}
+        return MapPatch(put, [key for key in changed if key not in put]) if self.has_rows else put
+
+    def write(self) -> None:
+        """Write what is new. Raises `SerializationError`."""
+        if not self._changed:
+            return
+        prefix, items = self._rows(), self._items
+        for key in self._changed:
+            value = self._kept[key]
+            if value is not MISSING:
+                self.size_bytes += items.put_entry(self._column, prefix, key, value)
+            elif self.has_rows:
+                items.delete_entry(prefix, key)
+        self._changed = {}
+        self.has_rows = True
+        if self.size_bytes > KEPT_BYTES_MAX or len(self._kept) > KEPT_ITEMS_MAX:
+            self._shrink()
+
+    def erase(self) -> None:
+        """Delete its rows."""
+        self._items.delete_entries(self._rows())
+
+
+Container: TypeAlias = StoredList | StoredMap

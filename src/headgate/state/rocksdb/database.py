@@ -1,0 +1,190 @@
+"""Database: RocksDB as sorted rows of bytes. The only importer of `rocksdict`.
+
+Writes are gathered and take effect before the next read. There is no write-ahead log: what a crash loses, a checkpoint
+restores. Belongs to the loop, but for `checkpoint` and the views, which may be used beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from headgate.errors import ConfigError, DamagedFileError, StorageError
+
+try:
+    import rocksdict
+except ImportError as error:
+    raise ConfigError(
+        "state.backend.type is rocksdb, which needs an extra: pip install 'headgate[rocksdb]', in the driver and on "
+        f"every worker ({error})"
+    ) from error
+
+_PENDING_MAX: Final = 8192
+_SORTED_RUNS: Final = 8
+
+Row = tuple[bytes, bytes]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How much memory the database may use: for rows that are not on disk yet, and for blocks read from disk."""
+
+    write_buffer_bytes: int
+    block_cache_bytes: int
+
+
+@final
+class View:
+    """The rows as they were at one moment. May be read beside the loop."""
+
+    def __init__(self, snapshot: Any) -> None:
+        self._snapshot = snapshot
+
+    def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
+        """Yield the rows from `first` on and before `end`, in order. Raises `DamagedFileError`."""
+        return _rows(self._snapshot, first, end)
+
+
+@final
+class Database:
+    """An open database in a folder of its own, which must be empty or hold the files of a checkpoint.
+
+    Raises `DamagedFileError` when these are not whole.
+    """
+
+    def __init__(self, path: Path, memory: Memory) -> None:
+        self.path = path
+        self._no_log = rocksdict.WriteOptions()
+        self._no_log.disable_wal = True  # type: ignore[method-assign,assignment]  # a property, whatever its stub says
+        self._batch = rocksdict.WriteBatch(raw_mode=True)
+        try:
+            self._db = rocksdict.Rdict(str(path), _options(memory))
+        except Exception as error:
+            raise _failure(error) from error
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of these rows, None for each that is not there."""
+        self.commit()
+        try:
+            found: list[bytes | None] = self._db.get(keys)  # type: ignore[arg-type,assignment]
+        except Exception as error:
+            raise _failure(error) from error
+        return found
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a row, None when it is not there."""
+        self.commit()
+        try:
+            return self._db.get(key)
+        except Exception as error:
+            raise _failure(error) from error
+
+    def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
+        """Yield the rows from `first` on and before `end`, in order, as they are at the call."""
+        self.commit()
+        return _rows(self._db, first, end)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a row."""
+        self._batch[key] = value
+        if len(self._batch) >= _PENDING_MAX:
+            self.commit()
+
+    def put_all(self, rows: list[tuple[bytes, bytes | None]]) -> None:
+        """Write rows, or delete those whose value is None."""
+        batch = self._batch
+        for key, value in rows:
+            if value is None:
+                del batch[key]
+            else:
+                batch[key] = value
+        self.commit()
+
+    def delete(self, key: bytes) -> None:
+        """Delete a row, if it is there."""
+        del self._batch[key]
+
+    def delete_range(self, first: bytes, end: bytes) -> None:
+        """Delete the rows from `first` on and before `end`. Slows down reads of what lies near, until compacted."""
+        self._batch.delete_range(first, end)
+
+    def commit(self) -> None:
+        """Let all writes take effect."""
+        if len(self._batch):
+            batch, self._batch = self._batch, rocksdict.WriteBatch(raw_mode=True)
+            try:
+                self._db.write(batch, self._no_log)
+            except Exception as error:
+                raise _failure(error) from error
+
+    def view(self) -> View:
+        """Return the rows as they are now."""
+        self.commit()
+        return View(self._db.snapshot())
+
+    def checkpoint(self, path: Path) -> None:
+        """Put all that has taken effect on disk, and link the files into a new folder. Blocks."""
+        try:
+            self._db.flush()
+            rocksdict.Checkpoint(self._db).create_checkpoint(str(path))
+        except Exception as error:
+            raise _failure(error) from error
+
+    def close(self) -> None:
+        """Stop everything; the folder can be removed then."""
+        self._db.close()
+
+
+def _rows(source: Any, first: bytes, end: bytes) -> Iterator[Row]:
+    options = rocksdict.ReadOptions()
+    options.set_iterate_upper_bound(end)
+    rows = source.iter(options)
+    rows.seek(first)
+    while rows.valid():
+        yield rows.key(), rows.value()
+        rows.next()
+    try:
+        rows.status()
+    except Exception as error:
+        raise _failure(error) from error
+
+
+def _failure(error: Exception) -> Exception:
+    words = " ".join(str(error).split())
+    if words.startswith("Corruption"):
+        return DamagedFileError(f"RocksDB found a damaged file: {words}; restore another checkpoint")
+    return StorageError(f"RocksDB failed: {words}")
+
+
+def _options(memory: Memory) -> rocksdict.Options:
+    """Return options for small files: what a checkpoint adds should be little more than what has changed.
+
+    Universal compaction merges files of like size, so that the bulk of the state stays in files that are not touched.
+    """
+    options = rocksdict.Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_write_buffer_size(max(memory.write_buffer_bytes // 2, 64 * 1024))
+    options.set_max_write_buffer_number(3)
+    options.set_max_background_jobs(2)
+    options.set_allow_concurrent_memtable_write(False)
+    options.set_compaction_style(rocksdict.DBCompactionStyle.universal())
+    options.set_level_zero_file_num_compaction_trigger(_SORTED_RUNS)
+    options.set_target_file_size_base(32 * 2**20)
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(2**20)
+    options.set_max_manifest_file_size(2**20)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    table = rocksdict.BlockBasedOptions()
+    table.set_block_cache(rocksdict.Cache(memory.block_cache_bytes))
+    table.set_cache_index_and_filter_blocks(True)
+    table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    table.set_bloom_filter(10, False)
+    table.set_data_block_index_type(rocksdict.DataBlockIndexType.binary_and_hash())
+    table.set_format_version(5)
+    options.set_block_based_table_factory(table)
+    return options

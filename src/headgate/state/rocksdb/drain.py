@@ -1,0 +1,224 @@
+"""Drain: what cells hold in memory becomes rows, and entries of the changelog if there is one.
+
+Only a cell that was touched since it was last drained holds anything new.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from typing import Any, Final, final
+
+from headgate.errors import SerializationError
+from headgate.state.cells import EPOCH, FIRST, GROUP, KEY, SAVED, Cell
+from headgate.state.codecs import Codec, pickled
+from headgate.state.rocksdb.cell_rows import CellRows
+from headgate.state.rocksdb.containers import Container, StoredList, StoredMap
+from headgate.state.rocksdb.items import Items
+from headgate.state.rocksdb.layouts import Layouts
+from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
+from headgate.state.snapshot import VALUES, Entry
+
+_CELL_BYTES: Final = 230
+"""What an empty cell takes in memory: a list, its key, its place in a dictionary."""
+_BYTES_PER_BYTE: Final = 3
+"""What objects take in memory, more or less, for each byte that they take when written."""
+
+
+@final
+class Cells:
+    """Makes cells of rows, and rows of cells."""
+
+    def __init__(self, rows: CellRows, items: Items, layouts: Layouts, frames: Frames | None) -> None:
+        self.frames = frames
+        self.cell_bytes = float(_CELL_BYTES + 64)
+        """Mean of what cells take in memory, estimated."""
+        self._rows = rows
+        self._items = items
+        self._layouts = layouts
+        self._dropped: dict[Any, dict[int, Container]] = {}
+
+    # --- reading
+
+    def load(self, keys: list[Any], epoch: int) -> list[Cell]:
+        """Return new cells for these keys, as they were written last. Reads from disk."""
+        layouts = self._layouts
+        empty = [None] * len(layouts.columns)
+        rows = self._rows.fetch(keys)
+        if layouts.single is None:
+            return [
+                [epoch, 0, None, key, *empty] if row is None else self._cell(key, row, epoch)
+                for key, row in zip(keys, rows, strict=True)
+            ]
+        decode, tag = layouts.single.decode, layouts.tag
+        made = []
+        for key, row in zip(keys, rows, strict=True):
+            if row is None:
+                made.append([epoch, 0, None, key, None])
+            elif row[:2] == tag and type(key) in _PLAIN:
+                made.append([epoch, 0, None, key, decode(row[2:])])
+            else:
+                made.append(self._cell(key, row, epoch))
+        return made
+
+    def _cell(self, key: Any, row: bytes, epoch: int) -> Cell:
+        values, original = self._layouts.decode(row)
+        if original is not None or type(key) not in _PLAIN:
+            key = key_of(name_of(key), original, self._layouts.load)  # the one that came first
+        cell = [epoch, 0, None, key, *values]
+        for column, kind in self._layouts.containers:
+            if cell[column] is not None:
+                cell[column] = self._container(column, kind, key, cell[column])
+        return cell
+
+    def _container(self, column: int, kind: str, key: Any, header: Any) -> Container:
+        if kind == "list":
+            return StoredList(self._items, column, key, header)
+        return StoredMap(self._items, column, key, has_rows=True)
+
+    # --- replacing containers
+
+    def new_list(self, cell: Cell, column: int, values: list[Any]) -> StoredList:
+        """Return a list that takes the place of what the cell's column holds."""
+        self.drop(cell, column)
+        content = StoredList(self._items, column, cell[KEY], (0, 0))
+        content.extend(values)
+        return content
+
+    def new_map(self, cell: Cell, column: int) -> StoredMap:
+        """Return an empty map that takes the place of what the cell's column holds."""
+        self.drop(cell, column)
+        return StoredMap(self._items, column, cell[KEY], has_rows=False)
+
+    def drop(self, cell: Cell, column: int) -> None:
+        """Remove the list or map that the cell's column holds; its rows go when the cell is drained."""
+        content = cell[column]
+        cell[column] = None
+        if content is not None and content.has_rows:
+            self._dropped.setdefault(cell[KEY], {})[column] = content
+
+    # --- writing
+
+    def drain(self, cells: Iterable[Cell]) -> None:
+        """Write what is new in these cells. Raises `SerializationError` naming state and key."""
+        if self._layouts.single is not None and self.frames is None:
+            cells = self._drain_single(cells, self._layouts.single)
+        for cell in cells:
+            try:
+                self._drain(cell)
+            except SerializationError as error:
+                raise self._named(cell, error) from error
+
+    def _drain_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
+        """Write the cells of which the only column makes the whole row; return the others."""
+        encode, tag = codec.encode, self._layouts.tag
+        fresh, others = {}, []
+        for cell in cells:
+            key, value = cell[KEY], cell[FIRST]
+            if value is None or type(key) not in _PLAIN:
+                others.append(cell)
+                continue
+            try:
+                fresh[key] = tag + encode(value)
+            except SerializationError as error:
+                raise self._named(cell, error) from error
+            cell[SAVED] = cell[EPOCH]
+        self._rows.put_all(fresh)
+        if fresh:
+            row_bytes = sum(map(len, fresh.values())) / len(fresh)
+            self.cell_bytes += (_CELL_BYTES + _BYTES_PER_BYTE * row_bytes - self.cell_bytes) / 8
+        return others
+
+    def _drain(self, cell: Cell) -> None:
+        row, rows = self._row(cell), self._rows
+        key = cell[KEY]
+        if self._dropped:
+            for dropped in self._dropped.pop(key, {}).values():
+                dropped.erase()
+        if self.frames is not None:
+            self.frames.add(self._entry(cell), cell[EPOCH])
+        size_bytes = _CELL_BYTES if row is None else _CELL_BYTES + _BYTES_PER_BYTE * len(row)
+        for column, _ in self._layouts.containers:
+            content = cell[column]
+            if content is not None:
+                content.write()
+                size_bytes += _BYTES_PER_BYTE * content.size_bytes
+        if row is not None or rows.is_known(key):
+            rows.put(key, row)
+        self.cell_bytes += (size_bytes - self.cell_bytes) / 256
+        cell[SAVED] = cell[EPOCH]
+
+    def _row(self, cell: Cell) -> bytes | None:
+        values = cell[FIRST:]
+        for column, _ in self._layouts.containers:
+            content = cell[column]
+            if content is not None:
+                values[column - FIRST] = content.header()
+        for value in values:
+            if value is not None:
+                break
+        else:
+            return None
+        key = cell[KEY]
+        return self._layouts.encode(values, None if type(key) in _PLAIN else original_of(key))
+
+    def _entry(self, cell: Cell) -> Entry:
+        """Return what a delta holds of the cell."""
+        if cell[GROUP] is None:
+            (cell[GROUP],) = self._items.groups.of([cell[KEY]])
+        values = self._changes(cell)
+        if all(value is None for value in values):
+            return [cell[GROUP], cell[KEY]]
+        return [cell[GROUP], cell[KEY], *values]
+
+    def _changes(self, cell: Cell) -> list[Any]:
+        values = cell[FIRST:]
+        for column, _ in self._layouts.containers:
+            content = cell[column]
+            if content is not None:
+                values[column - FIRST] = content.changes()
+        return values
+
+    def _named(self, cell: Cell, error: SerializationError) -> SerializationError:
+        for versions, value in zip(self._layouts.columns, self._changes(cell), strict=True):
+            try:
+                pickled(value)
+            except SerializationError as culprit:
+                return SerializationError(f"state {versions[-1].meta.name!r} of key {cell[KEY]!r} holds {culprit}")
+        return error
+
+
+_PLAIN: Final = frozenset({int, str, bytes})
+
+
+@final
+class Frames:
+    """What was drained in each epoch, pickled: the parts of deltas, until the line that the next builds on is past."""
+
+    def __init__(self) -> None:
+        self._frames: dict[int, list[bytes]] = {}
+
+    def add(self, entry: Entry, epoch: int) -> None:
+        """Add an entry of an epoch."""
+        self._frames.setdefault(epoch, []).append(pickled([entry]))
+
+    def widen(self, columns: int) -> None:
+        """Give all entries room for more columns. Slow: states are rarely declared when there are entries."""
+        for frames in self._frames.values():
+            frames[:] = [pickled([_widened(pickle.loads(frame)[0], columns)]) for frame in frames]  # noqa: S301  # ours
+
+    def between(self, since: int, until: int) -> list[bytes]:
+        """Return the frames of the epochs after `since`, up to `until`, in order."""
+        return [frame for epoch in sorted(self._frames) if since < epoch <= until for frame in self._frames[epoch]]
+
+    def forget(self, until: int) -> None:
+        """Forget the frames of the epochs up to `until`."""
+        self._frames = {epoch: frames for epoch, frames in self._frames.items() if epoch > until}
+
+    def any_after(self, epoch: int) -> bool:
+        """Whether there is a frame of a later epoch."""
+        return any(each > epoch for each in self._frames)
+
+
+def _widened(entry: Entry, columns: int) -> Entry:
+    return entry + [None] * (VALUES + columns - len(entry)) if len(entry) > VALUES else entry

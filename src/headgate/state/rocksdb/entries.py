@@ -1,0 +1,68 @@
+"""Entries: the state of key groups out of rows, as the format of keyed state that all backends read has it.
+
+The rows of cells and of the items of each column come in the same order, so one pass over each is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, final
+
+from headgate.state.cells import GROUP
+from headgate.state.key_codec import decode_key
+from headgate.state.rocksdb.database import Row
+from headgate.state.rocksdb.layouts import Layouts, item_original
+from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, cells_of, items_of, key_of, name_length
+from headgate.state.snapshot import Entry
+
+
+class Rows(Protocol):
+    """A database, or a view of one."""
+
+    def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
+        """Yield the rows from `first` on and before `end`, in order."""
+        ...
+
+
+def entries(source: Rows, layouts: Layouts, group: int) -> Iterator[Entry]:
+    """Yield the entries of a key group, with plain lists and dicts. Raises `DamagedFileError`."""
+    columns = [
+        (index - GROUP, _ItemRows(source, layouts, group, index - GROUP - 2), kind)
+        for index, kind in layouts.containers
+    ]
+    for row_key, row in source.rows(*cells_of(group)):
+        name = row_key[CELL_AT:]
+        values, original = layouts.decode(row)
+        entry = [group, key_of(name, original, layouts.load), *values]
+        for place, items, kind in columns:
+            if entry[place] is not None:
+                pairs = items.of(name)
+                entry[place] = [value for _, value in pairs] if kind == "list" else dict(pairs)
+        yield entry
+
+
+@final
+class _ItemRows:
+    """The items of one column of a key group, cell by cell."""
+
+    def __init__(self, source: Rows, layouts: Layouts, group: int, column: int) -> None:
+        self._layouts = layouts
+        self._column = column
+        self._is_map = layouts.columns[column][-1].meta.kind == "map"
+        self._rows = source.rows(*items_of(group, column))
+        self._next: Row | None = next(self._rows, None)
+
+    def of(self, name: bytes) -> list[tuple[Any, Any]]:
+        """Return the items of a cell: keys (of maps) with values. The cells must be asked for in order."""
+        found = []
+        while self._next is not None:
+            row_key, row = self._next
+            end = ITEMS_AT + name_length(row_key, ITEMS_AT)
+            its_name = row_key[ITEMS_AT:end]
+            if its_name > name:
+                break
+            if its_name == name:
+                key = decode_key(row_key[end:], item_original(row), self._layouts.load) if self._is_map else None
+                found.append((key, self._layouts.decode_item(self._column, row)))
+            self._next = next(self._rows, None)
+        return found

@@ -1,0 +1,99 @@
+"""Items: the rows of list elements and of map entries."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, final
+
+from headgate.state.cells import FIRST
+from headgate.state.key_codec import decode_key, encode_map_key, original
+from headgate.state.rocksdb.database import Database
+from headgate.state.rocksdb.groups import KeyGroups
+from headgate.state.rocksdb.layouts import Layouts, item_original
+from headgate.state.rocksdb.row_keys import items_prefix, name_of
+
+_NUMBER: Final = struct.Struct(">Q")
+_AFTER_ALL: Final = b"\xff"
+_RANGE_MIN: Final = 64
+"""From so many rows on, a range is deleted at once, which makes reads nearby slower; below, row by row."""
+
+MISSING: Final = object()
+"""Stands for no value, where None is one."""
+
+
+@final
+class Items:
+    """All items of a backend. `column` is the index in a cell."""
+
+    def __init__(self, database: Database, layouts: Layouts, groups: KeyGroups) -> None:
+        self.database = database
+        self.layouts = layouts
+        self.groups = groups
+        self.heavy: set[Any] = set()
+        """Keys of cells that have gathered many changes: they are to be written before the next snapshot."""
+
+    def prefix(self, column: int, key: Any) -> bytes:
+        """Return how the rows of a cell's items in a column begin."""
+        (group,) = self.groups.of([key])
+        return items_prefix(group, column - FIRST, name_of(key))
+
+    # --- elements of lists
+
+    def elements(self, column: int, prefix: bytes, first: int, end: int) -> tuple[list[Any], int]:
+        """Return the elements of these numbers, and their bytes."""
+        decode = self.layouts.decode_item
+        size_bytes = 0
+        found = []
+        for _, row in self.database.rows(prefix + _NUMBER.pack(first), prefix + _NUMBER.pack(end)):
+            size_bytes += len(row)
+            found.append(decode(column - FIRST, row))
+        return found, size_bytes
+
+    def put_element(self, column: int, prefix: bytes, number: int, element: Any) -> int:
+        """Write an element; return its bytes."""
+        row = self.layouts.encode_item(column - FIRST, element)
+        self.database.put(prefix + _NUMBER.pack(number), row)
+        return len(row)
+
+    def delete_elements(self, prefix: bytes, first: int, end: int) -> None:
+        """Delete the elements of these numbers."""
+        if end - first > _RANGE_MIN:
+            self.database.delete_range(prefix + _NUMBER.pack(first), prefix + _NUMBER.pack(end))
+        else:
+            for number in range(first, end):
+                self.database.delete(prefix + _NUMBER.pack(number))
+
+    # --- entries of maps
+
+    def value(self, column: int, prefix: bytes, key: Any) -> Any:
+        """Return the value of a map's key, or `MISSING`."""
+        row = self.database.get(prefix + encode_map_key(key))
+        return MISSING if row is None else self.layouts.decode_item(column - FIRST, row)
+
+    def entries(self, column: int, prefix: bytes) -> Iterator[tuple[Any, Any, int]]:
+        """Yield the keys of a map with their values and bytes."""
+        layouts, at = self.layouts, len(prefix)
+        for name, row in self.database.rows(prefix, prefix + _AFTER_ALL):
+            key = decode_key(name[at:], item_original(row), layouts.load)
+            yield key, layouts.decode_item(column - FIRST, row), len(row)
+
+    def put_entry(self, column: int, prefix: bytes, key: Any, value: Any) -> int:
+        """Write an entry; return its bytes."""
+        row = self.layouts.encode_item(column - FIRST, value, original(key))
+        self.database.put(prefix + encode_map_key(key), row)
+        return len(row)
+
+    def delete_entry(self, prefix: bytes, key: Any) -> None:
+        """Delete an entry, if it is there."""
+        self.database.delete(prefix + encode_map_key(key))
+
+    def delete_entries(self, prefix: bytes) -> None:
+        """Delete all entries of a map."""
+        names = [name for name, _ in islice(self.database.rows(prefix, prefix + _AFTER_ALL), _RANGE_MIN + 1)]
+        if len(names) > _RANGE_MIN:
+            self.database.delete_range(prefix, prefix + _AFTER_ALL)
+        else:
+            for name in names:
+                self.database.delete(name)

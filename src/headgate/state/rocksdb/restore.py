@@ -1,0 +1,182 @@
+"""Restoring: from files of a database, whole or in part, and from entries."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol, final
+
+from headgate.errors import DamagedFileError, RestoreError
+from headgate.state.cells import plain_key
+from headgate.state.files import FetchedKeyed, StateFile
+from headgate.state.keygroups import key_group
+from headgate.state.rocksdb.database import Database, Memory
+from headgate.state.rocksdb.entries import entries
+from headgate.state.rocksdb.layouts import Layouts, metas_of
+from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
+from headgate.state.schema import StateMeta
+from headgate.state.snapshot import Entry, SavedState, decode
+from headgate.state.unpickle import loader
+from headgate.types.keys import hash_code
+
+_ALL_GROUPS: Final = range(2**15)
+
+
+class Loads(Protocol):
+    """What takes restored state."""
+
+    def load(self, states: Sequence[StateMeta], found: Iterator[Entry]) -> None:
+        """Take entries of these states."""
+        ...
+
+
+@final
+class Place:
+    """Where a subtask's state is restored: which groups it owns, and what errors call it."""
+
+    def __init__(self, where: str, groups: range, max_parallelism: int, moved: Mapping[str, str]) -> None:
+        self.where = where
+        self.groups = groups
+        self._max_parallelism = max_parallelism
+        self.moved = moved
+
+    def checked(self, found: Iterator[Entry]) -> Iterator[Entry]:
+        """Yield the entries; the first of each group proves that keys are where they were.
+
+        Raises `RestoreError` for a key whose bytes are not what they were when the state was saved.
+        """
+        seen = None
+        for entry in found:
+            if entry[0] != seen:
+                seen = entry[0]
+                now = key_group(hash_code(plain_key(entry[1])), self._max_parallelism)
+                if now != seen:
+                    raise RestoreError(
+                        f"key {entry[1]!r} in {self.where} was saved in key group {seen} and now belongs to {now}: the "
+                        "name or the module of its class has changed, and keys cannot change"
+                    )
+            yield entry
+
+
+def best_base(parts: Sequence[FetchedKeyed], groups: range) -> FetchedKeyed | None:
+    """Return the part whose database has most of the groups, None when no part is a database."""
+    databases = [part for part in parts if part.state.kind == "rocksdb"]
+    return max(databases, key=lambda part: len(_common(part, groups)), default=None)
+
+
+def _common(part: FetchedKeyed, groups: range) -> range:
+    first, last = part.state.key_groups
+    return range(max(first, groups.start), min(last + 1, groups.stop))
+
+
+def place_files(part: FetchedKeyed, folder: Path, where: str) -> None:
+    """Put the files of a database into a new folder; large ones are linked where that is possible.
+
+    Raises `DamagedFileError` for one that is not as long as it was.
+    """
+    folder.mkdir(parents=True)
+    for file in part.state.base:
+        source, target = part.files[file.name], folder / file.name
+        if isinstance(source, bytes):
+            target.write_bytes(source)
+        elif file.name.endswith(".sst"):
+            _link(source, target)
+        else:
+            shutil.copyfile(source, target)
+        if target.stat().st_size != file.handle.size_bytes:
+            raise DamagedFileError(
+                f"{_name(file)} ({where}) has {target.stat().st_size} bytes instead of {file.handle.size_bytes}; "
+                "restore another checkpoint"
+            )
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _name(file: StateFile) -> str:
+    return getattr(file.handle, "path", file.name)
+
+
+def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: Place) -> tuple[Database, Layouts]:
+    """Open the database of a part in a new folder. Raises `DamagedFileError`, `RestoreError`."""
+    place_files(part, folder, place.where)
+    try:
+        database = Database(folder, memory)
+        described = database.get(LAYOUTS_ROW)
+    except DamagedFileError as error:
+        names = ", ".join(_name(file) for file in part.state.base)
+        raise DamagedFileError(f"{place.where}: {error} (its files are {names})") from error
+    layouts = Layouts(loader(place.moved, place.where))
+    if described is not None:
+        layouts.take(described)
+    return database, layouts
+
+
+def clip(database: Database, groups: range) -> None:
+    """Delete the rows of all groups but these."""
+    for range_ in (range(groups.start), range(groups.stop, len(_ALL_GROUPS))):
+        if len(range_):
+            database.delete_range(*all_of(range_))
+    database.commit()
+
+
+def copy_rows(source: Database, target: Database, groups: range, columns: int) -> None:
+    """Copy the rows of groups from a database of the same layouts, timers too."""
+    for row, value in source.rows(*all_of(groups)):
+        target.put(row, value)
+    for column in range(columns):
+        for row, value in source.rows(*timers_of(column)):
+            if time_and_group(row)[1] in groups:
+                target.put(row, value)
+    target.commit()
+
+
+def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> None:
+    """Give a part to `target`, entry by entry. Raises `DamagedFileError`, `RestoreError`."""
+    if part.state.kind == "entries":
+        for file in part.state.base:
+            load_file(part, file, target, place)
+        return
+    database, layouts = open_files(part, folder, Memory(2**20, 2**23), place)
+    try:
+        for group in _common(part, place.groups):
+            target.load(metas_of(layouts), entries(database, layouts, group))
+    finally:
+        database.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: Place) -> None:
+    """Give a file of entries to `target`. Raises `DamagedFileError`, `RestoreError`."""
+    data = part.files[file.name]
+    assert isinstance(data, bytes)
+    saved: SavedState = decode(data, f"{_name(file)} ({place.where})", place.moved)
+    target.load(saved.states, place.checked(saved.entries(place.groups)))
+
+
+def merge_part(part: FetchedKeyed, folder: Path, into: tuple[Database, Layouts], place: Place) -> bool:
+    """Copy a part's rows, if its database has the same layouts; return whether it has.
+
+    Raises `DamagedFileError`.
+    """
+    database, layouts = open_files(part, folder, Memory(2**20, 2**23), place)
+    try:
+        same: bool = _without_times(layouts) == _without_times(into[1])
+        if same:
+            copy_rows(database, into[0], _common(part, place.groups), len(layouts.columns))
+        return same
+    finally:
+        database.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _without_times(layouts: Layouts) -> Any:
+    described = json.loads(layouts.to_bytes())
+    return [[meta for meta, _ in versions] for versions in described["columns"]], described["layouts"]

@@ -1,0 +1,137 @@
+"""Row keys: where in a database the state of a key lies.
+
+Rows sort by key group, so that the groups of a rescaled subtask are ranges::
+
+    group:2 00 cell                       a cell: its values, in one row
+    group:2 01 column:2 cell item         an element of a list (item: its number, 8 bytes) or an entry of a map
+    ff fe column:2 time:8 group:2 cell    a timer: the index of what is due
+    ff ff                                 the layouts of the rows
+
+A cell is named by the length of its key (4 bytes), the key's bytes, and with a namespace (then the length has its
+highest bit set) by the length and bytes of that. All numbers are big-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from headgate.state.cells import NAMESPACED
+from headgate.state.codecs import Load, pickled
+from headgate.state.key_codec import decode_key, encode_key, original
+
+_LENGTH: Final = struct.Struct(">I")
+_GROUP: Final = struct.Struct(">HB")
+_CELL: Final = struct.Struct(">HBI")
+_ITEMS: Final = struct.Struct(">HBH")
+_TIMER: Final = struct.Struct(">HHQH")
+_NAMESPACED_BIT: Final = 2**31
+_TIMERS: Final = 0xFFFE
+_TIME_BIAS: Final = 2**63
+
+LAYOUTS_ROW: Final = b"\xff\xff"
+ITEMS_AT: Final = 5
+"""Where in the key of an item the name of its cell begins."""
+CELL_AT: Final = 3
+"""Where in the key of a cell's row the name of the cell begins."""
+TIMER_CELL_AT: Final = 14
+"""Where in the key of a timer the name of its cell begins."""
+
+
+def name_of(key: Any) -> bytes:
+    """Return the name of the cell with this key. Raises `SerializationError` for a key that has no canonical bytes."""
+    if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
+        data, namespace = encode_key(key[1]), encode_key(key[2])
+        return b"".join(
+            (_LENGTH.pack(len(data) | _NAMESPACED_BIT), data, _LENGTH.pack(len(namespace)), namespace),
+        )
+    data = encode_key(key)
+    return _LENGTH.pack(len(data)) + data
+
+
+def name_length(data: bytes, at: int) -> int:
+    """Return the length of the name of a cell that begins at a place."""
+    (length,) = _LENGTH.unpack_from(data, at)
+    if length < _NAMESPACED_BIT:
+        return int(4 + length)
+    end = 4 + length - _NAMESPACED_BIT
+    return int(end + 4 + _LENGTH.unpack_from(data, at + end)[0])
+
+
+def original_of(key: Any) -> bytes | None:
+    """Return what must be stored beside a cell's name to get this very key back, None for nothing."""
+    if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
+        parts = key[1:]
+        return None if all(original(part) is None for part in parts) else pickled(parts)
+    return original(key)
+
+
+def key_of(name: bytes, stored_original: bytes | None, load: Load) -> Any:
+    """Return the key of the cell with this name."""
+    (length,) = _LENGTH.unpack_from(name)
+    if length < _NAMESPACED_BIT:
+        return decode_key(name[4:], stored_original, load)
+    if stored_original is not None:
+        return (NAMESPACED, *load(stored_original))
+    end = 4 + length - _NAMESPACED_BIT
+    return (NAMESPACED, decode_key(name[4:end], None), decode_key(name[end + 4 :], None))
+
+
+def cell_row(group: int, name: bytes) -> bytes:
+    """Return the key of a cell's row."""
+    return _GROUP.pack(group, 0) + name
+
+
+def cell_rows(groups: Sequence[int], keys: Sequence[Any]) -> list[bytes]:
+    """Return the keys of the rows of cells: what `cell_row` and `name_of` return, for many at a time."""
+    pack = _CELL.pack
+    rows = []
+    for group, key in zip(groups, keys, strict=True):
+        if type(key) is tuple:
+            rows.append(cell_row(group, name_of(key)))
+        else:
+            data = encode_key(key)
+            rows.append(pack(group, 0, len(data)) + data)
+    return rows
+
+
+def cells_of(group: int) -> tuple[bytes, bytes]:
+    """Return the range of the rows of a key group's cells."""
+    return _GROUP.pack(group, 0), _GROUP.pack(group, 1)
+
+
+def items_of(group: int, column: int) -> tuple[bytes, bytes]:
+    """Return the range of the rows of a key group's items in a column."""
+    return _ITEMS.pack(group, 1, column), _ITEMS.pack(group, 1, column + 1)
+
+
+def all_of(groups: range) -> tuple[bytes, bytes]:
+    """Return the range of all rows of key groups that follow each other."""
+    return _GROUP.pack(groups.start, 0), _GROUP.pack(groups.stop, 0)
+
+
+def items_prefix(group: int, column: int, name: bytes) -> bytes:
+    """Return how the keys of a cell's items in a column begin; those of none but these do, before `prefix + ff`."""
+    return _ITEMS.pack(group, 1, column) + name
+
+
+def group_of_row(row: bytes) -> int:
+    """Return the key group of a cell's row, or of an item's."""
+    return row[0] << 8 | row[1]
+
+
+def timer_row(column: int, timestamp_ms: int, group: int, name: bytes) -> bytes:
+    """Return the key of a timer."""
+    return _TIMER.pack(_TIMERS, column, timestamp_ms + _TIME_BIAS, group) + name
+
+
+def timers_of(column: int) -> tuple[bytes, bytes]:
+    """Return the range of the timers of a column."""
+    return _TIMER.pack(_TIMERS, column, 0, 0), _TIMER.pack(_TIMERS, column + 1, 0, 0)
+
+
+def time_and_group(row: bytes) -> tuple[int, int]:
+    """Return the time of a timer, in milliseconds, and its key group."""
+    _, _, time, group = _TIMER.unpack_from(row)
+    return time - _TIME_BIAS, group

@@ -1,0 +1,260 @@
+"""Snapshots of state in RocksDB: one walk through the cells in memory, and three kinds of files that may come of it.
+
+The walk writes what is new in the cells as of the barrier; a cell that is about to change is written first. What is new
+after the barrier must stay in memory for as long as the database may still become part of the snapshot: until the walk
+is done and a view of the database was taken, or until its files were linked (`BarrierWalk.is_over`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final, final
+
+from headgate.errors import SerializationError, StorageError
+from headgate.state.backend import StateWriter
+from headgate.state.cell_snapshot import SMALL_BYTES, FileTerms
+from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
+from headgate.state.codecs import pickled
+from headgate.state.files import KeyedState, StateFile
+from headgate.state.increments import Line
+from headgate.state.rocksdb.database import View
+from headgate.state.rocksdb.drain import Frames
+from headgate.state.rocksdb.entries import entries
+from headgate.state.rocksdb.layouts import Layouts, metas_of
+from headgate.state.rocksdb.store import Store
+from headgate.state.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
+from headgate.state.walk import Filter
+
+_SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
+"""Files of a RocksDB folder that a restore does not need."""
+
+
+@final
+class BarrierWalk:
+    """Takes the cells of the end of an epoch, in pieces, and then ends with `finish`."""
+
+    def __init__(self, epoch: int, listed: list[Cell], store: Store) -> None:
+        self.epoch = epoch
+        self._listed = listed
+        self._position = 0
+        self._cells = store.cells
+        self._rows = store.rows
+        self._failure: SerializationError | None = None
+
+    def needs(self, cell: Cell) -> bool:
+        """Return whether the cell, which is about to change, has to be taken first."""
+        return cell[SAVED] != cell[EPOCH] and cell[EPOCH] <= self.epoch  # type: ignore[no-any-return]
+
+    def take(self, cell: Cell) -> None:
+        """Take one cell, which is about to change. What cannot be pickled is for `advance` to raise."""
+        try:
+            self._cells.drain([cell])
+        except SerializationError as error:
+            self._failure = self._failure or error
+
+    def advance(self) -> bool:
+        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
+        if self._failure is not None:
+            raise self._failure
+        if self._position < len(self._listed):
+            piece = self._listed[self._position : self._position + CHUNK_CELLS]
+            self._position += CHUNK_CELLS
+            self._cells.drain([cell for cell in piece if cell[EPOCH] != DEAD and self.needs(cell)])
+            return False
+        self._listed = []
+        return self._rows.write()
+
+
+class RowsSnapshot(ABC):
+    """A snapshot under way. `line` is what it builds on, None for a whole one."""
+
+    def __init__(self, walk: BarrierWalk, line: Line | None, terms: FileTerms) -> None:
+        self.line = line
+        self.epoch = walk.epoch
+        self.key_groups = terms.key_groups
+        self.stored: Line | None = None
+        self.name = terms.name
+        self.walk: BarrierWalk | None = walk
+
+    def advance(self) -> bool:
+        """Take about a thousand more cells. Raises `SerializationError`."""
+        if self.walk is not None and self.walk.advance():
+            self.walk = None
+            self._walked()
+        return self.walk is None
+
+    @abstractmethod
+    def _walked(self) -> None:
+        """All cells are written."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that is written from now on becomes part of the snapshot."""
+        return self.walk is None
+
+    def settle(self) -> None:
+        """Make it over. Blocks."""
+        while not self.advance():
+            pass
+
+    def give_up(self) -> None:
+        """Nobody will store the snapshot."""
+        self.walk = None
+
+    @abstractmethod
+    def store(self, writer: StateWriter) -> KeyedState:
+        """Write the files. Blocks."""
+
+
+@final
+class DeltaSnapshot(RowsSnapshot):
+    """What has changed since the line, as entries: a part of the changelog."""
+
+    def __init__(self, walk: BarrierWalk, line: Line, terms: FileTerms, frames: Frames, layouts: Layouts) -> None:
+        super().__init__(walk, line, terms)
+        self._since = line
+        self._frames = frames
+        self._layouts = layouts
+        self._pieces: list[bytes] = []
+
+    def _walked(self) -> None:
+        self._pieces = self._frames.between(self._since.epoch, self.epoch)
+        self._layout = FileLayout(metas_of(self._layouts), delta=True)
+
+    def store(self, writer: StateWriter) -> KeyedState:
+        pieces = [self._layout.begin(), *(self._layout.add(ALL_GROUPS, piece) for piece in self._pieces)]
+        pieces.append(self._layout.end())
+        shared = sum(map(len, pieces)) >= SMALL_BYTES
+        name = f"delta-{self.name}"
+        self.stored = self._since.then(self.epoch, StateFile(name, writer.write(name, pieces, shared=shared)))
+        return self.stored.state
+
+
+@final
+class EntriesSnapshot(RowsSnapshot):
+    """All of the state as entries, which any backend can restore."""
+
+    def __init__(
+        self, walk: BarrierWalk, terms: FileTerms, store: Store, filters: dict[int, Filter], file: Path
+    ) -> None:
+        super().__init__(walk, None, terms)
+        self._database, self._layouts = store.database, store.layouts
+        self._filters = filters
+        self._file = file
+        self._view: View | None = None
+
+    def _walked(self) -> None:
+        self._view = self._database.view()
+        self._metas = list(metas_of(self._layouts))
+
+    def store(self, writer: StateWriter) -> KeyedState:
+        name = f"base-{self.name}"
+        try:
+            with self._file.open("wb") as out:
+                for piece in self._pieces():
+                    out.write(piece)
+            if self._file.stat().st_size < SMALL_BYTES:
+                handle = writer.write(name, [self._file.read_bytes()], shared=False)
+            else:
+                handle = writer.upload(name, self._file, shared=False)
+        except OSError as error:
+            raise StorageError(f"the snapshot could not be written to {self._file}: {error}") from error
+        finally:
+            self._file.unlink(missing_ok=True)
+            self._view = None
+        return KeyedState(key_groups=self.key_groups, kind="entries", base=(StateFile(name, handle),))
+
+    def _pieces(self) -> Iterator[bytes]:
+        assert self._view is not None
+        layout = FileLayout(self._metas, delta=False)
+        yield layout.begin()
+        first, last = self.key_groups
+        for group in range(first, last + 1):
+            found = map(self._filtered, entries(self._view, self._layouts, group))
+            kept = (entry for entry in found if entry is not None)
+            while piece := list(islice(kept, CHUNK_CELLS)):
+                yield layout.add(str(group), pickled(piece))
+        yield layout.end()
+
+    def _filtered(self, entry: Entry) -> Entry | None:
+        del entry[VALUES + len(self._metas) :]
+        for place, filter_ in self._filters.items():
+            if place < len(entry) and entry[place] is not None:
+                entry[place] = filter_(entry[place])
+        return None if all(value is None for value in entry[VALUES:]) else entry
+
+
+@final
+class FilesSnapshot(RowsSnapshot):
+    """The files of the database. Those that `known` has are not written again, for files never change.
+
+    `settle` may be called on the loop while `store` runs beside it.
+    """
+
+    def __init__(
+        self, walk: BarrierWalk, terms: FileTerms, store: Store, known: KeyedState | None, folder: Path
+    ) -> None:
+        super().__init__(walk, None, terms)
+        self._database = store.database
+        self._known = {} if known is None or known.kind != "rocksdb" else {file.name: file for file in known.base}
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._is_linked = False
+
+    def _walked(self) -> None:
+        self._database.commit()
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_linked
+
+    def settle(self) -> None:
+        super().settle()
+        self._link()
+
+    def _link(self) -> None:
+        with self._lock:
+            if not self._is_linked:
+                try:
+                    self._database.checkpoint(self._folder)
+                finally:
+                    self._is_linked = True
+
+    def give_up(self) -> None:
+        super().give_up()
+        with self._lock:
+            self._is_linked = True
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def store(self, writer: StateWriter) -> KeyedState:
+        self._link()
+        try:
+            names = sorted(path.name for path in self._folder.iterdir() if _is_needed(path.name))
+            base = tuple(map(partial(self._stored, writer), names))
+        except OSError as error:
+            raise StorageError(f"files of RocksDB in {self._folder} could not be read: {error}") from error
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        state = KeyedState(key_groups=self.key_groups, kind="rocksdb", base=base)
+        self.stored = Line(self.epoch, state)
+        return state
+
+    def _stored(self, writer: StateWriter, name: str) -> StateFile:
+        source = self._folder / name
+        size_bytes = source.stat().st_size
+        if not name.endswith(".sst"):
+            return StateFile(name, writer.write(name, [source.read_bytes()], shared=size_bytes >= SMALL_BYTES))
+        known = self._known.get(name)
+        if known is not None and known.handle.size_bytes == size_bytes:
+            return known
+        return StateFile(name, writer.upload(name, source, shared=True))
+
+
+def _is_needed(name: str) -> bool:
+    return not name.startswith(_SKIPPED) and not name.endswith((".log", ".json"))

@@ -1,0 +1,175 @@
+"""Sweep: finds what has expired, in rows and in cells, some at a time, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, Final, Protocol, final
+
+from headgate.state.cells import FIRST, Cell
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.expiry import is_expired, without_expired
+from headgate.state.rocksdb.database import Database
+from headgate.state.rocksdb.layouts import Layouts
+from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, all_of, key_of, name_length
+
+PIECE_ROWS: Final = 512
+PAUSE_MS: Final = 20.0
+"""Between two pieces, so that a round takes a few per cent of the loop."""
+ROUND_MS_MAX: Final = 3_600_000
+_ROUND_MS_MIN: Final = 1000
+
+
+class Swept(Protocol):
+    """The backend whose state expires."""
+
+    cells: dict[Any, Cell]
+
+    def cell_at(self, key: Any) -> Cell:
+        """Return the cell of a key, safe to read and change."""
+        ...
+
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> Any:
+        """Return a list that takes the place of what the cell's column holds."""
+        ...
+
+    def drop_of(self, cell: Cell, column: int) -> None:
+        """Remove what the cell's column holds."""
+        ...
+
+
+@final
+class Sweep:
+    """The rounds through the state of one backend. Begins with the first state that expires."""
+
+    def __init__(self, owner: Swept, database: Database, layouts: Layouts, groups: range) -> None:
+        self._owner = owner
+        self._database = database
+        self._layouts = layouts
+        self._groups = groups
+        self._expiring: dict[int, tuple[str, int]] = {}
+        self._from: bytes | None = None
+        self._cached: Iterator[Any] = iter(())
+        self._next_ms: float | None = None
+        self._next_round_ms = 0.0
+
+    def add(self, descriptor: StateDescriptor, column: int) -> None:
+        """Sweep a state too, if it expires and is to be cleaned up in the background."""
+        ttl = descriptor.ttl
+        if ttl is None or ttl.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy() is None:
+            return
+        self._expiring[column] = (descriptor.kind, ttl.get_ttl().to_milliseconds())
+
+    def advance(self, now_ms: float, wall_ms: int) -> float | None:
+        """Do a piece, if it is time; return when there is more to do, None when nothing expires."""
+        if not self._expiring:
+            return None
+        if self._next_ms is None:
+            self._next_ms = now_ms + self._round_ms()
+        if now_ms < self._next_ms:
+            return self._next_ms
+        if self._from is None:
+            self._from = all_of(self._groups)[0]
+            self._cached = iter(list(self._owner.cells))
+            self._next_round_ms = now_ms + self._round_ms()
+        more = self._piece(wall_ms)
+        self._next_ms = now_ms + PAUSE_MS if more else max(now_ms + PAUSE_MS, self._next_round_ms)
+        return self._next_ms
+
+    def _round_ms(self) -> float:
+        """Return the time from one round to the next: the shortest time to live, within limits."""
+        shortest = min(ttl_ms for _, ttl_ms in self._expiring.values())
+        return float(min(max(shortest, _ROUND_MS_MIN), ROUND_MS_MAX))
+
+    def _piece(self, wall_ms: int) -> bool:
+        """Check some cells, or some rows once all cells are; return whether the round goes on."""
+        keys = list(islice(self._cached, PIECE_ROWS))
+        for key in keys:
+            cell = self._owner.cells.get(key)
+            if cell is not None and self._has_expired(cell[FIRST:], wall_ms):
+                self._check(key, wall_ms)
+        return bool(keys) or self._rows(wall_ms)
+
+    def _has_expired(self, values: list[Any], wall_ms: int) -> bool:
+        """Whether a value of a cell has; lists and maps are looked at in their own rows."""
+        for column, (kind, ttl_ms) in self._expiring.items():
+            value = values[column - FIRST]
+            if value is not None and kind not in ("list", "map") and is_expired(kind, value, wall_ms, ttl_ms):
+                return True
+        return False
+
+    def _rows(self, wall_ms: int) -> bool:
+        assert self._from is not None
+        _, end = all_of(self._groups)
+        found: dict[bytes, None] = {}
+        row_key = None
+        for row_key, row in islice(self._database.rows(self._from, end), PIECE_ROWS):
+            cell_row = self._cell_with_expired(row_key, row, wall_ms)
+            if cell_row is not None:
+                found[cell_row] = None
+        self._from = None if row_key is None else row_key + b"\0"
+        for cell_row in found:
+            self._check_row(cell_row, wall_ms)
+        return self._from is not None
+
+    def _cell_with_expired(self, row_key: bytes, row: bytes, wall_ms: int) -> bytes | None:
+        """Return the key of the cell's row, if something in this row, of the cell or of an item, has expired."""
+        if row_key[2] == 0:
+            return row_key if self._has_expired(self._layouts.decode(row)[0], wall_ms) else None
+        column = FIRST + (row_key[3] << 8 | row_key[4])
+        if column not in self._expiring:
+            return None
+        item = self._layouts.decode_item(column - FIRST, row)
+        if not is_expired("value", item, wall_ms, self._expiring[column][1]):
+            return None
+        return row_key[:2] + b"\0" + row_key[ITEMS_AT : ITEMS_AT + name_length(row_key, ITEMS_AT)]
+
+    def _check_row(self, cell_row: bytes, wall_ms: int) -> None:
+        """Remove what has expired of a cell; one whose row is not written yet has its turn in the next round."""
+        row = self._database.get(cell_row)
+        if row is not None:
+            _, original = self._layouts.decode(row)
+            self._check(key_of(cell_row[CELL_AT:], original, self._layouts.load), wall_ms)
+
+    def _check(self, key: Any, wall_ms: int) -> None:
+        """Remove what has expired of a key."""
+        owner = self._owner
+        cell = owner.cell_at(key)
+        for column, (kind, ttl_ms) in self._expiring.items():
+            if cell[column] is not None:
+                _CLEAN[kind](owner, cell, column, (wall_ms, ttl_ms))
+
+
+def _clean_single(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
+    if is_expired("value", cell[column], *times):
+        cell[column] = None
+
+
+def _clean_list(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
+    stored = list(cell[column])
+    living = without_expired("list", stored, *times)
+    if living is None:
+        owner.drop_of(cell, column)
+    elif living is not stored:
+        cell[column] = owner.list_of(cell, column, living)
+
+
+def _clean_map(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
+    content = cell[column]
+    stored = dict(content.items())
+    living = without_expired("map", stored, *times)
+    if living is None:
+        owner.drop_of(cell, column)
+    elif living is not stored:
+        for key in stored:
+            if key not in living:
+                del content[key]
+
+
+_CLEAN: Final[dict[str, Callable[[Swept, Cell, int, tuple[int, int]], None]]] = {
+    "value": _clean_single,
+    "reducing": _clean_single,
+    "aggregating": _clean_single,
+    "list": _clean_list,
+    "map": _clean_map,
+}
