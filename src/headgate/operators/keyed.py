@@ -106,7 +106,7 @@ class KeyedOperator(Operator):
             backend.leave()
         if self._context.timers.in_use:
             self._set_alarm()
-        return self._split(out) if OutputTag.in_use else out
+        return self._split(out)
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         backend, context = self._backend, self._context.at(None)
@@ -139,6 +139,8 @@ class KeyedOperator(Operator):
         return Batch(out, times)
 
     def _split(self, out: Batch) -> Batch:
+        if not OutputTag.in_use:
+            return out
         main, self.sides = split_sides(out.records, out.timestamps)
         return main
 
@@ -150,9 +152,10 @@ class KeyedOperator(Operator):
         event = timers.event
         if event is None or event.head_ms > watermark_ms:
             return None
-        out, times = self._fire(event, watermark_ms, records_max, TimeDomain.EVENT_TIME)
-        fired = Batch(out, times)
-        return self._split(fired) if OutputTag.in_use else fired
+        fired = self._split(Batch(*self._fire(event, watermark_ms, records_max, TimeDomain.EVENT_TIME)))
+        if timers.in_use:
+            self._set_alarm()
+        return fired
 
     def tick(self, now_ms: float) -> list[Flow]:
         flows: list[Flow] = []
@@ -160,8 +163,7 @@ class KeyedOperator(Operator):
         processing, wall_ms = timers.processing, self.context.services.clock.wall_ms()
         if processing is not None and processing.head_ms <= wall_ms:
             out, _ = self._fire(processing, wall_ms, TIMERS_PER_TICK, TimeDomain.PROCESSING_TIME)
-            fired = Batch(out)
-            flows.append(self._split(fired) if OutputTag.in_use else fired)
+            flows.append(self._split(Batch(out)))
         self._background_ms = self._backend.background(now_ms)
         self._set_alarm()
         return flows
@@ -174,7 +176,7 @@ class KeyedOperator(Operator):
         times: list[int] = []
         timestamp_ms = until_ms
         try:
-            for timestamp_ms in timers.due(until_ms, limit):
+            for timestamp_ms in timers.due(until_ms, limit, out):
                 results = on_timer(timestamp_ms, context.at(timestamp_ms))
                 if results is not None:
                     out += results

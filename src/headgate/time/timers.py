@@ -7,7 +7,7 @@ watermark comes to their time, processing-time timers when the wall clock does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Final, Protocol, final
 
 from headgate.errors import StateAccessError
@@ -18,6 +18,8 @@ EVENT_TIMERS: Final = "_timers/event"
 PROCESSING_TIMERS: Final = "_timers/processing"
 
 _TIME_MAX: Final = 2**63
+_KEYS_AT_ONCE: Final = 128
+"""Keys with a timer at the same time that are fired without a look at how much they have put out."""
 
 
 class CurrentCell(Protocol):
@@ -72,16 +74,18 @@ class Timers:
             self._backend.emptied.append(cell)
         self._index.remove(timestamp, cell[KEY])
 
-    def due(self, until_ms: int, limit: int) -> Iterator[int]:
-        """Yield the times of timers due at `until_ms` or before, about `limit`, each with its key as the current one.
+    def due(self, until_ms: int, limit: int, out: Sized = ()) -> Iterator[int]:
+        """Yield the times of timers due at `until_ms` or before, each with its key as the current one.
 
-        What is registered meanwhile, and is due, has its turn as well.
+        Ends after about `limit` of them, or when `out` has got as many records. What is registered meanwhile, and is
+        due, has its turn as well.
         """
         backend, index, column = self._backend, self._index, self._column
         cell_of, epoch, emptied = backend.cells.get, backend.epoch, backend.emptied
-        while index.head_ms <= until_ms and limit > 0:
-            timestamp_ms, keys = index.pop(limit)
-            limit -= len(keys) or 1
+        left = limit
+        while index.head_ms <= until_ms and left > 0 and len(out) < limit:
+            timestamp_ms, keys = index.pop(min(left, _KEYS_AT_ONCE))
+            left -= len(keys) or 1
             for key in keys:
                 cell = cell_of(key)
                 if cell is None or cell[EPOCH] != epoch:

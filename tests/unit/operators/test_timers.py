@@ -106,6 +106,35 @@ def test_firing_goes_on_in_pieces() -> None:
     assert max(pieces) <= 9
 
 
+def test_a_piece_ends_when_timers_have_put_out_much() -> None:
+    class Loud(Timing):
+        def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any]:
+            return [timestamp] * 50
+
+    with OperatorHarness.of(Loud(), key_by=key_of) as harness:
+        harness.process(*[(n, "event", n) for n in range(20)])
+        fired = harness.operator.advance(100, 100)
+        assert fired is not None
+        assert len(fired) == 100
+        assert len(harness.watermark(100)) == 900
+
+
+def test_a_timer_of_event_time_may_ask_for_one_of_processing_time() -> None:
+    class Switching(Timing):
+        def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any]:
+            if ctx.time_domain() is TimeDomain.EVENT_TIME:
+                ctx.timer_service().register_processing_time_timer(40)
+                return []
+            return [timestamp]
+
+    with OperatorHarness.of(Switching(), key_by=key_of) as harness:
+        harness.advance_time(10)
+        harness.process(("a", "event", 5))
+        harness.watermark(5)
+        assert harness.operator.wake_ms == 40
+        assert harness.advance_time(30) == [40]
+
+
 def test_timers_at_the_end_of_time_fire_when_the_input_ends() -> None:
     with timing() as harness:
         harness.process(("a", "event", MAX_TIMESTAMP), ("b", "event", MIN_TIMESTAMP))
