@@ -12,7 +12,7 @@ any length is as long as it says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 Stamped = tuple[int, Any]
@@ -50,7 +50,7 @@ def oldest_ms(kind: str, stored: Any) -> int:
     >>> oldest_ms("map", {"a": (7, 1), "b": (3, 1)})
     3
     """
-    stamps = stored if kind == "list" else stored.values() if kind == "map" else (stored,)
+    stamps: Iterable[Stamped] = stored if kind == "list" else stored.values() if kind == "map" else (stored,)
     return min(stamp for stamp, _ in stamps)
 
 
