@@ -47,7 +47,7 @@ class CheckpointStore(Protocol):
         ...
 
     def download(self, handle: FileHandle, target: Path) -> None:
-        """Write the contents of the file to a new local one, checked.
+        """Write the contents of the file to a new local one, checked. It is not to be changed: it may be a link.
 
         Raises DamagedFileError when it is missing or not what was written; what is at `target` then is of no use.
         """

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.store import CheckpointStore, Chunk, chunks_of, receive
+from headgate.checkpoint.store import CheckpointStore, Chunk, check_whole, chunks_of, receive
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 from headgate.state.files import FileHandle
@@ -41,6 +41,7 @@ class LocalCopies:
         self._folder = folder
         self._lock = threading.Lock()
         self._kept: dict[str, FileHandle] = {}
+        self._uploaded: set[str] = set()
         self._needed: dict[CheckpointId, frozenset[str]] = {}
         self._completed = CheckpointId(0)
 
@@ -67,6 +68,7 @@ class LocalCopies:
         except OSError as error:
             _log.warning("no local copy of %s is kept: %s", path, error)
         else:
+            self._uploaded.add(path)
             self._keep(handle)
         return handle
 
@@ -88,7 +90,7 @@ class LocalCopies:
         if handle.path in self._kept:
             copy = self._place(handle.path)
             try:
-                receive(chunks_of(copy), handle, target, str(copy))
+                self._bring(copy, handle, target)
             except (StorageError, OSError) as error:
                 target.unlink(missing_ok=True)
                 self._pass_over(handle.path, error)
@@ -96,6 +98,18 @@ class LocalCopies:
                 self.served += 1
                 return
         self._store.download(handle, target)
+
+    def _bring(self, copy: Path, handle: FileHandle, target: Path) -> None:
+        """Make the copy, if it is whole, the contents of `target`: by a link, where it was a file and not a stream."""
+        if handle.path not in self._uploaded:
+            receive(chunks_of(copy), handle, target, str(copy))
+            return
+        size_bytes, crc32 = 0, 0
+        for chunk in chunks_of(copy):
+            size_bytes += len(chunk)
+            crc32 = zlib.crc32(chunk, crc32)
+        check_whole(handle, size_bytes, crc32, str(copy))
+        _link_or_copy(copy, target)
 
     def list_files(self, folder: str) -> list[str]:
         return self._store.list_files(folder)
@@ -166,6 +180,7 @@ class LocalCopies:
         for path in unneeded:
             with self._lock:
                 self._kept.pop(path, None)
+                self._uploaded.discard(path)
             try:
                 self._place(path).unlink(missing_ok=True)
             except OSError as error:

@@ -63,9 +63,17 @@ def test_an_uploaded_file_is_copied_and_downloaded_from_the_copy(rig: Rig, tmp_p
     source.unlink()
     del rig.remote.files[FILE]
     rig.store.download(handle, target)
-    target.write_bytes(b"changed by its user")
+    assert target.read_bytes() == b"sorted"
+    target.unlink()
     assert rig.copies() == [b"sorted"]
     assert rig.store.served == 1
+
+
+def test_a_large_file_takes_no_room_twice(rig: Rig, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"sorted")
+    rig.store.download(rig.store.upload(FILE, source), target)
+    assert target.samefile(source)
 
 
 def test_damage_in_storage_is_told_when_there_is_no_copy(rig: Rig, tmp_path: Path) -> None:
