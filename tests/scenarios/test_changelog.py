@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -92,6 +93,31 @@ def test_while_state_is_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(FileSystemStore, "write", slow_write)
     fail_and_finish(Runs(tmp_path, monkeypatch, **CHANGELOG))
     assert len(BASES) > 4
+
+
+def test_after_a_materialisation_during_which_checkpoints_were_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What those checkpoints hold, and the new base does not, is in the log of the checkpoints that follow."""
+    write, manifests = FileSystemStore.write, threading.Semaphore(0)
+
+    def slow_write(self: FileSystemStore, path: str, pieces: list[bytes]) -> FileHandle:
+        if f"ledger-0-{MATERIALIZATION}" in path and len(BASES) < 4:  # of one subtask: there are two threads for all
+            for _ in range(3):
+                manifests.acquire(timeout=20.0)
+            time.sleep(0.006)  # by then the slot knows of the third, and has not begun a fourth
+            BASES.append(path)
+        if path.endswith("_metadata"):
+            manifests.release()
+            if len(BASES) == 4:
+                BASES.append(path)
+            elif len(BASES) == 5:
+                DUE.set()
+        return write(self, path, pieces)
+
+    monkeypatch.setattr(FileSystemStore, "write", slow_write)
+    fail_and_finish(Runs(tmp_path, monkeypatch, **CHANGELOG))
+    assert len(BASES) == 5
 
 
 def test_after_state_was_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,7 @@ class Changelog:
         if line is None or line.is_worn or base_is_due:
             self._schedule_base(now_ms)
             self._walking = self._owner.cut(None)
+            self._increments.base_begun(self._walking.epoch)
         elif now_ms >= self._next_part_ms and self._owner.has_changes:
             self._walking = self._owner.cut(line)
 
@@ -120,10 +121,10 @@ class Changelog:
         self._writing = False
         if isinstance(result, BaseException):
             _log.warning("operator %r could not write its changelog: %s", self._context.name, result)
-            return
-        current = self._increments.line
-        if cut.line is None:
+            if cut.line is None:
+                self._increments.base_failed()
+        elif cut.line is None:
+            self._increments.base_written(Line(cut.epoch, result))
+        elif self._increments.line is not None and self._increments.since < cut.epoch:
             self._increments.advance(Line(cut.epoch, result))
-        elif current is not None and current.epoch < cut.epoch:
-            self._increments.advance(current.then(cut.epoch, result.log[-1]))
         self._owner.line_moved()

@@ -331,7 +331,7 @@ class HashMapBackend:
 
     def line_moved(self) -> None:
         """Let go of the changes that the line holds."""
-        since = self._increments.since
+        since = self._increments.kept_since
         self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
 
     @property

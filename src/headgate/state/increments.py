@@ -51,19 +51,40 @@ class Increments:
     def __init__(self) -> None:
         self.line: Line | None = None
         self._begun: dict[CheckpointId, Stored] = {}
+        self._base_epoch: int | None = None
 
     @property
     def since(self) -> int:
         """The epoch up to whose end everything is in the line; -1 without one."""
         return -1 if self.line is None else self.line.epoch
 
+    @property
+    def kept_since(self) -> int:
+        """The epoch after which changes have to be kept: what follows a base that is being written follows the line."""
+        return self.since if self._base_epoch is None else min(self.since, self._base_epoch)
+
     def begun(self, checkpoint_id: CheckpointId, snapshot: Stored) -> None:
         """A snapshot for the checkpoint is under way."""
         self._begun[checkpoint_id] = snapshot
 
     def advance(self, line: Line) -> None:
-        """A line that depends on no checkpoint is in storage: a materialisation, or a delta written ahead."""
+        """A line that depends on no checkpoint is in storage: one that was restored, or a delta written ahead."""
         self.line = line
+
+    def base_begun(self, epoch: int) -> None:
+        """The state as of the end of an epoch is being written ahead of any checkpoint."""
+        self._base_epoch = epoch
+
+    def base_written(self, line: Line) -> None:
+        """That is done, and the next snapshot builds on it: not on those under way, which have an older base."""
+        if self._base_epoch == line.epoch:
+            self.line = line
+            self._base_epoch = None
+            self._begun.clear()
+
+    def base_failed(self) -> None:
+        """It could not be written."""
+        self._base_epoch = None
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
         """The checkpoint, and so its line, is confirmed; all before it are of no use any more."""
@@ -79,7 +100,7 @@ class Increments:
 
     def restart(self) -> None:
         """Build on nothing: the next snapshot is a whole one."""
-        self.line = None
+        self.line = self._base_epoch = None
         self._begun.clear()
 
 

@@ -294,6 +294,52 @@ def test_a_materialisation_takes_the_place_of_the_log() -> None:
     job.expect(short)
 
 
+class Deferring(Files):
+    """Does the work beside the loop when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deferred: list[Any] = []
+
+    def submit(self, work: Any, done: Any) -> None:
+        self.deferred.append(lambda: done(work()))
+
+    def do(self) -> None:
+        work, self.deferred = self.deferred, []
+        for each in work:
+            each()
+
+
+@pytest.mark.parametrize("meanwhile", ["completed", "open", "worn"])
+def test_changes_of_checkpoints_made_while_a_base_is_written_follow_it(meanwhile: str) -> None:
+    job = Job(CHANGELOG | {"state.changelog.periodic-materialize.interval": "200 ms"})
+    job.files = files = Deferring()
+    job.backend = job.open()
+    job.state = value_state(job.backend)
+    for key in range(200):
+        job.put(key, 0)
+    job.checkpoint()
+    now_ms = run(job.backend, 250)
+    for key in range(200 if meanwhile == "worn" else 5):
+        job.put(key, 1)
+    job.checkpoint()
+    job.put(7, 1)
+    last, _ = job.store()
+    if meanwhile != "open":
+        job.backend.notify_completed(last)
+    assert len(files.deferred) == 1
+    files.do()
+    if meanwhile == "open":
+        job.backend.notify_completed(last)
+    for key in (8, 9):
+        job.put(key, 1)
+        job.expect(job.checkpoint())
+    run(job.backend, now_ms + 500, now_ms)
+    files.do()
+    job.put(10, 1)
+    job.expect(job.checkpoint())
+
+
 def test_a_changelog_that_cannot_be_written_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(Files):
         broken = True

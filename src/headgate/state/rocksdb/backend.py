@@ -254,7 +254,7 @@ class RocksDBBackend(CellCache):
     def line_moved(self) -> None:
         """Let go of the changes that the line holds, unless a snapshot that builds on an older one is under way."""
         if self._pending is None or self._pending.line is None:
-            self._frames.forget(self._increments.since)
+            self._frames.forget(self._increments.kept_since)
 
     # --- in the background
 
