@@ -44,5 +44,5 @@ QUICK = Effort(
     churn_keys=CHURN_KEYS_QUICK,
     churn_s=15.0,
     timers=TIMERS_QUICK,
-    big_keys=200_000,
+    big_keys=1_000_000,
 )

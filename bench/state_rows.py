@@ -1,18 +1,89 @@
-"""The rows of the benchmark about large state: snapshots of many keys that change, and timers."""
+"""The rows of the benchmark about large state: memory, checkpoints while it changes, restore, and timers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import median
+from dataclasses import replace
+from statistics import mean, median
 
+from bench.big_state import run_big_state
 from bench.churn import run_churn
 from bench.effort import Effort
 from bench.figures import Figure, Target
-from bench.state_settings import ROCKSDB
+from bench.state_settings import INCREMENTAL, ROCKSDB, ROCKSDB_BIG
 from bench.trial import Result, Trial, run_trial
 
 Say = Callable[[str], None]
 CHURN_CHECKPOINT_MS = 5_000
+
+
+def big(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (o): memory and increments of a state that is larger than its cache, on RocksDB."""
+    say(f"{effort.big_keys:,} keys on RocksDB")
+    found = run_big_state("increments", effort.big_keys, ROCKSDB_BIG)
+    full_bytes, full_s = found["full_bytes"], found["full_s"]
+    written = tuple(each / full_bytes for each in found["written_bytes"])
+    took = tuple(each / full_s for each in found["took_s"])
+    keys = f"{effort.big_keys:,} keys"
+    filled = f"{effort.big_keys / found['filled_s'] / 1e3:,.0f} k keys/s filled"
+    bytes_note = f"full {full_bytes / 1e6:,.0f} MB; the mean of {len(written)}, as now and then files are merged"
+    return [
+        Figure(
+            row="o",
+            what=f"{keys} on RocksDB, 256 MB cache: memory at most",
+            value=found["memory_bytes"] / 2**20,
+            unit="MB",
+            target=Target(most=1024.0),
+            note=f"{found['memory_before_bytes'] / 2**20:.0f} MB before; {full_bytes / 1e6:,.0f} MB of state; {filled}",
+        ),
+        Figure(
+            row="o",
+            what="  1 % of the keys changed: bytes written, to the full snapshot",
+            value=mean(written),
+            unit="ratio",
+            target=Target(most=0.05),
+            of_runs=written,
+            note=bytes_note,
+        ),
+        Figure(
+            row="o",
+            what="  1 % of the keys changed: time, to the full snapshot",
+            value=mean(took),
+            unit="ratio",
+            target=Target(most=0.10),
+            of_runs=took,
+            note=f"full {full_s:.1f} s; synchronous pause up to {max(found['sync_ms']):.0f} ms",
+        ),
+    ]
+
+
+def restores(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (q): restoring that state from local copies and from storage, and on more subtasks."""
+    say(f"restore of {effort.big_keys:,} keys on RocksDB")
+    found = run_big_state("restore", effort.big_keys, ROCKSDB_BIG)
+    say("the same, two subtasks to three")
+    rescaled = run_big_state("rescale", effort.big_keys, ROCKSDB_BIG)
+    ratios = tuple(local / remote for local, remote in zip(found["local_s"], found["remote_s"], strict=True))
+    size = f"{found['bytes'] / 1e6:,.0f} MB"
+    times = f"{median(found['local_s']):.2f} s local, {median(found['remote_s']):.2f} s from storage, a folder"
+    return [
+        Figure(
+            row="q",
+            what=f"restore of {size} on RocksDB from local copies, to that from storage",
+            value=median(ratios),
+            unit="ratio",
+            target=Target(most=1 / 3),
+            of_runs=ratios,
+            note=times,
+        ),
+        Figure(
+            row="q",
+            what=f"  {rescaled['bytes'] / 1e6:,.0f} MB of two subtasks on three, the slowest",
+            value=max(rescaled["times_s"]),
+            unit="s",
+            of_runs=tuple(rescaled["times_s"]),
+        ),
+    ]
 
 
 def churn_trial(target: str, effort: Effort, program: str, checkpoint_ms: int | None = CHURN_CHECKPOINT_MS) -> Trial:
@@ -55,15 +126,15 @@ def churn(target: str, effort: Effort, say: Say) -> list[Figure]:
             f"{found['rate'] / without['rate']:.2f}",
         ),
         latency_figure(paced),
+        churn_on_rocksdb(target, effort, say),
     ]
 
 
-def churn_on_rocksdb(target: str, effort: Effort, say: Say) -> list[Figure]:
+def churn_on_rocksdb(target: str, effort: Effort, say: Say) -> Figure:
     """Measure the part of (p) that is about RocksDB."""
     say(f"{effort.churn_keys:,} keys that all change, on RocksDB")
-    trial = churn_trial(target, effort, "churn")
-    trial.options.update(ROCKSDB)
-    return [pause_figure("the same on RocksDB, synchronous pause, p99", run_churn(trial), 50.0)]
+    trial = replace(churn_trial(target, effort, "churn"), options=ROCKSDB | INCREMENTAL)
+    return pause_figure("  on RocksDB, synchronous pause, p99", run_churn(trial), 50.0)
 
 
 def pause_figure(what: str, found: Result, most_ms: float) -> Figure:
@@ -110,4 +181,4 @@ def timers(target: str, effort: Effort, say: Say) -> list[Figure]:
 
 
 Measure = Callable[[str, Effort, Say], list[Figure]]
-MEASURES: dict[str, Measure] = {"p": churn, "r": timers}
+MEASURES: dict[str, Measure] = {"o": big, "p": churn, "q": restores, "r": timers}

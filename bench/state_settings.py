@@ -10,4 +10,5 @@ CELL_BYTES = 400
 INCREMENTAL = {"execution.checkpointing.incremental": "true"}
 CHANGELOG = {"state.changelog.enabled": "true"}
 ROCKSDB = {"state.backend.type": "rocksdb"}
+ROCKSDB_BIG = ROCKSDB | INCREMENTAL | {"headgate.rocksdb.cache-size": "256 mb"}
 ROCKSDB_TENTH = ROCKSDB | {"headgate.rocksdb.cache-size": f"{SPREAD_KEYS // 10 * CELL_BYTES} b"}
