@@ -120,7 +120,7 @@ def check_prefix(parallelism: int) -> None:
     """Assert that each entry in `SEEN` is what one run without a fault would have."""
     assert SEEN
     for entry in SEEN:
-        assert entry == _expected(entry[0], entry[2], parallelism)
+        assert entry == (wanted := _expected(entry[0], entry[2], parallelism)), f"{entry} instead of {wanted}"
 
 
 def check_seen(parallelism: int, count: int) -> None:

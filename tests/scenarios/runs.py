@@ -28,10 +28,14 @@ CHANGELOG: Final = {
     "headgate.changelog.cut-interval": "10 ms",
     "state.changelog.periodic-materialize.interval": "60 ms",
 }
+ROCKSDB: Final = {"state.backend.type": "rocksdb"}
 BACKENDS: Final = {
     "hashmap, full": FULL,
     "hashmap, incremental": INCREMENTAL,
     "hashmap, changelog": CHANGELOG,
+    "rocksdb, full": ROCKSDB,
+    "rocksdb, incremental": {**ROCKSDB, **INCREMENTAL},
+    "rocksdb, changelog": {**ROCKSDB, **CHANGELOG},
 }
 """What a job has to be set to for each way to keep its state."""
 

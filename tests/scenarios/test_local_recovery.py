@@ -13,12 +13,14 @@ from headgate.datastream.functions import CheckpointListener
 from headgate.runtime.outcome import JobOutcome
 from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
-from tests.scenarios.runs import Runs, on_every_backend
+from tests.scenarios.runs import BACKENDS, Runs, on_every_backend
 
 COUNT: Final = 4000
 IN_FILES: Final = {"execution.checkpointing.data-inline-threshold": "0 b"}
 LOCAL: Final = {"execution.checkpointing.local-backup.enabled": "true"}
 FAILED: list[int] = []
+
+on_two_backends: Final = pytest.mark.parametrize("backend", ["hashmap, changelog", "rocksdb, incremental"])
 
 
 class FailingLedger(ledger.Ledger, CheckpointListener):
@@ -55,20 +57,18 @@ def test_after_a_failure_that_slots_survive_nothing_is_fetched(
     assert counters["remote_restored_files"] == 0
 
 
-@on_every_backend
-def test_without_local_copies_all_is_fetched(
-    backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counters = fail_and_finish(Runs(tmp_path, monkeypatch, **backend, **IN_FILES)).counters
+@on_two_backends
+def test_without_local_copies_all_is_fetched(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = fail_and_finish(Runs(tmp_path, monkeypatch, **BACKENDS[backend], **IN_FILES)).counters
     assert counters["remote_restored_files"] >= 2
     assert counters["local_restored_files"] == 0
 
 
-@on_every_backend
+@on_two_backends
 def test_a_run_that_goes_on_in_other_slots_fetches_all_whatever_copies_there_were(
-    backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = Runs(tmp_path, monkeypatch, **backend, **IN_FILES, **LOCAL)
+    runs = Runs(tmp_path, monkeypatch, **BACKENDS[backend], **IN_FILES, **LOCAL)
     env = runs.environment(2)
     ledger.seen_of(ledger.written(env, COUNT))
     runs.stop(env)
