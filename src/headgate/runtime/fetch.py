@@ -45,12 +45,12 @@ class Fetch:
         }
 
     def _keyed(self, state: KeyedState) -> FetchedKeyed:
-        files: dict[str, bytes | Path] = {file.name: self._bytes(file.handle) for file in state.log}
+        files: dict[StateFile, bytes | Path] = {file: self._bytes(file.handle) for file in state.log}
         if state.kind == "rocksdb":
             folder = self._folder(str(next(self._numbers)))
-            files |= {file.name: self._local_file(file, folder) for file in state.base}
+            files |= {file: self._local_file(file, folder) for file in state.base}
         else:
-            files |= {file.name: self._bytes(file.handle) for file in state.base}
+            files |= {file: self._bytes(file.handle) for file in state.base}
         return FetchedKeyed(state=state, files=files)
 
     def _bytes(self, handle: StateHandle) -> bytes:

@@ -81,8 +81,9 @@ class KeyedState:
 class FetchedKeyed:
     """Keyed state whose files are at hand, for an operator to restore.
 
-    `files` maps names to contents; for those of a base of kind "rocksdb", to paths of local copies.
+    `files` has their contents; of those of a base of kind "rocksdb", paths of local copies. The name of a file is not
+    enough to find it by: parts of a log that attempts before this one wrote may have the same.
     """
 
     state: KeyedState
-    files: Mapping[str, bytes | Path]
+    files: Mapping[StateFile, bytes | Path]

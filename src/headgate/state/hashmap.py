@@ -364,7 +364,7 @@ class HashMapBackend:
                     "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
                 )
             for file in (*part.state.base, *part.state.log):
-                data = part.files[file.name]
+                data = part.files[file]
                 assert isinstance(data, bytes)
                 place = getattr(file.handle, "path", "")
                 self._load(decode(data, f"{place} ({where})".lstrip(), self._context.moved_classes))

@@ -375,7 +375,7 @@ class OperatorHarness:
 
 
 def _fetched(keyed: KeyedState) -> FetchedKeyed:
-    return FetchedKeyed(state=keyed, files={file.name: _data(file.handle) for file in (*keyed.base, *keyed.log)})
+    return FetchedKeyed(state=keyed, files={file: _data(file.handle) for file in (*keyed.base, *keyed.log)})
 
 
 def _data(handle: StateHandle) -> bytes:

@@ -45,16 +45,24 @@ def rig(tmp_path: Path) -> Rig:
 
 
 def test_entries_and_logs_are_bytes(rig: Rig) -> None:
-    part = rig.fetched("entries", [rig.stored("base")], [rig.stored("delta-1"), StateFile("d", InlineHandle(b"in"))])
-    assert part.files == {"base": b"base", "delta-1": b"delta-1", "d": b"in"}
+    base, one, other = rig.stored("base"), rig.stored("delta-1"), StateFile("d", InlineHandle(b"in"))
+    part = rig.fetched("entries", [base], [one, other])
+    assert part.files == {base: b"base", one: b"delta-1", other: b"in"}
     assert rig.fetch.files == 2
+
+
+def test_parts_of_a_log_with_one_name_are_told_apart(rig: Rig) -> None:
+    earlier, later = (StateFile("delta-e1", InlineHandle(data)) for data in (b"attempt 1", b"attempt 2"))
+    part = rig.fetched("entries", [rig.stored("base")], [earlier, later])
+    assert [part.files[file] for file in part.state.log] == [b"attempt 1", b"attempt 2"]
 
 
 def test_the_files_of_a_database_lie_together_under_their_own_names_and_its_log_is_bytes(rig: Rig) -> None:
     small = StateFile("CURRENT", InlineHandle(b"MANIFEST-000004"))
-    part = rig.fetched("rocksdb", [rig.stored("000012.sst"), small], [rig.stored("delta-1")])
-    assert part.files["delta-1"] == b"delta-1"
-    sst, current = part.files["000012.sst"], part.files["CURRENT"]
+    table, log = rig.stored("000012.sst"), rig.stored("delta-1")
+    part = rig.fetched("rocksdb", [table, small], [log])
+    assert part.files[log] == b"delta-1"
+    sst, current = part.files[table], part.files[small]
     assert isinstance(sst, Path)
     assert isinstance(current, Path)
     assert (sst.name, sst.read_bytes()) == ("000012.sst", b"000012.sst")
@@ -64,17 +72,19 @@ def test_the_files_of_a_database_lie_together_under_their_own_names_and_its_log_
 
 
 def test_each_database_has_a_folder_of_its_own(rig: Rig) -> None:
-    one, other = (rig.fetched("rocksdb", [file], []) for file in (rig.stored("a"), rig.stored("b")))
-    assert isinstance(one.files["a"], Path)
-    assert isinstance(other.files["b"], Path)
-    assert one.files["a"].parent != other.files["b"].parent
+    folders = set()
+    for file in (rig.stored("a"), rig.stored("b")):
+        path = rig.fetched("rocksdb", [file], []).files[file]
+        assert isinstance(path, Path)
+        folders.add(path.parent)
+    assert len(folders) == 2
 
 
 def test_what_two_parts_share_is_read_once(rig: Rig) -> None:
     base = rig.stored("base")
     rig.fetched("entries", [base], [])
     del rig.store.files["shared/1-a1-op-0-base"]
-    assert rig.fetched("entries", [base], []).files == {"base": b"base"}
+    assert rig.fetched("entries", [base], []).files == {base: b"base"}
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "..", ""])

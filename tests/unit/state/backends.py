@@ -17,7 +17,7 @@ from headgate.options import resolve
 from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot
 from headgate.state.cells import EPOCH
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateHandle
+from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.handles import ValueState
 from headgate.state.hashmap import HashMapBackend
 from headgate.types.typeinfo import Types
@@ -47,12 +47,12 @@ class Files:
 
     def fetch(self, state: KeyedState) -> FetchedKeyed:
         """Return the state with its files; those of a RocksDB checkpoint as local copies."""
-        contents: dict[str, bytes | Path] = {file.name: self._read(file.handle) for file in (*state.base, *state.log)}
+        contents: dict[StateFile, bytes | Path] = {file: self._read(file.handle) for file in (*state.base, *state.log)}
         if state.kind == "rocksdb":
             folder = Path(mkdtemp(prefix="headgate-test-"))
             for file in state.base:
                 (folder / file.name).write_bytes(self._read(file.handle))
-                contents[file.name] = folder / file.name
+                contents[file] = folder / file.name
         return FetchedKeyed(state=state, files=contents)
 
     def _read(self, handle: StateHandle) -> bytes:

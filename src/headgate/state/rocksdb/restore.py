@@ -79,7 +79,7 @@ def place_files(part: FetchedKeyed, folder: Path, where: str) -> None:
     """
     folder.mkdir(parents=True)
     for file in part.state.base:
-        source, target = part.files[file.name], folder / file.name
+        source, target = part.files[file], folder / file.name
         if isinstance(source, bytes):
             target.write_bytes(source)
         elif file.name.endswith(".sst"):
@@ -155,7 +155,7 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> 
 
 def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: Place) -> None:
     """Give a file of entries to `target`. Raises `DamagedFileError`, `RestoreError`."""
-    data = part.files[file.name]
+    data = part.files[file]
     assert isinstance(data, bytes)
     saved: SavedState = decode(data, f"{_name(file)} ({place.where})", place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))

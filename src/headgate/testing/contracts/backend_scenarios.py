@@ -317,6 +317,27 @@ def check_clean_up_beside_a_snapshot(under_test: BackendUnderTest) -> None:
         assert [use(job, key, for_ever, "value") for key in range(50)] == list(range(50))
 
 
+def check_attempts_build_on_each_other(under_test: BackendUnderTest) -> None:
+    """What each attempt writes in the background, and then in a checkpoint, adds to what those before it wrote."""
+    with running(under_test) as job:
+        for key in range(200):
+            fill(job, key, key)
+        for attempt in range(4):
+            for _ in range(8):
+                job.clock.advance(100)
+                job.background()
+                job.run_io()
+            fill(job, attempt, -1)
+            for _ in range(8):
+                job.clock.advance(100)
+                job.background()
+                job.run_io()
+            fill(job, 100 + attempt, -1)
+            job.restore(job.checkpoint(), 1)
+        changed = {*range(4), *range(100, 104)}
+        assert all(filled(job, key, -1 if key in changed else key) for key in range(200))
+
+
 def check_declarations(under_test: BackendUnderTest) -> None:
     """One name is one state: of one kind and type, now and after a restore."""
     with running(under_test) as job:
@@ -347,6 +368,7 @@ SCENARIOS: Final[tuple[Callable[[BackendUnderTest], None], ...]] = (
     check_nothing_builds_on_files_that_go,
     check_checkpoints_overlap,
     check_checkpoints_build_on_each_other,
+    check_attempts_build_on_each_other,
     check_late_confirmation_of_overlapping_checkpoints,
     check_rescaling,
     check_merging_namespaces,

@@ -46,11 +46,11 @@ class Storage:
 
     def fetch(self, state: KeyedState, folder: Path) -> FetchedKeyed:
         """Return state with its files at hand; those that a backend reads from disk are put into `folder`."""
-        found: dict[str, bytes | Path] = {}
+        found: dict[StateFile, bytes | Path] = {}
         for file in state.base:
-            found[file.name] = self._read(file) if state.kind == "entries" else self._download(file, folder)
+            found[file] = self._read(file) if state.kind == "entries" else self._download(file, folder)
         for file in state.log:
-            found[file.name] = self._read(file)
+            found[file] = self._read(file)
         return FetchedKeyed(state=state, files=found)
 
     def _read(self, file: StateFile) -> bytes:
