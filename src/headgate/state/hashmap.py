@@ -91,7 +91,7 @@ class HashMapBackend:
             self._fresh.append(cell)
         else:
             for walk in self._walks:
-                walk.save((cell,))
+                walk.save_one(cell)
             cell[EPOCH] = self.epoch
         if self.is_incremental:
             self._touched.append(cell)

@@ -7,12 +7,14 @@
     footer: JSON {"states": [...], "delta": bool, "sections": {name: [offset, length, crc32]}}
     u32 length of the footer, u32 crc32 of magic, version and footer, "HGKS"
 
-A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`. An
-entry without any value, `[key group, key]`, says that the key has no state any more.
+A frame is a pickle (protocol 5) of a list of entries `[key group, key, value of state 0, value of state 1, ...]`, or of
+the same by columns: a tuple of the key groups, the keys, the values of state 0, and so on, each a list; in the place of
+the groups there may be the one group of all. An entry without any value, `[key group, key]`, says that the key has no
+state any more.
 
-A whole snapshot has a section for each key group, so a rescaled subtask reads no more than it owns. A delta has one
-section, "*": it is small, and its keys come in the order in which they changed. Deltas are applied in order over the
-snapshot that they follow; in each, removals count before values.
+A whole snapshot has a section for each key group, so a rescaled subtask reads what it owns, and a section "*" of
+entries of any group: those that changed while it was taken. A delta has only the latter. Deltas are applied in order
+over the snapshot that they follow; in each, removals count before values.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ import json
 import pickle
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, final
 
 from headgate.errors import DamagedFileError, RestoreError, SerializationError
@@ -32,9 +35,8 @@ from headgate.state.unpickle import load
 MAGIC: Final = b"HGKS"
 VERSION: Final = 2
 _TRAILER: Final = struct.Struct("<II4s")
-_IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
 ALL_GROUPS: Final = "*"
-"""The section of a delta."""
+"""The section with entries of any key group."""
 VALUES: Final = 2
 """Index of the first state's value in an entry."""
 
@@ -45,13 +47,12 @@ Entry = list[Any]
 class SnapshotWriter:
     """Collects the entries of a file and lays it out."""
 
-    __slots__ = ("_delta", "_frames", "_loose", "_removed", "_states")
+    __slots__ = ("_delta", "_frames", "_removed", "_states")
 
     def __init__(self, states: Sequence[StateMeta], *, delta: bool) -> None:
         self._states = tuple(states)
         self._delta = delta
         self._frames: dict[str, list[bytes]] = {}
-        self._loose: dict[str, list[Entry]] = {}
         self._removed: list[Entry] = []
 
     def add(self, group: int, entries: list[Entry]) -> None:
@@ -61,12 +62,18 @@ class SnapshotWriter:
         """
         self._frames.setdefault(self._section(group), []).append(self._frame(entries))
 
-    def add_one(self, entry: Entry) -> None:
-        """Add one entry, whose values may change after this call; pickled later where that makes no difference."""
-        if all(_is_immutable(value) for value in entry):
-            self._loose.setdefault(self._section(entry[0]), []).append(entry)
-        else:
-            self.add(entry[0], [entry])
+    def add_columns(self, groups: int | list[int], keys: list[Any], columns: Sequence[list[Any]]) -> None:
+        """Add entries by columns: keys, and a list of values for each state. They may change after this call.
+
+        `groups` is their one key group, or has that of each. Raises `SerializationError` as `add` does.
+        """
+        section = self._section(groups) if isinstance(groups, int) else ALL_GROUPS
+        frame = (groups, keys, *columns)
+        try:
+            data = pickle.dumps(frame, 5)
+        except Exception as error:
+            raise self._culprit(list(_rows(frame)), error) from error
+        self._frames.setdefault(section, []).append(data)
 
     def remove(self, group: int, key: Any) -> None:
         """Note, in a delta, that the key has no state any more."""
@@ -94,18 +101,8 @@ class SnapshotWriter:
                     )
         return SerializationError(f"the state cannot be pickled: {error}")
 
-    def settle(self, entries_max: int) -> bool:
-        """Pickle about so many of the entries of `add_one` that are not yet pickled; return whether all are."""
-        while self._loose and entries_max > 0:
-            section, entries = self._loose.popitem()
-            if len(entries) > entries_max:
-                self._loose[section] = entries[entries_max:]
-            self._frames.setdefault(section, []).append(self._frame(entries[:entries_max]))
-            entries_max -= max(min(len(entries), entries_max), 32)
-        return not self._loose
-
     def finish(self) -> list[bytes]:
-        """Return the file's bytes in pieces, once `settle` has returned True."""
+        """Return the file's bytes in pieces."""
         layout = FileLayout(self._states, delta=self._delta)
         if self._removed:
             self._frames[ALL_GROUPS] = [self._frame(self._removed), *self._frames.get(ALL_GROUPS, [])]
@@ -144,9 +141,12 @@ class FileLayout:
         return footer + _TRAILER.pack(len(footer), zlib.crc32(footer, zlib.crc32(self._header)), MAGIC)
 
 
-def _is_immutable(value: Any) -> bool:
-    kind = type(value)
-    return kind in _IMMUTABLE or (kind is tuple and all(_is_immutable(part) for part in value))
+def _rows(frame: list[Entry] | tuple[Any, ...]) -> Iterable[Entry]:
+    """Return the entries of a frame, which may be by columns."""
+    if isinstance(frame, list):
+        return frame
+    groups, *columns = frame
+    return map(list, zip(repeat(groups) if isinstance(groups, int) else groups, *columns))  # noqa: B905  # no end
 
 
 @final
@@ -166,23 +166,22 @@ class SavedState:
 
         Raises `DamagedFileError` for a section that has changed, `RestoreError` for objects of a class that is gone.
         """
-        if self.is_delta:
-            for entry in self._section(ALL_GROUPS):
-                if entry[0] in groups:
-                    yield entry
-        else:
+        if not self.is_delta:
             for group in groups:
                 yield from self._section(str(group))
+        for entry in self._section(ALL_GROUPS):
+            if entry[0] in groups:
+                yield entry
 
     def _section(self, name: str) -> Iterator[Entry]:
         offset, length, crc32 = self._sections.get(name, (0, 0, 0))
         section = self._data[offset : offset + length]
         if len(section) != length or zlib.crc32(section) != crc32:
-            what = "its changes are" if name == ALL_GROUPS else f"key group {name} is"
+            what = "what changed is" if name == ALL_GROUPS else f"key group {name} is"
             raise DamagedFileError(f"{self._where}: {what} damaged; restore another checkpoint")
         stream = io.BytesIO(section)
         while stream.tell() < length:
-            yield from load(stream, self._moved, self._where)
+            yield from _rows(load(stream, self._moved, self._where))
 
 
 def decode(data: bytes, where: str, moved: Mapping[str, str]) -> SavedState:

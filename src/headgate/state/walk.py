@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, final
 
 from headgate.errors import SerializationError
-from headgate.state.bins import Bins
 from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, SAVED, Cell, Roster
 from headgate.state.schema import StateMeta
-from headgate.state.snapshot import VALUES, Entry, SnapshotWriter
+from headgate.state.snapshot import Entry, SnapshotWriter
 
 _PIECE_LEAST: Final = 32
 """Taking a chunk costs at least as much as so many cells."""
+
+LOOSE_MAX: Final = 128
+"""So many entries that came one by one are pickled together."""
+
+_IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
 
 Filter = Callable[[Any], Any]
 """Returns what of a column's value is to be written, None for nothing."""
@@ -31,7 +36,7 @@ class Walk(ABC):
         self.epoch = epoch
         self._end = FIRST + len(states)
         self._writer = SnapshotWriter(states, delta=delta)
-        self._bins = Bins(self._writer, by_group=not delta)
+        self._loose: list[Entry] = []
         self._failure: SerializationError | None = None
         self._ahead = 0
 
@@ -43,19 +48,43 @@ class Walk(ABC):
         due = self._claim(cells)
         if due:
             self._ahead += len(due)
-            try:
-                self._bins.add(self._entries(due))
-            except SerializationError as error:
-                self._failure = self._failure or error
+            self._try(partial(self._write, [cell[GROUP] for cell in due], due))
+
+    def save_one(self, cell: Cell) -> None:
+        """Take one cell, which is about to change, if the walk still needs it."""
+        if not self._claim((cell,)):
+            return
+        self._ahead += 1
+        entry = cell[GROUP : self._end]
+        if all(map(_is_immutable, entry)):
+            self._loose.append(entry)
+            if len(self._loose) >= LOOSE_MAX:
+                self._try(self._write_loose)
+        else:
+            self._try(partial(self._write, [cell[GROUP]], [cell]))
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except SerializationError as error:
+            self._failure = self._failure or error
+
+    def _write(self, groups: int | list[int], cells: list[Cell]) -> None:
+        columns = [[cell[column] for cell in cells] for column in range(FIRST, self._end)]
+        self._put(groups, [cell[KEY] for cell in cells], columns)
+
+    def _write_loose(self) -> None:
+        loose, self._loose = self._loose, []
+        if loose:
+            groups, keys, *columns = map(list, zip(*loose, strict=True))
+            self._put(groups, keys, columns)
+
+    def _put(self, groups: int | list[int], keys: list[Any], columns: list[list[Any]]) -> None:
+        self._writer.add_columns(groups, keys, columns)
 
     @abstractmethod
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
         """Mark those of the cells that the walk needs as taken, and return them."""
-
-    def _entries(self, cells: list[Cell]) -> list[Entry]:
-        """Return what is written of the cells."""
-        end = self._end
-        return [cell[GROUP:end] for cell in cells]
 
     def advance(self) -> bool:
         """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
@@ -64,7 +93,8 @@ class Walk(ABC):
         room, self._ahead = CHUNK_CELLS - self._ahead, 0
         if self._take_piece(room):
             return False
-        return self._bins.empty(CHUNK_CELLS)
+        self._write_loose()
+        return True
 
     @abstractmethod
     def _take_piece(self, room: int) -> bool:
@@ -83,7 +113,7 @@ class WholeWalk(Walk):
         super().__init__(epoch, states, delta=False)
         self._chunks = roster.chunks()[::-1]
         self._left = roster.live
-        self._filters = {column - GROUP: filter_ for column, filter_ in filters.items()}
+        self._filters = {column - FIRST: filter_ for column, filter_ in filters.items()}
 
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
         epoch = self.epoch
@@ -95,16 +125,19 @@ class WholeWalk(Walk):
         self._left -= len(claimed)
         return claimed
 
-    def _entries(self, cells: list[Cell]) -> list[Entry]:
-        entries = super()._entries(cells)
-        return [entry for entry in entries if self._filter(entry)] if self._filters else entries
-
-    def _filter(self, entry: Entry) -> bool:
-        """Filter the values of an entry; return whether anything is left."""
+    def _put(self, groups: int | list[int], keys: list[Any], columns: list[list[Any]]) -> None:
+        if not self._filters:
+            super()._put(groups, keys, columns)
+            return
         for index, filter_ in self._filters.items():
-            if index < len(entry) and entry[index] is not None:
-                entry[index] = filter_(entry[index])
-        return any(value is not None for value in entry[VALUES:])
+            if index < len(columns):
+                columns[index] = [None if value is None else filter_(value) for value in columns[index]]
+        kept = [
+            at for at, values in enumerate(zip(*columns, strict=True)) if any(value is not None for value in values)
+        ]
+        if kept:
+            own = groups if isinstance(groups, int) else [groups[at] for at in kept]
+            super()._put(own, [keys[at] for at in kept], [[column[at] for at in kept] for column in columns])
 
     def _take_piece(self, room: int) -> bool:
         if not self._left:
@@ -114,9 +147,9 @@ class WholeWalk(Walk):
         while self._chunks and room > 0:
             group, chunk = self._chunks.pop()
             room -= max(len(chunk), _PIECE_LEAST)
-            entries = self._entries(self._claim(chunk))
-            if entries:
-                self._writer.add(group, entries)
+            due = self._claim(chunk)
+            if due:
+                self._write(group, due)
         return True
 
 
@@ -152,10 +185,15 @@ class DeltaWalk(Walk):
         return True
 
     def _take(self, piece: list[Cell]) -> None:
-        entries = self._entries(self._claim(piece))
-        if entries:
-            self._writer.add(entries[0][0], entries)
+        due = self._claim(piece)
+        if due:
+            self._write([cell[GROUP] for cell in due], due)
         for cell in piece:
             if cell[EPOCH] == DEAD and cell[SAVED] < self.epoch:
                 cell[SAVED] = self.epoch
                 self._writer.remove(cell[GROUP], cell[KEY])
+
+
+def _is_immutable(value: Any) -> bool:
+    kind = type(value)
+    return kind in _IMMUTABLE or (kind is tuple and all(map(_is_immutable, value)))

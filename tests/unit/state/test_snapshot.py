@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from headgate.errors import DamagedFileError, RestoreError
+from headgate.errors import DamagedFileError, RestoreError, SerializationError
 from headgate.state.schema import StateMeta
 from headgate.state.snapshot import MAGIC, VERSION, SnapshotWriter, decode
 from headgate.types.typeinfo import Types
@@ -44,8 +44,28 @@ def test_a_delta_gives_removals_first_and_only_what_the_reader_owns() -> None:
     assert list(file.entries(range(7, 8))) == [[7, "c", "x"]]
 
 
-def test_every_flipped_byte_is_found() -> None:
-    data = small_file()
+def by_columns(*, delta: bool = False) -> bytes:
+    writer = SnapshotWriter([META, META], delta=delta)
+    writer.add_columns(3, ["a", "b"], [[1, None], [None, 2]])
+    writer.add_columns([7, 3], ["c", "d"], [["x", "y"], [None, None]])
+    return b"".join(writer.finish())
+
+
+@pytest.mark.parametrize("delta", [False, True])
+def test_entries_by_columns_are_those_of_their_groups(delta: bool) -> None:
+    file = decode(by_columns(delta=delta), "here", {})
+    assert list(file.entries(range(3, 4))) == [[3, "a", 1, None], [3, "b", None, 2], [3, "d", "y", None]]
+    assert list(file.entries(range(4, 8))) == [[7, "c", "x", None]]
+
+
+def test_state_that_cannot_be_pickled_is_named_also_by_columns() -> None:
+    with pytest.raises(SerializationError, match="state 'v' of key 'b' holds a function"):
+        SnapshotWriter([META], delta=False).add_columns([1, 2], ["a", "b"], [[1, lambda: 1]])
+
+
+@pytest.mark.parametrize("form", ["entries", "columns"])
+def test_every_flipped_byte_is_found(form: str) -> None:
+    data = small_file() if form == "entries" else by_columns()
     for position in range(len(data)):
         for flip in (0x01, 0x80, 0xFF):
             damaged = bytearray(data)
