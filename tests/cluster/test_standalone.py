@@ -68,13 +68,17 @@ def test_whatever_is_killed_the_result_is_exact(
 
 
 MANY_KEYS = 1_000
+INCREMENTAL = {"execution_checkpointing_incremental": "true"}
+CHANGELOG = {
+    "state_changelog_enabled": "true",
+    "headgate_changelog_cut-interval": "30 ms",
+    "state_changelog_periodic-materialize_interval": "200 ms",
+}
 BACKENDS = {
-    "hashmap, incremental": {"execution_checkpointing_incremental": "true"},
-    "hashmap, changelog": {
-        "state_changelog_enabled": "true",
-        "headgate_changelog_cut-interval": "30 ms",
-        "state_changelog_periodic-materialize_interval": "200 ms",
-    },
+    "hashmap, incremental": INCREMENTAL,
+    "hashmap, changelog": CHANGELOG,
+    "rocksdb, incremental": {"state_backend_type": "rocksdb", **INCREMENTAL},
+    "rocksdb, changelog": {"state_backend_type": "rocksdb", **CHANGELOG},
 }
 
 
