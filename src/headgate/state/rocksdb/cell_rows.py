@@ -1,7 +1,7 @@
 """Rows of cells, with a buffer in front of the database.
 
-The buffer is a dictionary from keys to rows. A row that was written or read lately is found there without its key being
-encoded, and rows go to the database many at a time.
+The buffer is two dictionaries from keys to rows: those that are not in the database yet, and others that were written
+lately. A row is found there without its key being encoded, and rows go to the database many at a time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,20 @@ class CellRows:
         self._database = database
         self._groups = groups
         self._buffer_bytes = buffer_bytes
-        self._rows: dict[Any, bytes | None] = {}
-        self._unwritten: dict[Any, None] = {}
+        self._unwritten: dict[Any, bytes | None] = {}
+        self._written: dict[Any, bytes | None] = {}
+        """A row that is among the unwritten as well is out of date here."""
         self._mean_bytes = 64.0
 
     def fetch(self, keys: Sequence[Any]) -> list[bytes | None]:
         """Return the rows of these cells."""
-        buffered = self._rows
+        buffered, written = self._unwritten, self._written
         found = [buffered.get(key, _ABSENT) for key in keys]
         wanted = [index for index, row in enumerate(found) if row is _ABSENT]
+        if wanted and written:
+            for index in wanted:
+                found[index] = written.get(keys[index], _ABSENT)
+            wanted = [index for index in wanted if found[index] is _ABSENT]
         if wanted:
             self._read(keys, found, wanted)
         return found  # type: ignore[return-value]
@@ -54,50 +59,49 @@ class CellRows:
 
     def put(self, key: Any, row: bytes | None) -> None:
         """Set the row of a cell."""
-        self._rows[key] = row
-        self._unwritten[key] = None
+        self._unwritten[key] = row
 
     def put_all(self, rows: dict[Any, bytes]) -> None:
         """Set the rows of cells."""
         if rows:
-            self._rows.update(rows)
-            self._unwritten.update(dict.fromkeys(rows))
+            self._unwritten.update(rows)
             self._mean_bytes += (sum(map(len, rows.values())) / len(rows) - self._mean_bytes) / 8
 
     def is_known(self, key: Any) -> bool:
         """Whether the cell may have a row."""
-        return not self.is_empty or key in self._rows
+        return not self.is_empty or key in self._unwritten
 
     def write(self, rows_max: int = PIECE_ROWS) -> bool:
         """Write some rows to the database; return whether all are written."""
-        piece = list(islice(self._unwritten, rows_max))
-        self._write(piece)
+        self._written.update(self._write(rows_max))
         return not self._unwritten
 
-    def _write(self, keys: list[Any]) -> None:
-        if not keys:
-            return
-        rows = self._rows
-        named = list(zip(cell_rows(self._groups.of(keys), keys), map(rows.__getitem__, keys), strict=True))
-        named.sort()
-        self._database.put_all(named)
-        self.is_empty = False
-        for key in keys:
-            del self._unwritten[key]
+    def _write(self, rows_max: int) -> dict[Any, bytes | None]:
+        unwritten = self._unwritten
+        if len(unwritten) <= rows_max:
+            piece, self._unwritten = unwritten, {}
+        else:
+            piece = dict(islice(unwritten.items(), rows_max))
+            for key in piece:
+                del unwritten[key]
+        if piece:
+            keys = list(piece)
+            named = list(zip(cell_rows(self._groups.of(keys), keys), piece.values(), strict=True))
+            named.sort()
+            self._database.put_all(named)
+            self.is_empty = False
+        return piece
 
     def trim(self) -> None:
-        """Forget some rows, if the buffer is too large; those that are not in the database are written first."""
-        excess = len(self._rows) - int(self._buffer_bytes / (self._mean_bytes + _OVERHEAD_BYTES))
-        while excess > 0:
-            oldest = list(islice(self._rows, min(excess, PIECE_ROWS)))
-            self._write([key for key in oldest if key in self._unwritten])
-            for key in oldest:
-                del self._rows[key]
-            excess -= len(oldest)
-
-    def unwritten(self) -> list[Any]:
-        """Return the keys of cells whose rows are not in the database yet."""
-        return list(self._unwritten)
+        """Make the buffer as small as it should be."""
+        room = int(self._buffer_bytes / (self._mean_bytes + _OVERHEAD_BYTES))
+        written = self._written
+        excess = len(self._unwritten) + len(written) - room
+        if excess > 0:
+            for key in list(islice(written, excess)):
+                del written[key]
+        while len(self._unwritten) > room:
+            self._write(PIECE_ROWS)
 
 
 _ABSENT: Final = object()

@@ -38,14 +38,25 @@ class Memory:
 
 @final
 class View:
-    """The rows as they were at one moment. May be read beside the loop."""
+    """The rows as they were at one moment. May be read beside the loop.
 
-    def __init__(self, snapshot: Any) -> None:
-        self._snapshot = snapshot
+    It is made of iterators, which do not see what is written later. (What `rocksdict` calls a snapshot does: its
+    iterators read the newest rows.)
+    """
+
+    def __init__(self, iterators: list[Any]) -> None:
+        self._free = iterators
 
     def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
-        """Yield the rows from `first` on and before `end`, in order. Raises `DamagedFileError`."""
-        return _rows(self._snapshot, first, end)
+        """Yield the rows from `first` on and before `end`, in order. Raises `DamagedFileError`.
+
+        At one time there may be as many such iterators as the view was made for.
+        """
+        iterator = self._free.pop()
+        try:
+            yield from _rows(iterator, first, end)
+        finally:
+            self._free.append(iterator)
 
 
 @final
@@ -85,7 +96,9 @@ class Database:
     def rows(self, first: bytes, end: bytes) -> Iterator[Row]:
         """Yield the rows from `first` on and before `end`, in order, as they are at the call."""
         self.commit()
-        return _rows(self._db, first, end)
+        options = rocksdict.ReadOptions()
+        options.set_iterate_upper_bound(end)
+        return _rows(self._db.iter(options), first, end)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write a row."""
@@ -120,10 +133,10 @@ class Database:
             except Exception as error:
                 raise _failure(error) from error
 
-    def view(self) -> View:
-        """Return the rows as they are now."""
+    def view(self, iterators: int) -> View:
+        """Return the rows as they are now, to be read in so many places at a time."""
         self.commit()
-        return View(self._db.snapshot())
+        return View([self._db.iter() for _ in range(iterators)])
 
     def checkpoint(self, path: Path) -> None:
         """Put all that has taken effect on disk, and link the files into a new folder. Blocks."""
@@ -138,16 +151,16 @@ class Database:
         self._db.close()
 
 
-def _rows(source: Any, first: bytes, end: bytes) -> Iterator[Row]:
-    options = rocksdict.ReadOptions()
-    options.set_iterate_upper_bound(end)
-    rows = source.iter(options)
-    rows.seek(first)
-    while rows.valid():
-        yield rows.key(), rows.value()
-        rows.next()
+def _rows(iterator: Any, first: bytes, end: bytes) -> Iterator[Row]:
+    iterator.seek(first)
+    while iterator.valid():
+        key = iterator.key()
+        if key >= end:
+            return
+        yield key, iterator.value()
+        iterator.next()
     try:
-        rows.status()
+        iterator.status()
     except Exception as error:
         raise _failure(error) from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol, final
 
-from headgate.state.cells import GROUP
+from headgate.state.cells import FIRST, GROUP
 from headgate.state.key_codec import decode_key
 from headgate.state.rocksdb.database import Row
 from headgate.state.rocksdb.layouts import Layouts, item_original
@@ -24,17 +24,21 @@ class Rows(Protocol):
         ...
 
 
-def entries(source: Rows, layouts: Layouts, group: int) -> Iterator[Entry]:
-    """Yield the entries of a key group, with plain lists and dicts. Raises `DamagedFileError`."""
-    columns = [
-        (index - GROUP, _ItemRows(source, layouts, group, index - GROUP - 2), kind)
+def entries(source: Rows, layouts: Layouts, group: int, columns: int) -> Iterator[Entry]:
+    """Yield the entries of a key group, with their first columns, and plain lists and dicts there.
+
+    Raises `DamagedFileError`.
+    """
+    containers = [
+        (index - GROUP, _ItemRows(source, layouts, group, index - FIRST), kind)
         for index, kind in layouts.containers
+        if index < FIRST + columns
     ]
     for row_key, row in source.rows(*cells_of(group)):
         name = row_key[CELL_AT:]
         values, original = layouts.decode(row)
-        entry = [group, key_of(name, original, layouts.load), *values]
-        for place, items, kind in columns:
+        entry = [group, key_of(name, original, layouts.load), *values[:columns]]
+        for place, items, kind in containers:
             if entry[place] is not None:
                 pairs = items.of(name)
                 entry[place] = [value for _, value in pairs] if kind == "list" else dict(pairs)

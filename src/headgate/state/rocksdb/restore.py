@@ -147,7 +147,7 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> 
     database, layouts = open_files(part, folder, Memory(2**20, 2**23), place)
     try:
         for group in _common(part, place.groups):
-            target.load(metas_of(layouts), entries(database, layouts, group))
+            target.load(metas_of(layouts), entries(database, layouts, group, len(layouts.columns)))
     finally:
         database.close()
         shutil.rmtree(folder, ignore_errors=True)

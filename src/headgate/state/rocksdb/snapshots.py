@@ -150,8 +150,12 @@ class EntriesSnapshot(RowsSnapshot):
         self._view: View | None = None
 
     def _walked(self) -> None:
-        self._view = self._database.view()
+        self._view = self._database.view(1 + len(self._layouts.containers))
         self._metas = list(metas_of(self._layouts))
+
+    def give_up(self) -> None:
+        super().give_up()
+        self._view = None
 
     def store(self, writer: StateWriter) -> KeyedState:
         name = f"base-{self.name}"
@@ -176,14 +180,13 @@ class EntriesSnapshot(RowsSnapshot):
         yield layout.begin()
         first, last = self.key_groups
         for group in range(first, last + 1):
-            found = map(self._filtered, entries(self._view, self._layouts, group))
+            found = map(self._filtered, entries(self._view, self._layouts, group, len(self._metas)))
             kept = (entry for entry in found if entry is not None)
             while piece := list(islice(kept, CHUNK_CELLS)):
                 yield layout.add(str(group), pickled(piece))
         yield layout.end()
 
     def _filtered(self, entry: Entry) -> Entry | None:
-        del entry[VALUES + len(self._metas) :]
         for place, filter_ in self._filters.items():
             if place < len(entry) and entry[place] is not None:
                 entry[place] = filter_(entry[place])
