@@ -10,27 +10,34 @@ import pytest
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
-from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend
+from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
 from headgate.datastream.state_backend import HashMapStateBackend
 from headgate.errors import UnsupportedError
 from tests.unit.datastream.environments import environment
 
 
-def test_a_file_system_backend_keeps_state_in_memory_and_checkpoints_in_its_folder(tmp_path: Path) -> None:
-    env = environment(execution__checkpointing__interval="20 ms")
-    env.set_state_backend(FsStateBackend(tmp_path.as_uri(), file_state_size_threshold=0))
+@pytest.mark.parametrize(
+    ("make", "of_state"),
+    [
+        (lambda uri: FsStateBackend(uri, file_state_size_threshold=0), "chk-*/*base*"),
+        (lambda uri: RocksDBStateBackend(uri, True), "shared/*.sst"),
+    ],
+    ids=["hash map", "RocksDB"],
+)
+def test_a_backend_with_a_folder_keeps_checkpoints_there(make: Any, of_state: str, tmp_path: Path) -> None:
+    env = environment(execution__checkpointing__interval="20 ms").set_state_backend(make(tmp_path.as_uri()))
     kept = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(kept)
     source = DataGeneratorSource(lambda index: index, None, 1000)
     env.from_source(source, None, "numbers").key_by(lambda n: n % 3).reduce(max).filter(lambda _: False).print()
     job: Any = env.submit()
-    while not job.progress.checkpoints:
+    while len(job.progress.checkpoints) < 2:
         assert job.wait(0.01) is None
     job.cancel()
     job.wait()
-    files = [path.name for path in tmp_path.rglob("chk-*/*")]
-    assert "_metadata" in files
-    assert [name for name in files if "list" not in name and name != "_metadata"] != []  # a threshold of nothing
+    [folder] = tmp_path.iterdir()
+    assert len(list(folder.glob("chk-*/_metadata"))) == 1
+    assert list(folder.glob(of_state)) != []
 
 
 def test_a_memory_backend_keeps_state_in_memory_and_checkpoints_in_that_of_the_driver() -> None:
