@@ -304,6 +304,12 @@ def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JobStorage, "retain", at_once)
 
 
+def folder_of_shared_files_deleted(patch: pytest.MonkeyPatch) -> None:
+    """Clean-up deletes each folder that was empty when it looked, also one that slots write to."""
+    _share_all_files(patch)
+    patch.setattr(workflow, "_checkpoints_of", lambda folders: folders)
+
+
 def _share_all_files(patch: pytest.MonkeyPatch) -> None:
     """Have small increments, too, be files that later checkpoints use."""
     patch.setattr(cell_snapshot, "SMALL_BYTES", 0)

@@ -30,6 +30,7 @@ PLANTS: list[tuple[plants.Plant, int, str]] = [
     (plants.union_of_one_subtask, 100, "not one element of each|end"),
     (plants.discard_of_what_is_used_again, 60, "names it"),
     (plants.shared_files_deleted_at_once, 600, "is not whole"),
+    (plants.folder_of_shared_files_deleted, 60, "folder of shared files"),
     (plants.state_written_as_it_is_now, 120, "counts"),
 ]
 

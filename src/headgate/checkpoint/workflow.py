@@ -178,7 +178,8 @@ def retain(store: CheckpointStore, keep: Iterable[CheckpointId], shared: SharedF
             return
         manifests.append(decode(data, store.locate(path)))
     listing = store.list_files("")
-    _delete(store, listing, superseded_files(listing, manifests, shared))
+    files = superseded_files(listing, manifests, shared)
+    _delete(store, files, _checkpoints_of(_emptied(listing, files)))
 
 
 def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
@@ -187,21 +188,39 @@ def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: 
     if manifest is not None and not is_torn(manifest):
         return
     listing = [*store.list_files(paths.checkpoint_folder(checkpoint_id)), *store.list_files(paths.SHARED)]
-    _delete(store, listing, abandoned_files(listing, checkpoint_id, attempt))
+    files = abandoned_files(listing, checkpoint_id, attempt)
+    _delete(store, files, _checkpoints_of(_emptied(listing, files)))
 
 
 def delete_checkpoints(store: CheckpointStore) -> None:
-    """Delete all checkpoints of the job. Its result must be written before."""
+    """Delete all checkpoints of the job, which is over. Its result must be written before."""
     listing = store.list_files("")
-    _delete(store, listing, checkpoint_files(listing))
+    files = checkpoint_files(listing)
+    _delete(store, files, _emptied(listing, files))
 
 
-def _delete(store: CheckpointStore, listing: Sequence[str], files: Sequence[str]) -> None:
-    """Delete the files, and each folder of the listing that is empty then."""
-    store.delete(files)
-    used = {_folder_of(path) for path in set(listing) - set(files)}
-    for folder in sorted({_folder_of(path) for path in files} - used - {""}):
+def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:
+    """Delete manifests, then the folders, each in one go, then the rest of the files.
+
+    What was written to one of the folders after it was listed goes, too.
+    """
+    manifests = [path for path in files if path.endswith(f"/{paths.METADATA}")]
+    store.delete(manifests)
+    for folder in folders:
         store.delete_folder(folder)
+    gone = {*manifests, *(path for path in files if _folder_of(path) in folders)}
+    store.delete(path for path in files if path not in gone)
+
+
+def _emptied(listing: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Return the folders of the listing that have nothing else than these files."""
+    used = {_folder_of(path) for path in set(listing) - set(files)}
+    return sorted({_folder_of(path) for path in files} - used - {""})
+
+
+def _checkpoints_of(folders: Sequence[str]) -> list[str]:
+    """Return those that are of a checkpoint: while the job runs, slots write to all others."""
+    return [folder for folder in folders if paths.checkpoint_of(folder) is not None]
 
 
 def _folder_of(path: str) -> str:

@@ -242,6 +242,29 @@ def test_a_shared_file_goes_when_no_kept_checkpoint_needs_it_and_after_the_manif
     assert "taskowned/anything" in store.files
 
 
+@pytest.mark.parametrize(
+    "clean_up",
+    [
+        lambda store: workflow.discard_files(store, TWO, FIRST),
+        lambda store: workflow.retain(store, [THREE], shared_with(manifest(3))),
+    ],
+)
+def test_what_slots_share_while_it_is_being_cleaned_up_stays(clean_up: Callable[[MemoryStore], None]) -> None:
+    store = store_of(manifest(3))
+    store.write("shared/2-a1-op-0-sst", [b"of a checkpoint that was given up"])
+    list_files = store.list_files
+
+    def listed_just_before(folder: str) -> list[str]:
+        listing = list_files(folder)
+        if not paths.checkpoint_of(folder):
+            store.files["shared/4-a1-op-0-sst"] = b"of a checkpoint under way"
+        return listing
+
+    store.list_files = listed_just_before  # type: ignore[method-assign]
+    clean_up(store)
+    assert list_files("shared") == ["shared/4-a1-op-0-sst"]
+
+
 def test_what_is_task_owned_outlives_the_job() -> None:
     store = store_of(manifest(1))
     for path in ("taskowned/anything", "shared/1-a1-op-0-sst"):

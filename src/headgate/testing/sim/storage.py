@@ -79,6 +79,11 @@ class Ledger:
             if path in manifest.files():
                 self._world.violated(f"{path} is deleted, but checkpoint {manifest.checkpoint_id} names it")
 
+    def deleting_folder(self, folder: str) -> None:
+        """A folder is about to be deleted, with all that slots may have put there since it was looked at."""
+        if folder == paths.SHARED and paths.RESULT not in self._memory.files:
+            self._world.violated("the folder of shared files is deleted while slots write to it")
+
 
 @final
 class SimStore:
@@ -163,6 +168,7 @@ class SimStore:
             self.memory.delete([path])
 
     def delete_folder(self, folder: str) -> None:
+        self.ledger.deleting_folder(folder)
         self.delete(self.memory.list_files(folder))
 
     def _may_fail(self, what: str) -> None:
