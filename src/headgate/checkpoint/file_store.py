@@ -31,14 +31,13 @@ def absolute(location: str) -> str:
 
 
 def _without_secret(location: str) -> str:
-    """Return the location without the user and password that a URI may have.
+    """Return the location without the user and password that a URI may have, also where they are not well-formed.
 
-    >>> _without_secret("s3://key:secret@bucket/checkpoints")
-    's3://...@bucket/checkpoints'
+    >>> _without_secret("s3://key:sec/ret@bucket/checkpoints?endpoint_override=http://minio")
+    's3://...@bucket/checkpoints?endpoint_override=http://minio'
     """
-    scheme, _, rest = location.rpartition("://")
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}://...@{authority.rpartition('@')[2]}{slash}{path}" if "@" in authority else location
+    scheme, separator, rest = location.partition("://")
+    return f"{scheme}://...@{rest.rpartition('@')[2]}" if separator and "@" in rest else location
 
 
 @final
@@ -58,10 +57,11 @@ class FileSystemStore:
         try:
             file_system, root = fs.FileSystem.from_uri(absolute(location))
         except (OSError, pa.ArrowException, ImportError) as error:
+            shown = _without_secret(location)
             raise StorageError(
-                f"cannot open checkpoint storage {_without_secret(location)!r}: {error}. Give a local path or a file:, "
-                "s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"
-            ) from error
+                f"cannot open checkpoint storage {shown!r}: {str(error).replace(location, shown)}. Give a local path "
+                "or a file:, s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"
+            ) from None  # Arrow's own error may quote the URI, password and all
         return cls(file_system, job_folder(root, job_id))
 
     def locate(self, path: str) -> str:
