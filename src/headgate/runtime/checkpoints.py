@@ -72,6 +72,8 @@ class Checkpoints:
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
         self._triggered_ms: dict[CheckpointId, float] = {}
+        self._next_retention: Callable[[], None] | None = None
+        self._retaining = False
         self._settled: list[Callable[[], None]] = []
         self._retry: tuple[float, Callable[[], None]] | None = None
 
@@ -163,7 +165,8 @@ class Checkpoints:
                 self._clean_up(lambda: self._storage.discard(checkpoint_id, attempt))
             case coordination.RetainCheckpoints(keep=keep):
                 shared = self._registry.files()
-                self._clean_up(lambda: self._storage.retain(keep, shared))
+                self._next_retention = lambda: self._storage.retain(keep, shared)
+                self._retain()
             case coordination.FailAttempt(attempt=attempt, reason=reason):
                 self._host.fail_attempt(attempt, reason)
             case coordination.FinishJob(attempt=attempt):
@@ -206,8 +209,22 @@ class Checkpoints:
             )
         )
 
-    def _clean_up(self, work: Callable[[], None]) -> None:
+    def _retain(self) -> None:
+        """Have the newest retention done, which covers those before: one at a time, as deleting may take long."""
+        if self._retaining or self._next_retention is None:
+            return
+        work, self._next_retention = self._next_retention, None
+        self._retaining = True
+
+        def ended() -> None:
+            self._retaining = False
+            self._retain()
+
+        self._clean_up(work, ended)
+
+    def _clean_up(self, work: Callable[[], None], ended: Callable[[], None] = lambda: None) -> None:
         def done(result: object) -> None:
+            ended()
             if isinstance(result, BaseException):
                 _log.warning("clean-up failed, which harms nothing but leaves files behind: %s", result)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
@@ -11,6 +12,7 @@ from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
+from headgate.ids import CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.messages import CheckpointAborted
 from headgate.runtime.supervision import JobStatus
@@ -45,6 +47,35 @@ def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_th
     assert complete + 2 in ids
     aborts = [message for message in rig.links[0].told if isinstance(message, CheckpointAborted)]
     assert [(message.checkpoint_id, message.completed) for message in aborts] == [(complete + 1, complete)]
+
+
+def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_due_then() -> None:
+    source = RateLimitedSource(NumberSequenceSource(1, 100), 100)
+    rig = MasterRig(line_plan(source, CollectFactory(), settings=SETTINGS))
+    begun: list[tuple[CheckpointId, ...]] = []
+    slow: list[Callable[[], None]] = []
+    submit = rig.io.submit
+
+    def submit_slow(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        seen = len(begun)
+
+        def done_later(result: Any) -> None:
+            if len(begun) > seen:
+                slow.append(lambda: done(result))
+            else:
+                done(result)
+
+        submit(work, done_later)
+
+    rig.master._storage.retain = lambda keep, shared: begun.append(keep)  # type: ignore[method-assign]
+    rig.io.submit = submit_slow  # type: ignore[method-assign]
+    rig.master.submit()
+    rig.run_until(lambda: len(rig.master.progress.checkpoints) == 6)
+    first, sixth = (rig.master.progress.checkpoints[at].checkpoint_id for at in (0, 5))
+    assert begun == [(first,)]
+    slow.pop()()
+    rig.run_until(lambda: len(begun) > 1)
+    assert begun == [(first,), (sixth,)]
 
 
 def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_restart() -> None:
