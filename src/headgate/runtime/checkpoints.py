@@ -74,6 +74,7 @@ class Checkpoints:
         self._triggered_ms: dict[CheckpointId, float] = {}
         self._next_retention: Callable[[], None] | None = None
         self._retaining = False
+        self._tidied: list[Callable[[], None]] = []
         self._settled: list[Callable[[], None]] = []
         self._retry: tuple[float, Callable[[], None]] | None = None
 
@@ -125,6 +126,17 @@ class Checkpoints:
             action()
         else:
             self._settled.append(action)
+
+    def when_tidy(self, action: Callable[[], None]) -> None:
+        """Act as `when_settled` does, and not before the checkpoints that are not retained are gone."""
+
+        def settled() -> None:
+            if self._retaining:
+                self._tidied.append(action)
+            else:
+                action()
+
+        self.when_settled(settled)
 
     def _now(self) -> float:
         return self._host.clock.monotonic_ms()
@@ -219,6 +231,10 @@ class Checkpoints:
         def ended() -> None:
             self._retaining = False
             self._retain()
+            if not self._retaining:
+                tidied, self._tidied = self._tidied, []
+                for waiting in tidied:
+                    waiting()
 
         self._clean_up(work, ended)
 

@@ -279,7 +279,7 @@ class JobMaster:
             case supervision.ShutDownSlots():
                 self.send_all(messages.Shutdown())
             case supervision.EndJob():
-                self._checkpoints.when_settled(lambda: self._end(effect.status, effect.cause))
+                self._checkpoints.when_tidy(lambda: self._end(effect.status, effect.cause))
             case _:
                 assert_never(effect)
 

@@ -10,6 +10,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
+from headgate.checkpoint.registry import SharedFiles
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.ids import CheckpointId
@@ -76,6 +77,44 @@ def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_d
     slow.pop()()
     rig.run_until(lambda: len(begun) > 1)
     assert begun == [(first,), (sixth,)]
+
+
+def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_gone() -> None:
+    retained = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
+    source = RateLimitedSource(NumberSequenceSource(1, 100), 100)
+    rig = MasterRig(line_plan(source, CollectFactory(), settings={**SETTINGS, **retained}))
+    slow: list[Callable[[], None]] = []
+    retain, submit = rig.master._storage.retain, rig.io.submit
+    begun: list[tuple[CheckpointId, ...]] = []
+
+    def retain_noted(keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        begun.append(keep)
+        retain(keep, shared)
+
+    def submit_slow(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        seen = len(begun)
+
+        def done_later(result: Any) -> None:
+            if seen == 0 and begun and not slow:
+                slow.append(lambda: done(result))
+            else:
+                done(result)
+
+        submit(work, done_later)
+
+    rig.master._storage.retain = retain_noted  # type: ignore[method-assign]
+    rig.io.submit = submit_slow  # type: ignore[method-assign]
+    rig.master.submit()
+    rig.run_until(lambda: len(rig.master.progress.checkpoints) == 3)
+    rig.master.cancel()
+    rig.run_until(lambda: not rig.slots)
+    while rig.turn():
+        pass
+    assert rig.master.outcome is None
+    slow[0]()
+    assert rig.end().status is JobStatus.CANCELLED
+    kept = [path for path in rig.store.files if path.endswith(paths.METADATA)]
+    assert kept == [paths.metadata(CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id))]
 
 
 def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_restart() -> None:
