@@ -21,7 +21,7 @@ from typing import final
 from headgate.checkpoint import paths
 from headgate.checkpoint.store import CheckpointStore, Chunk, check_whole, chunks_of, receive
 from headgate.errors import StorageError
-from headgate.ids import CheckpointId
+from headgate.ids import Attempt, CheckpointId
 from headgate.state.files import FileHandle
 
 _log = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ class LocalCopies:
         self._uploaded: set[str] = set()
         self._needed: dict[CheckpointId, frozenset[str]] = {}
         self._completed = CheckpointId(0)
+        self._attempt = Attempt(0)
+        self._used_ahead: dict[str, int] = {}
 
     # --- the store
 
@@ -67,6 +69,7 @@ class LocalCopies:
             _link_or_copy(source, self._place(path))
         except OSError as error:
             _log.warning("no local copy of %s is kept: %s", path, error)
+            self._drop([path])
         else:
             self._uploaded.add(path)
             self._keep(handle)
@@ -133,10 +136,17 @@ class LocalCopies:
 
     # --- what is needed
 
-    def begin(self, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
-        """Begin an attempt, which starts from these files of the checkpoint: no other copy is needed."""
+    def begin(self, attempt: Attempt, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
+        """Begin an attempt, which starts from these files of the checkpoint: no other copy is needed.
+
+        Does nothing when a later attempt has begun.
+        """
         named = frozenset(files)
         with self._lock:
+            if attempt < self._attempt:
+                return
+            self._attempt = attempt
+            self._used_ahead = {}
             self._completed = checkpoint_id or CheckpointId(0)
             self._needed = {self._completed: named}
             unneeded = self._kept.keys() - named
@@ -153,19 +163,24 @@ class LocalCopies:
             self._completed = max(self._completed, checkpoint_id)
             self._needed = {of: files for of, files in self._needed.items() if of >= self._completed}
             needed = frozenset[str]().union(*self._needed.values())
-            used = _numbers_of(self._needed.get(self._completed, ()))
-            unneeded = [path for path in self._kept.keys() - needed if not self._may_be_needed(path, used)]
+            self._note_used_ahead(self._needed.get(self._completed, ()))
+            unneeded = [path for path in self._kept.keys() - needed if not self._may_be_needed(path)]
         self._drop(unneeded)
 
-    def _may_be_needed(self, path: str, used: dict[str, int]) -> bool:
-        """Whether a checkpoint may name the file that none has named.
+    def _note_used_ahead(self, files: Iterable[str]) -> None:
+        for origin in map(paths.origin_of, files):
+            if origin is not None and origin.number is not None:
+                self._used_ahead[origin.writer] = max(self._used_ahead.get(origin.writer, 0), origin.number)
 
-        It was made for a later one, or ahead of it: what a writer writes ahead is used in order, and `used` says how
-        far the complete checkpoint has come. Writing a whole state ahead may take longer than many checkpoints.
+    def _may_be_needed(self, path: str) -> bool:
+        """Whether a checkpoint may name the file that none under way names.
+
+        It was made for a later one, or ahead of it: what a writer writes ahead is used in order, so that the numbers
+        tell how far complete checkpoints have come. Writing a whole state ahead may take longer than many checkpoints.
         """
         origin = paths.origin_of(path)
         if origin is not None and origin.number is not None:
-            return origin.number > used.get(origin.writer, 0)
+            return origin.attempt == self._attempt and origin.number > self._used_ahead.get(origin.writer, 0)
         made_for = _made_for(path)
         return made_for is not None and made_for > self._completed
 
@@ -185,15 +200,6 @@ class LocalCopies:
                 self._place(path).unlink(missing_ok=True)
             except OSError as error:
                 _log.warning("the local copy of %s cannot be removed: %s", path, error)
-
-
-def _numbers_of(files: Iterable[str]) -> dict[str, int]:
-    """Return the highest number of each writer among files that were written ahead."""
-    numbers: dict[str, int] = {}
-    for origin in map(paths.origin_of, files):
-        if origin is not None and origin.number is not None:
-            numbers[origin.writer] = max(numbers.get(origin.writer, 0), origin.number)
-    return numbers
 
 
 def _made_for(path: str) -> CheckpointId | None:
@@ -231,9 +237,10 @@ class _Copying:
                 file.write(chunk)
         except OSError as error:
             self.whole = False
+            self.drop()
             _log.warning("no local copy is kept in %s: %s", self._target, error)
 
     def drop(self) -> None:
-        """Remove what was written."""
+        """Remove what was written: a part of a copy takes room where there is none left."""
         with contextlib.suppress(OSError):
             self._target.unlink(missing_ok=True)

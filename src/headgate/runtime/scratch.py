@@ -1,7 +1,13 @@
-"""Scratch: the local folder of one slot, for copies of state and for files that its backends work on."""
+"""Scratch: the local folder of one slot, for copies of state and for files that its backends work on.
+
+It is locked for as long as its process lives, so that whoever makes the next one beside it can tell what a process that
+was killed has left, and removes that.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -9,12 +15,14 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from headgate import options
 from headgate.config import Settings
 from headgate.errors import EnvironmentFault
 from headgate.ids import SlotIndex
+
+PREFIX: Final = "headgate-scratch-"
 
 
 @final
@@ -26,10 +34,11 @@ class Scratch:
 
     def __init__(self, number: int, parents: Sequence[str] = ()) -> None:
         """`number` is that of the slot: slots of one machine take the parents in turn."""
-        self._parent = parents[number % len(parents)] if parents else None
-        self._prefix = f"headgate-slot-{number}-"
+        self._parent = parents[number % len(parents)] if parents else tempfile.gettempdir()
+        self._prefix = f"{PREFIX}{number}-"
         self._lock = threading.Lock()
         self._root: Path | None = None
+        self._end: weakref.finalize[[Path, int], Scratch] | None = None
 
     @classmethod
     def by(cls, settings: Settings, slot: SlotIndex, otherwise: str = "") -> Scratch:
@@ -46,31 +55,67 @@ class Scratch:
             path = self._made().joinpath(*names)
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            where = self._parent or tempfile.gettempdir()
             raise EnvironmentFault(
-                f"cannot make a local folder in {where}: {error}. Set io.tmp.dirs to folders with room that the slots "
-                "may write to"
+                f"cannot make a local folder in {self._parent}: {error}. Set io.tmp.dirs to folders with room that "
+                "the slots may write to"
             ) from error
         return path
 
     def _made(self) -> Path:
         with self._lock:
             if self._root is None:
-                self._root = Path(tempfile.mkdtemp(prefix=self._prefix, dir=self._parent))
-                # For a host that is gone without a word; `remove` is the rule.
-                weakref.finalize(self, shutil.rmtree, os.fspath(self._root), ignore_errors=True)
+                _remove_abandoned(self._parent)
+                root, lock = _make_locked(self._prefix, self._parent)
+                self._root = root
+                # For a host that ends without a word; `remove` is the rule.
+                self._end = weakref.finalize(self, _remove_locked, root, lock)
             return self._root
 
-    def clear(self, *names: str) -> None:
-        """Remove the folder of these names and all that is in it, if it is there."""
+    def clear_all_but(self, *names: str) -> None:
+        """Remove everything but the folders of these names."""
         with self._lock:
             root = self._root
         if root is not None:
-            shutil.rmtree(root.joinpath(*names), ignore_errors=True)
+            for path in list(root.glob("*")):
+                if path.name not in names:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def remove(self) -> None:
         """Remove everything. What is used after that begins anew."""
         with self._lock:
-            root, self._root = self._root, None
-        if root is not None:
-            shutil.rmtree(root, ignore_errors=True)
+            end, self._end = self._end, None
+            self._root = None
+        if end is not None:
+            end()
+
+
+def _make_locked(prefix: str, parent: str) -> tuple[Path, int]:
+    """Make a new folder; return it and the descriptor that holds its lock."""
+    while True:
+        path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        lock = os.open(path, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without locks: then nothing is ever taken for abandoned
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(path):
+            return Path(path), lock
+        os.close(lock)  # somebody took it for abandoned before it was locked
+
+
+def _remove_abandoned(parent: str) -> None:
+    """Remove folders beside the one to be made whose processes are gone."""
+    for path in Path(parent).glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue  # somebody else's, or gone by now
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)  # in use
+        else:
+            _remove_locked(path, lock)
+
+
+def _remove_locked(path: Path, lock: int) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(lock)

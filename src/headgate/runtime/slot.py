@@ -220,6 +220,7 @@ class Slot:
         self._end()
         self._attempt = self._last_attempt = message.attempt
         self._last_completed = message.checkpoint_id or CheckpointId(0)
+        self._storage.begin(message.attempt)
         try:
             plan = self._load()
         except Exception as error:

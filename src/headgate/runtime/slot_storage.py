@@ -61,17 +61,27 @@ class SlotStorage:
             return InlineWriters(get(options.MAX_STATE_SIZE))
         return StoreWriters(self._copies or self._store, get(options.CHECKPOINT_INLINE_THRESHOLD))
 
+    def begin(self, attempt: Attempt) -> None:
+        """An attempt takes the place of the one before it."""
+        self._attempt = attempt
+
     def fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
-        """Begin an attempt: bring what its subtasks start from, and remove what earlier ones have left. Blocks.
+        """Bring what the subtasks of the attempt start from, and remove what earlier ones have left. Blocks.
 
         Raises `StorageError`, `DamagedFileError`.
         """
-        self._scratch.clear(_folder_of(self._attempt))
-        self._attempt = deploy.attempt
+        self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
+        try:
+            return self._fetch(deploy, settings)
+        finally:
+            if deploy.attempt != self._attempt:  # the next one began meanwhile, and has cleared up already
+                self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
+
+    def _fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
         copies = self._copies_for(settings)
         store: CheckpointStore = self._store
         if copies is not None:
-            copies.begin(deploy.checkpoint_id, _files_of(deploy))
+            copies.begin(deploy.attempt, deploy.checkpoint_id, _files_of(deploy))
             store = copies if _reads_copies(settings) else store
         served = copies.served if copies is not None else 0
         fetch = Fetch(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import os
+import resource
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.errors import DamagedFileError, StorageError
-from headgate.ids import CheckpointId
+from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.local_copies import LocalCopies
 
 ONE, TWO, THREE = CheckpointId(1), CheckpointId(2), CheckpointId(3)
@@ -22,6 +26,7 @@ class Rig:
         self.folder.mkdir()
         self.remote = MemoryStore()
         self.store = LocalCopies(self.remote, self.folder)
+        self.store.begin(Attempt(1), None, [])
 
     def copies(self) -> list[bytes]:
         return sorted(path.read_bytes() for path in self.folder.iterdir())
@@ -93,6 +98,42 @@ def test_a_disk_that_takes_no_copy_fails_nothing(rig: Rig, tmp_path: Path) -> No
     assert rig.store.served == 0
 
 
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """From here on no file can be longer than a thousand bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_on_a_full_disk_no_part_of_a_copy_stays(
+    rig: Rig, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = rig.store.write(FILE, [b"x" * 900, b"y" * 900])
+    assert read_state(rig.store, handle) == b"x" * 900 + b"y" * 900
+    assert rig.copies() == []
+    monkeypatch.setattr(os, "link", _refuse)  # the working files lie on another disk
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        file.truncate(1000)
+    rig.store.upload("chk-1/a1-op-0-small", source)
+    assert len(rig.copies()) == 1
+    monkeypatch.setattr(shutil, "copyfile", _copy_half)
+    rig.store.upload("chk-1/a1-op-0-sst", source)
+    assert len(rig.copies()) == 1
+    assert rig.store.served == 0
+
+
+def _refuse(source: Path, target: Path) -> None:
+    raise OSError(errno.EXDEV, "another disk")
+
+
+def _copy_half(source: Path, target: Path) -> None:
+    target.write_bytes(source.read_bytes()[:500])
+    raise OSError(errno.ENOSPC, "no room")
+
+
 def test_what_storage_refuses_leaves_no_copy(rig: Rig) -> None:
     rig.remote.write(FILE, [b"somebody else's"])
     with pytest.raises(StorageError):
@@ -138,9 +179,32 @@ def test_copies_written_ahead_wait_until_the_complete_checkpoint_names_later_one
     assert rig.copies() == sorted(path.encode() for path in (first, used, next_one, "shared/ahead-1-a1-op-1-base"))
 
 
+def test_what_an_earlier_attempt_wrote_ahead_goes_when_no_checkpoint_names_it_any_more(rig: Rig) -> None:
+    restored, late, new = "shared/ahead-1-a1-op-0-base", "shared/ahead-2-a1-op-0-base", "shared/ahead-1-a2-op-0-base"
+    rig.store.write(restored, [restored.encode()])
+    rig.store.begin(Attempt(2), ONE, [restored])
+    for path in (late, new):
+        rig.store.write(path, [path.encode()])
+    assert len(rig.copies()) == 3
+    rig.store.taken(TWO, [new])
+    rig.store.completed(TWO)
+    assert rig.copies() == [new.encode()]
+
+
+def test_what_was_written_ahead_goes_when_a_checkpoint_writes_a_base_of_its_own(rig: Rig) -> None:
+    used, own = "shared/ahead-1-a1-op-0-base", "shared/2-a1-op-0-base"
+    for path in (used, own):
+        rig.store.write(path, [path.encode()])
+    rig.store.taken(ONE, [used])
+    rig.store.completed(ONE)
+    rig.store.taken(TWO, [own])
+    rig.store.completed(TWO)
+    assert rig.copies() == [own.encode()]
+
+
 def test_a_new_attempt_keeps_the_copies_that_it_starts_from_and_no_other(rig: Rig) -> None:
     used, failed = "chk-1/a1-op-0-x", "chk-2/a1-op-0-x"
     handles = {path: rig.store.write(path, [path.encode()]) for path in (used, failed)}
-    rig.store.begin(ONE, [used])
+    rig.store.begin(Attempt(2), ONE, [used])
     assert rig.copies() == [used.encode()]
     assert read_state(rig.store, handles[used]) == used.encode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,48 @@ from headgate.runtime.scratch import Scratch
 
 def test_nothing_is_made_before_it_is_used_and_nothing_is_left(tmp_path: Path) -> None:
     scratch = Scratch(0, [str(tmp_path)])
-    scratch.clear("a1")
+    scratch.clear_all_but()
     scratch.remove()
     assert list(tmp_path.iterdir()) == []
     scratch.folder("a1", "work").joinpath("file").write_bytes(b"x")
     assert scratch.folder("a1", "work").joinpath("file").exists()
-    scratch.clear("a1")
-    assert list(scratch.folder("a1").iterdir()) == []
+    scratch.remove()
     scratch.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_but_some_folders_can_be_removed(tmp_path: Path) -> None:
+    scratch = Scratch(0, [str(tmp_path)])
+    for name in ("a1", "a2", "copies"):
+        scratch.folder(name, "work").joinpath("file").write_bytes(b"x")
+    scratch.clear_all_but("copies", "a2")
+    assert sorted(path.name for path in scratch.folder().iterdir()) == ["a2", "copies"]
+    assert scratch.folder("a2", "work").joinpath("file").exists()
+
+
+HOLD = """
+import sys
+from headgate.runtime.scratch import Scratch
+held = Scratch(3, [sys.argv[1]])
+print(held.folder("work"), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_has_left_goes_with_the_next_folder_and_what_is_in_use_stays(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        left = Path(process.stdout.readline().strip())
+        used = Scratch(0, [str(tmp_path)])
+        assert used.folder("x").exists()
+        assert left.exists()
+        process.kill()
+    other = Scratch(0, [str(tmp_path)])
+    assert other.folder("y").exists()
+    assert not left.exists()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_slots_take_the_configured_folders_in_turn(tmp_path: Path) -> None:
