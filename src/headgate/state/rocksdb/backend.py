@@ -74,7 +74,7 @@ class RocksDBBackend(CellCache):
         layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"))
         store = self._store_of(Database(self._new_path("db"), self._memory), layouts)
         super().__init__(store, settings.get(options.ROCKSDB_CACHE_SIZE))
-        self._sweep = Sweep(self, store.database, store.layouts, context.key_groups)
+        self._sweep = Sweep(self, store, context.key_groups)
 
     def _store_of(self, database: Database, layouts: Layouts) -> Store:
         frames = self._frames if self._changelog is not None else None
@@ -182,8 +182,11 @@ class RocksDBBackend(CellCache):
     # --- snapshots
 
     def snapshot(self, checkpoint_id: CheckpointId) -> RowsSnapshot:
+        if self._changelog is not None:
+            self._changelog.postpone()
         pending = self._begin(self._builds_on(), f"{checkpoint_id}")
-        self._increments.begun(checkpoint_id, pending)
+        if self.is_incremental:
+            self._increments.begun(checkpoint_id, pending)
         return pending
 
     def _builds_on(self) -> Line | None:
@@ -296,7 +299,7 @@ class RocksDBBackend(CellCache):
             clip(database, place.groups)
         self._store = self._store_of(database, layouts)
         self._store.rows.is_empty = False
-        self._sweep = Sweep(self, database, layouts, place.groups)
+        self._sweep = Sweep(self, self._store, place.groups)
 
     def _add(self, parts: Sequence[FetchedKeyed], place: Place, *, has_base: bool) -> None:
         into = (self._store.database, self._store.layouts)

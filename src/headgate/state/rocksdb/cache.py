@@ -19,6 +19,7 @@ from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
 
 EVICTED_AT_ONCE: Final = 4096
+_MEASURED: Final = 64
 
 
 class CellCache:
@@ -35,6 +36,7 @@ class CellCache:
         self._cache_bytes = cache_bytes
         self._pending: RowsSnapshot | None = None
         self._has_changed = False
+        self._measured_at = _MEASURED
 
     # --- the current key
 
@@ -77,11 +79,18 @@ class CellCache:
             self._store.timers.settle()
             if self._store.items.heavy:
                 self._write_heavy()
+        if len(self.cells) >= self._measured_at:
+            self._measure()
         if len(self.cells) * self._store.cells.cell_bytes > self._cache_bytes:
             self._evict()
         self._store.rows.trim()
 
     # --- making room
+
+    def _measure(self) -> None:
+        """Estimate what cells take, before any is written, each time that there are twice as many."""
+        self._measured_at = max(_MEASURED, 2 * len(self.cells))
+        self._store.cells.measure(list(islice(reversed(self.cells.values()), _MEASURED)))
 
     def _evict(self) -> None:
         cells, room = self.cells, int(self._cache_bytes / self._store.cells.cell_bytes)

@@ -9,9 +9,8 @@ from typing import Any, Final, Protocol, final
 from headgate.state.cells import FIRST, Cell
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.expiry import is_expired, without_expired
-from headgate.state.rocksdb.database import Database
-from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, all_of, key_of, name_length
+from headgate.state.rocksdb.store import Store
 
 PIECE_ROWS: Final = 512
 PAUSE_MS: Final = 20.0
@@ -42,10 +41,11 @@ class Swept(Protocol):
 class Sweep:
     """The rounds through the state of one backend. Begins with the first state that expires."""
 
-    def __init__(self, owner: Swept, database: Database, layouts: Layouts, groups: range) -> None:
+    def __init__(self, owner: Swept, store: Store, groups: range) -> None:
         self._owner = owner
-        self._database = database
-        self._layouts = layouts
+        self._cell_rows = store.rows
+        self._database = store.database
+        self._layouts = store.layouts
         self._groups = groups
         self._expiring: dict[int, tuple[str, int]] = {}
         self._from: bytes | None = None
@@ -100,6 +100,8 @@ class Sweep:
 
     def _rows(self, wall_ms: int) -> bool:
         assert self._from is not None
+        if not self._cell_rows.write():
+            return True
         _, end = all_of(self._groups)
         found: dict[bytes, None] = {}
         row_key = None
