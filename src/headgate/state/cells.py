@@ -31,6 +31,9 @@ FIRST: Final = 4
 DEAD: Final = sys.maxsize
 """Epoch of a cell whose key has no state any more."""
 
+NEVER_SAVED: Final = -1
+"""In the place of `SAVED`, while no snapshot has taken the cell, nor was it restored from one."""
+
 CHUNK_CELLS: Final = 1024
 
 

@@ -25,9 +25,6 @@ _log = logging.getLogger(__name__)
 class Cut(KeyedSnapshot, Stored, Protocol):
     """A snapshot that may be an increment."""
 
-    epoch: int
-    """The epoch at whose end it was taken."""
-
     line: Line | None
     """What it builds on, None for a whole one."""
 

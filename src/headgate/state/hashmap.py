@@ -20,10 +20,12 @@ from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.cells import (
+    CHUNK_CELLS,
     DEAD,
     EPOCH,
     FIRST,
     KEY,
+    NEVER_SAVED,
     NO_CELL,
     SAVED,
     Cell,
@@ -36,7 +38,7 @@ from headgate.state.cleanup import TIMES_A_BATCH, IncrementalCleanup
 from headgate.state.columns import Columns, meta_of, snapshot_filter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
-from headgate.state.increments import Increments, Line
+from headgate.state.increments import NOTHING_KEPT, Increments, Line
 from headgate.state.keygroups import key_group, murmur32
 from headgate.state.namespaces import NamespaceView
 from headgate.state.patch import patched
@@ -46,6 +48,9 @@ from headgate.state.timer_index import HeapTimerIndex
 from headgate.state.walk import DeltaWalk, Filter, Walk, WholeWalk
 from headgate.types.keys import hash_code
 from headgate.types.typeinfo import Types
+
+CHANGES_MAX: Final = 100_000
+"""When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
 
 _FEW: Final = 8
 """Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
@@ -75,8 +80,12 @@ class HashMapBackend:
         self._view = NamespaceView(self)
         self._walks: list[Walk] = []
         self._increments = Increments()
+        self._notes_changes = False
+        """Whether a snapshot to come may build on one that there is, or is under way."""
         self._changed: dict[int, list[Cell]] = {}
         self._touched: list[Cell] = []
+        self._forgettable = 0
+        """Cells that have died since the barrier, or before, without having been in any snapshot."""
         has_changelog = context.settings.get(options.CHANGELOG)
         self._changelog = Changelog(context, self._increments, self) if has_changelog else None
         self.is_incremental: bool = has_changelog or context.settings.get(options.CHECKPOINT_INCREMENTAL)
@@ -86,14 +95,14 @@ class HashMapBackend:
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            cell = self.cells[key] = [self.epoch, 0, self._group_of(key), key, *self._blank]
+            cell = self.cells[key] = [self.epoch, NEVER_SAVED, self._group_of(key), key, *self._blank]
             self._roster.add(cell)
             self._fresh.append(cell)
         else:
             for walk in self._walks:
                 walk.save_one(cell)
             cell[EPOCH] = self.epoch
-        if self.is_incremental:
+        if self._notes_changes:
             self._touched.append(cell)
         return cell
 
@@ -113,7 +122,7 @@ class HashMapBackend:
             if cell[EPOCH] != epoch:
                 cell[EPOCH] = epoch
                 touched.append(cell)
-        if self.is_incremental:
+        if self._notes_changes:
             self._touched += touched
 
     def _group_of(self, key: Any) -> int:
@@ -143,13 +152,12 @@ class HashMapBackend:
         self._roster.tidy()
 
     def _drop_empty(self) -> None:
-        """Drop the cells without any value. One that was never in a snapshot needs no mention in the next."""
+        """Drop the cells without any value."""
         for cell in self._fresh:
             for value in cell[FIRST:]:
                 if value is not None:
                     break
             else:
-                cell[SAVED] = DEAD
                 self._bury(cell)
         for cell in self.emptied:
             for value in cell[FIRST:]:
@@ -160,10 +168,14 @@ class HashMapBackend:
                     self._bury(cell)
         self._fresh.clear()
         self.emptied.clear()
+        if self._forgettable > max(CHUNK_CELLS, len(self._touched) // 2):
+            self._touched = [cell for cell in self._touched if cell[EPOCH] != DEAD or cell[SAVED] != NEVER_SAVED]
+            self._forgettable = 0
 
     def _bury(self, cell: Cell) -> None:
         del self.cells[cell[KEY]]
         self._roster.bury(cell)
+        self._forgettable += cell[SAVED] == NEVER_SAVED
 
     # --- states
 
@@ -193,10 +205,13 @@ class HashMapBackend:
         if is_new:
             self._widen()
         if convert is not None:
+            for walk in self._walks:
+                walk.save(self.cells.values())
             for cell in self.cells.values():
                 if cell[column] is not None:
                     cell[column] = convert(cell[column])
             self._increments.restart()
+            self.line_moved()
         return column
 
     def _widen(self) -> None:
@@ -278,10 +293,11 @@ class HashMapBackend:
     # --- snapshots
 
     def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
-        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
-        self._increments.begun(checkpoint_id, pending)
         if self._changelog is not None:
             self._changelog.postpone()
+        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        if self.is_incremental:
+            self._increments.begun(checkpoint_id, pending)
         return pending
 
     def _builds_on(self) -> Line | None:
@@ -289,8 +305,12 @@ class HashMapBackend:
         line = self._increments.line
         if not self.is_incremental or line is None or line.is_worn:
             return None
-        changed = len(self._touched) + sum(map(len, self._changed.values()))
-        return line if self._changelog is not None or 2 * changed <= len(self.cells) else None
+        return line if self._changelog is not None or 2 * self._change_count <= len(self.cells) else None
+
+    @property
+    def _change_count(self) -> int:
+        """How many cells have changed since the line; some count more than once."""
+        return len(self._touched) + sum(map(len, self._changed.values()))
 
     def _begin(self, line: Line | None, name: str) -> CellSnapshot:
         epoch = self._close_epoch()
@@ -310,9 +330,11 @@ class HashMapBackend:
 
     def _close_epoch(self) -> int:
         epoch = self.epoch
-        if self.is_incremental:
+        if self._touched:
             self._changed[epoch] = self._touched
             self._touched = []
+        self._forgettable = 0
+        self._notes_changes = self.is_incremental
         self.epoch += 1
         self.prefetch = self._enter_all
         return epoch
@@ -328,11 +350,17 @@ class HashMapBackend:
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._increments.aborted(checkpoint_id)
+        if self._change_count > CHANGES_MAX + 4 * len(self.cells):
+            self._increments.restart()
+        self.line_moved()
 
     def line_moved(self) -> None:
-        """Let go of the changes that the line holds."""
+        """Let go of the changes that no snapshot to come needs."""
         since = self._increments.kept_since
         self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
+        self._notes_changes = since != NOTHING_KEPT
+        if not self._notes_changes:
+            self._touched = []
 
     @property
     def key_groups(self) -> tuple[int, int]:
@@ -370,6 +398,7 @@ class HashMapBackend:
                 self._load(decode(data, f"{place} ({where})".lstrip(), self._context.moved_classes))
         if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups:
             self._increments.advance(Line(0, parts[0].state))
+            self.line_moved()
 
     def _load(self, saved: SavedState) -> None:
         columns = []

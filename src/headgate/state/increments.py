@@ -10,11 +10,15 @@ the tail. That is the only difference: the files and how they are put together a
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, final
 
 from headgate.ids import CheckpointId
 from headgate.state.files import FileHandle, KeyedState, StateFile
+
+NOTHING_KEPT: Final = sys.maxsize
+"""Later than any epoch."""
 
 LOG_FILES_MAX: Final = 64
 """A longer log makes a restore slow: the next snapshot is a whole one."""
@@ -41,6 +45,9 @@ class Line:
 class Stored(Protocol):
     """A snapshot that becomes a line once it is in storage."""
 
+    epoch: int
+    """The epoch at whose end it was taken."""
+
     stored: Line | None
 
 
@@ -60,16 +67,26 @@ class Increments:
 
     @property
     def kept_since(self) -> int:
-        """The epoch after which changes have to be kept: what follows a base that is being written follows the line."""
-        return self.since if self._base_epoch is None else min(self.since, self._base_epoch)
+        """The epoch after which changes have to be kept, `NOTHING_KEPT` when the next snapshot is a whole one anyway.
+
+        They are those after the line, and after a base that is being written. Without a line, one of the snapshots
+        under way may become it.
+        """
+        bases = [] if self._base_epoch is None else [self._base_epoch]
+        lines = [each.epoch for each in self._begun.values()] if self.line is None else [self.line.epoch]
+        return min(lines + bases, default=NOTHING_KEPT)
 
     def begun(self, checkpoint_id: CheckpointId, snapshot: Stored) -> None:
         """A snapshot for the checkpoint is under way."""
         self._begun[checkpoint_id] = snapshot
 
     def advance(self, line: Line) -> None:
-        """A line that depends on no checkpoint is in storage: one that was restored, or a delta written ahead."""
-        self.line = line
+        """A line is in storage: one that was restored, or a delta written ahead.
+
+        A restored one may have files that go with its checkpoint; nothing is built on those.
+        """
+        if _lasts(line.state):
+            self.line = line
 
     def base_begun(self, epoch: int) -> None:
         """The state as of the end of an epoch is being written ahead of any checkpoint."""

@@ -102,13 +102,13 @@ class SnapshotWriter:
         return SerializationError(f"the state cannot be pickled: {error}")
 
     def finish(self) -> list[bytes]:
-        """Return the file's bytes in pieces."""
+        """Return the file's bytes in pieces, and let go of them. To be called once."""
         layout = FileLayout(self._states, delta=self._delta)
         if self._removed:
             self._frames[ALL_GROUPS] = [self._frame(self._removed), *self._frames.get(ALL_GROUPS, [])]
         pieces = [layout.begin()]
-        for name, frames in self._frames.items():
-            pieces.append(layout.add(name, b"".join(frames)))
+        for name in list(self._frames):
+            pieces.append(layout.add(name, b"".join(self._frames.pop(name))))
         return [*pieces, layout.end()]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from headgate.errors import SerializationError
-from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, SAVED, Cell, Roster
+from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NEVER_SAVED, SAVED, Cell, Roster
 from headgate.state.schema import StateMeta
 from headgate.state.snapshot import Entry, SnapshotWriter
 
@@ -87,14 +87,21 @@ class Walk(ABC):
         """Mark those of the cells that the walk needs as taken, and return them."""
 
     def advance(self) -> bool:
-        """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
+        """Take about a thousand more cells; return whether all are taken.
+
+        Raises `SerializationError`, from then on with each call: what could not be pickled is missing.
+        """
+        room, self._ahead = CHUNK_CELLS - self._ahead, 0
+        has_more = True
+        try:
+            has_more = self._take_piece(room)
+            if not has_more:
+                self._write_loose()
+        except SerializationError as error:
+            self._failure = self._failure or error
         if self._failure is not None:
             raise self._failure
-        room, self._ahead = CHUNK_CELLS - self._ahead, 0
-        if self._take_piece(room):
-            return False
-        self._write_loose()
-        return True
+        return not has_more
 
     @abstractmethod
     def _take_piece(self, room: int) -> bool:
@@ -155,7 +162,10 @@ class WholeWalk(Walk):
 
 @final
 class DeltaWalk(Walk):
-    """Takes the cells that were touched after the epoch `since`: those of `changed`, where one may be twice."""
+    """Takes the cells that were touched after the epoch `since`: those of `changed`, where one may be twice.
+
+    Of those that are dead it notes the removal, unless no snapshot has ever taken them: then no file has them.
+    """
 
     def __init__(self, epoch: int, states: Sequence[StateMeta], since: int, changed: list[list[Cell]]) -> None:
         super().__init__(epoch, states, delta=True)
@@ -189,7 +199,7 @@ class DeltaWalk(Walk):
         if due:
             self._write([cell[GROUP] for cell in due], due)
         for cell in piece:
-            if cell[EPOCH] == DEAD and cell[SAVED] < self.epoch:
+            if cell[EPOCH] == DEAD and NEVER_SAVED < cell[SAVED] < self.epoch:
                 cell[SAVED] = self.epoch
                 self._writer.remove(cell[GROUP], cell[KEY])
 

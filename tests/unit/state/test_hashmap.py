@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from headgate.state.cells import CHUNK_CELLS
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keygroups import key_group, key_group_range
 from headgate.types.keys import hash_code
+from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import (
     GROUPS,
@@ -150,6 +152,28 @@ def test_two_snapshots_under_way_each_show_their_own_barrier() -> None:
         get(backend, state, key).append(3)
     assert contents(restored(finish(backend, first))) == {"a": [1], "b": [1]}
     assert contents(restored(finish(backend, second))) == {"a": [1, 2], "b": [1]}
+
+
+def test_nothing_is_kept_of_a_snapshot_that_is_written() -> None:
+    backend = backend_of()
+    put(backend, value_state(backend), "a", 1)
+    pending = begin(backend)
+    finish(backend, pending)
+    known = weakref.ref(pending)
+    del pending
+    assert known() is None
+
+
+def test_a_restored_state_that_is_declared_while_a_snapshot_is_under_way_is_in_it_as_it_was() -> None:
+    old, new = Types.ROW_NAMED(["a"], [Types.INT()]), Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.INT()], {"b": 7})
+    first = backend_of()
+    put(first, first.state(ValueStateDescriptor("v", old)), "key", Row(a=1))
+    second = restored(saved(first))
+    pending = begin(second)
+    state = second.state(ValueStateDescriptor("v", new))
+    assert get(second, state, "key") == Row(a=1, b=7)
+    third = restored(finish(second, pending))
+    assert get(third, third.state(ValueStateDescriptor("v", old)), "key") == Row(a=1)
 
 
 def test_a_snapshot_given_up_leaves_the_next_one_whole() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import count
 from typing import Any
 
 import pytest
 
 from headgate.clock import VirtualClock
-from headgate.errors import RestoreError
+from headgate.errors import RestoreError, SerializationError
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
@@ -184,6 +185,63 @@ def test_a_restored_checkpoint_is_built_upon() -> None:
     job.expect(second)
 
 
+def test_a_restored_checkpoint_with_files_of_its_own_is_not_built_upon() -> None:
+    job = Job({})
+    job.files.inline_bytes = 0
+    whole = job.checkpoint()
+    job.settings = INCREMENTAL
+    job.backend = job.restored(whole)
+    job.state = value_state(job.backend)
+    job.put(1, 1)
+    state = job.checkpoint()
+    assert not set(state.handles()) & set(whole.handles())
+    job.expect(state)
+
+
+def test_keys_that_come_and_go_between_two_checkpoints_leave_nothing_in_memory_nor_in_the_file() -> None:
+    job = Job(keys=3000)
+    job.checkpoint()
+    tracemalloc.start()
+    try:
+        for key in range(10_000, 20_000):
+            job.put(key, 0)
+            job.put(key, None)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 1_000_000
+    assert job.checkpoint().log[-1].handle.size_bytes < 1000
+
+
+def test_without_checkpoints_changes_are_not_kept() -> None:
+    job = Job(keys=0)
+    tracemalloc.start()
+    try:
+        for key in range(10_000):
+            job.put(key, 0)
+            job.put(key, None)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 1_000_000
+
+
+@pytest.mark.parametrize("settings", [INCREMENTAL, CHANGELOG])
+def test_when_checkpoints_keep_failing_the_changes_do_not_pile_up(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headgate.state.hashmap.CHANGES_MAX", 100)
+    job = Job(settings, keys=50)
+    job.checkpoint()
+    for number in range(12):
+        for key in range(50):
+            job.put(key, number)
+        given_up, state = job.store()
+        job.backend.notify_aborted(given_up)
+    assert state.log == ()
+    job.expect(job.checkpoint())
+
+
 def test_after_other_key_groups_were_taken_over_the_first_snapshot_is_a_whole_one() -> None:
     job = Job()
     state = job.checkpoint()
@@ -268,6 +326,20 @@ def test_after_a_checkpoint_nothing_is_written_ahead_for_an_interval() -> None:
     job.expect(job.checkpoint())
 
 
+def test_a_checkpoint_takes_over_what_was_about_to_be_written_ahead() -> None:
+    job = Job(CHANGELOG)
+    now_ms = run(job.backend, 250)
+    for key in range(3000):
+        job.put(key, 1)
+    assert job.backend.background(now_ms + 100) == now_ms + 100
+    job.backend.background(now_ms + 100)
+    before = len(job.files.files)
+    state = job.checkpoint()
+    run(job.backend, now_ms + 150, now_ms + 100)
+    assert len(job.files.files) == before + 1
+    job.expect(state)
+
+
 def test_changes_written_ahead_survive_checkpoints_that_are_given_up() -> None:
     job = Job(CHANGELOG)
     now_ms = run(job.backend, 250)
@@ -337,6 +409,26 @@ def test_changes_of_checkpoints_made_while_a_base_is_written_follow_it(meanwhile
     run(job.backend, now_ms + 500, now_ms)
     files.do()
     job.put(10, 1)
+    job.expect(job.checkpoint())
+
+
+def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon() -> None:
+    job = Job(CHANGELOG)
+    now_ms = run(job.backend, 250)
+    for key in range(10):
+        job.put(key, 1)
+    with at(job.backend, 5):
+        job.state.update(lambda: None)
+    epoch = job.backend.epoch
+    while job.backend.epoch == epoch:
+        now_ms = job.backend.background(now_ms) or 0.0
+    given_up = job.backend.snapshot(CheckpointId(1000))
+    with pytest.raises(SerializationError):
+        given_up.advance()
+    job.backend.forget(given_up)
+    job.backend.notify_aborted(CheckpointId(1000))
+    job.put(5, 1)
+    run(job.backend, now_ms + 1000, now_ms)
     job.expect(job.checkpoint())
 
 
