@@ -11,8 +11,8 @@ A name is used once: it tells the checkpoint that the file was made for, and the
 of one name to choose from, and a file that is not registered may go as soon as no checkpoint to come can name it:
 
 - one made for checkpoint n, when a checkpoint from n on is complete: increments build on complete checkpoints only
-- one made ahead of its checkpoint, when a complete checkpoint names a later one of the same writer, since what a writer
-  writes ahead is used in order; or when a checkpoint of a later attempt is complete
+- one made ahead of its checkpoint, when a complete checkpoint has named it or a later one of the same writer, since
+  what a writer writes ahead is used in order; or when a checkpoint of a later attempt is complete
 
 By the same rule a manifest that names a file which may have gone is refused (`unknown`). The registry lives as long as
 the job master; a new one begins with the checkpoint that it restores.
@@ -32,23 +32,23 @@ from headgate.ids import Attempt, CheckpointId
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFiles:
-    """What is known of shared files at one moment. `written` is the highest number of each writer that is in use."""
+    """What is known of shared files at one moment. `used_ahead`: how far complete checkpoints have come, by writer."""
 
     in_use: frozenset[str]
     newest: CheckpointId
     attempt: Attempt
-    written: Mapping[str, int]
+    used_ahead: Mapping[str, int]
 
     def may_go(self, path: str) -> bool:
         """Return whether this is a shared file that no checkpoint needs, nor any to come can."""
-        origin = paths.origin_of(path)
-        if origin is None or path in self.in_use:
+        origin = None if path in self.in_use else paths.origin_of(path)
+        if origin is None:
             return False
         if origin.checkpoint_id is not None:
             return origin.checkpoint_id <= self.newest
         if origin.attempt < self.attempt:
             return True
-        return origin.number is not None and origin.number < self.written.get(origin.writer, 0)
+        return origin.number is not None and origin.number <= self.used_ahead.get(origin.writer, 0)
 
 
 @final
@@ -60,17 +60,28 @@ class SharedStateRegistry:
         self._checkpoints: list[CheckpointId] = []
         self._last_used_by: dict[str, CheckpointId] = {}
         self._attempt = Attempt(0)
+        self._used_ahead: dict[str, int] = {}
 
     def register(self, manifest: Manifest) -> None:
         """Note a complete or restored checkpoint, and drop what only older ones than are kept have used."""
         checkpoint_id = manifest.checkpoint_id
         self._checkpoints = sorted({*self._checkpoints, checkpoint_id})[-self._checkpoints_kept :]
-        self._attempt = max(self._attempt, manifest.attempt)
+        if manifest.attempt > self._attempt:
+            self._attempt = manifest.attempt
+            self._used_ahead = {}
         for path in manifest.files():
-            if paths.origin_of(path) is not None:
-                self._last_used_by[path] = max(self._last_used_by.get(path, checkpoint_id), checkpoint_id)
+            known = self._last_used_by.get(path)
+            if known is not None or self._is_shared(path):
+                self._last_used_by[path] = max(known or checkpoint_id, checkpoint_id)
         lowest = self._checkpoints[0]
         self._last_used_by = {path: used_by for path, used_by in self._last_used_by.items() if used_by >= lowest}
+
+    def _is_shared(self, path: str) -> bool:
+        """Return whether the file, named for the first time, is a shared one; note how far its writer has come."""
+        origin = paths.origin_of(path)
+        if origin is not None and origin.number is not None and origin.attempt == self._attempt:
+            self._used_ahead[origin.writer] = max(self._used_ahead.get(origin.writer, 0), origin.number)
+        return origin is not None
 
     def unknown(self, manifest: Manifest) -> list[str]:
         """Return the files named by a manifest, not yet registered, that are none of its own and may have gone."""
@@ -79,14 +90,9 @@ class SharedStateRegistry:
 
     def files(self) -> SharedFiles:
         """Return what is known now."""
-        written: dict[str, int] = {}
-        for path in self._last_used_by:
-            origin = paths.origin_of(path)
-            if origin is not None and origin.number is not None:
-                written[origin.writer] = max(written.get(origin.writer, 0), origin.number)
         return SharedFiles(
             in_use=frozenset(self._last_used_by),
             newest=max(self._checkpoints, default=CheckpointId(0)),
             attempt=self._attempt,
-            written=written,
+            used_ahead=dict(self._used_ahead),
         )

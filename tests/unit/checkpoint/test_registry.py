@@ -62,6 +62,14 @@ def test_of_what_a_subtask_writes_ahead_only_that_before_the_last_in_use_may_go(
     assert not shared.may_go("shared/ahead-2-a1-op-1-log")
 
 
+def test_what_was_written_ahead_may_go_when_checkpoints_have_bases_of_their_own() -> None:
+    registry = registry_of(using(1, "shared/ahead-3-a1-op-0-log"), using(2, "shared/2-a1-op-0-base"))
+    assert not registry.files().may_go("shared/ahead-3-a1-op-0-log")
+    registry.register(using(3, "shared/2-a1-op-0-base"))
+    numbers = {number: registry.files().may_go(f"shared/ahead-{number}-a1-op-0-log") for number in (2, 3, 4)}
+    assert numbers == {2: True, 3: True, 4: False}
+
+
 def test_what_an_earlier_attempt_wrote_ahead_may_go_unless_it_is_in_use() -> None:
     used, unused = "shared/ahead-3-a1-op-0-log", "shared/ahead-4-a1-op-0-log"
     registry = registry_of(using(1, used))
