@@ -67,8 +67,11 @@ class Changelog:
         self._next_base_ms: float | None = None
 
     def postpone(self) -> None:
-        """A checkpoint has begun, which writes all changes itself: no part of the log is due for another interval."""
+        """A checkpoint begins, which writes all changes itself: no part of the log is due for another interval."""
         self._next_part_ms = self._context.clock.monotonic_ms() + self._interval_ms
+        if self._walking is not None and self._walking.line is not None:
+            self._owner.forget(self._walking)
+            self._walking = None
 
     def advance(self, now_ms: float) -> float:
         """Do a piece of work; return when there is more to do."""
