@@ -92,13 +92,23 @@ class Scratch:
 def _make_locked(prefix: str, parent: str) -> tuple[Path, int]:
     """Make a new folder; return it and the descriptor that holds its lock."""
     while True:
-        path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = _lock(path)
+        if lock is not None:
+            return path, lock  # else somebody took it for abandoned before it was locked
+
+
+def _lock(path: Path) -> int | None:
+    try:
         lock = os.open(path, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # a file system without locks: then nothing is ever taken for abandoned
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(path):
-            return Path(path), lock
-        os.close(lock)  # somebody took it for abandoned before it was locked
+    except FileNotFoundError:
+        return None
+    with contextlib.suppress(OSError):  # a file system without locks: then nothing is ever taken for abandoned
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    if path.exists():
+        return lock
+    os.close(lock)
+    return None
 
 
 def _remove_abandoned(parent: str) -> None:

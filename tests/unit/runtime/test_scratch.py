@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,25 @@ def test_what_a_killed_process_has_left_goes_with_the_next_folder_and_what_is_in
     assert other.folder("y").exists()
     assert not left.exists()
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_that_is_removed_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = tempfile.mkdtemp
+
+    def swept(prefix: str, dir: str) -> str:
+        made.append(make(prefix=prefix, dir=dir))
+        if len(made) == 1:
+            Scratch(1, [dir]).folder("x")
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swept)
+    scratch = Scratch(0, [str(tmp_path)])
+    assert scratch.folder("y").exists()
+    assert not Path(made[0]).exists()
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_slots_take_the_configured_folders_in_turn(tmp_path: Path) -> None:
