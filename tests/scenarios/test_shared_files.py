@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.common import Types
 from headgate.datastream import KeyedProcessFunction, RuntimeContext
 from headgate.datastream.functions import (
@@ -17,12 +18,17 @@ from headgate.datastream.functions import (
     FunctionSnapshotContext,
 )
 from headgate.datastream.state import ValueStateDescriptor
-from headgate.state.files import SHARED
+from headgate.errors import StorageError
+from headgate.state.files import SHARED, FileHandle
 from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import Runs, on_incremental_backends
 
 COUNT = 1200
+TOLERANT = {
+    "execution.checkpointing.tolerable-failed-checkpoints": "2",
+    "execution.checkpointing.data-inline-threshold": "0 b",
+}
 
 
 @on_incremental_backends
@@ -43,20 +49,15 @@ def test_checkpoints_share_what_has_not_changed_and_all_that_the_kept_one_names_
 
 
 class Fault:
-    """A value whose first pickling after `arm` fails, and what came of it."""
+    """Whether storage is to refuse what the head of the job writes, and what came of it."""
 
     armed = False
     aborted: ClassVar[list[int]] = []
     restored: ClassVar[list[int | None]] = []
 
-    def __reduce__(self) -> Any:
-        if Fault.armed and not Fault.aborted:
-            raise ValueError("planned")
-        return Fault, ()
-
 
 class Head(KeyedProcessFunction, CheckpointedFunction, CheckpointListener):
-    """Spoils a checkpoint once there are some that build on each other, and fails right after it."""
+    """Cannot store its part of a checkpoint once there are some that build on each other; fails right after it."""
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         Fault.restored.append(context.get_restored_checkpoint_id())
@@ -65,7 +66,7 @@ class Head(KeyedProcessFunction, CheckpointedFunction, CheckpointListener):
         """It has no state but that of its keys."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self.state = runtime_context.get_state(ValueStateDescriptor("fault", Types.PICKLED_BYTE_ARRAY()))
+        self.state = runtime_context.get_state(ValueStateDescriptor("last", Types.LONG()))
         self.fails = False
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
@@ -79,7 +80,7 @@ class Head(KeyedProcessFunction, CheckpointedFunction, CheckpointListener):
         if self.fails:
             HURRY.set()
             raise ValueError("planned")
-        self.state.update(Fault())
+        self.state.update(value)
         yield value
 
 
@@ -88,8 +89,15 @@ def test_a_checkpoint_that_failed_takes_no_file_along_that_an_earlier_one_needs(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tail of two keyed operators has stored its part of a checkpoint when the head fails at its own."""
-    tolerant = {"execution.checkpointing.tolerable-failed-checkpoints": "1"}
-    runs = Runs(tmp_path, monkeypatch, **backend, **tolerant)
+    write = FileSystemStore.write
+
+    def refusing_write(self: FileSystemStore, path: str, pieces: list[bytes]) -> FileHandle:
+        if Fault.armed and not Fault.aborted and "-head-" in path and "/ahead-" not in path:
+            raise StorageError("planned")
+        return write(self, path, pieces)
+
+    monkeypatch.setattr(FileSystemStore, "write", refusing_write)
+    runs = Runs(tmp_path, monkeypatch, **backend, **TOLERANT)
     Fault.armed = False
     Fault.aborted.clear()
     Fault.restored.clear()
