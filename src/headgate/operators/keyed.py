@@ -68,6 +68,7 @@ class KeyedOperator(Operator):
                 settings=context.settings,
                 services=services.of_backend(context.uid),
                 scratch=lambda: services.scratch(context.uid),
+                checkpointing=context.checkpointing,
                 moved_classes=context.settings.get(options.MOVED_CLASSES),
             )
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, final
 
+from headgate import options
 from headgate.clock import Clock
 from headgate.config import Settings
 from headgate.ids import CheckpointId
@@ -69,7 +70,8 @@ class BackendServices(Protocol):
 class BackendContext:
     """Which part of whose state a backend holds, and with what means.
 
-    `scratch` gives a local folder for the operator's files, made at the first call.
+    `scratch` gives a local folder for the operator's files, made at the first call. With `checkpointing` there will be
+    snapshots that a job can go on from; without, nothing is written for them.
     """
 
     uid: str
@@ -81,7 +83,18 @@ class BackendContext:
     settings: Settings
     services: BackendServices
     scratch: Callable[[], Path]
+    checkpointing: bool = True
     moved_classes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def has_changelog(self) -> bool:
+        """Whether what changes is written ahead of the barriers."""
+        return self.checkpointing and self.settings.get(options.CHANGELOG)
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether snapshots may build on earlier ones."""
+        return self.has_changelog or (self.checkpointing and self.settings.get(options.CHECKPOINT_INCREMENTAL))
 
 
 class KeyedBackend(Protocol):

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, final
 
-from headgate import options
 from headgate.errors import InternalError, RestoreError
 from headgate.ids import CheckpointId
 from headgate.state import handles
@@ -86,9 +85,8 @@ class HashMapBackend:
         self._touched: list[Cell] = []
         self._forgettable = 0
         """Cells that have died since the barrier, or before, without having been in any snapshot."""
-        has_changelog = context.settings.get(options.CHANGELOG)
-        self._changelog = Changelog(context, self._increments, self) if has_changelog else None
-        self.is_incremental: bool = has_changelog or context.settings.get(options.CHECKPOINT_INCREMENTAL)
+        self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
+        self.is_incremental = context.is_incremental
         """Whether snapshots may build on earlier ones."""
 
     # --- the current key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -213,8 +214,10 @@ def test_keys_that_come_and_go_between_two_checkpoints_leave_nothing_in_memory_n
     assert job.checkpoint().log[-1].handle.size_bytes < 1000
 
 
-def test_without_checkpoints_changes_are_not_kept() -> None:
-    job = Job(keys=0)
+def test_without_checkpoints_nothing_is_kept_nor_written_for_them() -> None:
+    job = Job(CHANGELOG, keys=0)
+    job.backend = HashMapBackend(replace(context_of(settings=CHANGELOG, files=job.files), checkpointing=False))
+    job.state = value_state(job.backend)
     tracemalloc.start()
     try:
         for key in range(10_000):
@@ -224,6 +227,8 @@ def test_without_checkpoints_changes_are_not_kept() -> None:
     finally:
         tracemalloc.stop()
     assert kept_bytes < 1_000_000
+    job.put(1, 1)
+    assert job.backend.background(0.0) is None
 
 
 @pytest.mark.parametrize("settings", [INCREMENTAL, CHANGELOG])

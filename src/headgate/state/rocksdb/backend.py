@@ -60,9 +60,8 @@ class RocksDBBackend(CellCache):
         self._numbers = count(1)
         self._increments = Increments()
         self._frames = Frames()
-        has_changelog = settings.get(options.CHANGELOG)
-        self._changelog = Changelog(context, self._increments, self) if has_changelog else None
-        self.is_incremental: bool = has_changelog or settings.get(options.CHECKPOINT_INCREMENTAL)
+        self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
+        self.is_incremental = context.is_incremental
         """Whether snapshots may build on earlier ones."""
         self._memory = Memory(
             settings.get(options.ROCKSDB_WRITE_BUFFER_SIZE), settings.get(options.ROCKSDB_BLOCK_CACHE_SIZE)
