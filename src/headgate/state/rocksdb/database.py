@@ -22,7 +22,7 @@ except ImportError as error:
     ) from error
 
 _PENDING_MAX: Final = 8192
-_SORTED_RUNS: Final = 8
+_SORTED_RUNS: Final = 12
 
 Row = tuple[bytes, bytes]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from headgate import options
-from headgate.config import Source
+from headgate.options import resolve
 from headgate.state.choose import open_backend
-from headgate.testing.contracts.backend import BackendUnderTest, check_against_model
+from headgate.testing.contracts.backend import check_against_model
+from headgate.testing.contracts.backend_scenarios import (
+    SCENARIOS,
+    check_full_snapshots_leave_out_what_has_expired,
+)
+from headgate.testing.contracts.keyed_job import BackendUnderTest
+from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY
 
-INCREMENTAL = {"execution.checkpointing.incremental": True}
-CHANGELOG = {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "60 ms"}
-TINY = {"headgate.rocksdb.cache-size": "1 b"}
+CHANGELOG = {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "1 ms"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
     "whole, nothing cached": TINY,
@@ -23,9 +27,28 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "changelog, nothing cached": {**CHANGELOG, **TINY},
 }
 
+QUICK = ("whole", "incremental, nothing cached")
+
+
+def rocksdb(variant: str) -> BackendUnderTest:
+    return BackendUnderTest(open=open_backend, settings=resolve({"state.backend.type": "rocksdb", **VARIANTS[variant]}))
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
-    settings = options.REGISTRY.resolve([(Source.CODE, {"state.backend.type": "rocksdb", **VARIANTS[variant]})])
-    check_against_model(BackendUnderTest(open=open_backend, settings=settings), max_examples=12)
+    check_against_model(rocksdb(variant), max_examples=12)
+
+
+def _pairs() -> Iterator[Any]:
+    for check in SCENARIOS:
+        for variant in VARIANTS:
+            # Files of RocksDB hold what has expired, as in Flink.
+            if check is not check_full_snapshots_leave_out_what_has_expired or "whole" in variant:
+                marks = () if variant in QUICK else pytest.mark.slow
+                yield pytest.param(check, variant, id=f"{check.__name__}-{variant}", marks=marks)
+
+
+@pytest.mark.parametrize(("check", "variant"), _pairs())
+def test_it_passes(check: Callable[[BackendUnderTest], None], variant: str) -> None:
+    check(rocksdb(variant))
