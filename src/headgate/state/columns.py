@@ -9,7 +9,7 @@ from headgate.errors import ProgramError, RestoreError
 from headgate.state.cells import FIRST
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.expiry import with_ttl, without_expired, without_ttl
-from headgate.state.schema import Convert, Incompatible, Migrate, StateMeta, compatibility
+from headgate.state.schema import Convert, Incompatible, Migrate, Same, StateMeta, compatibility
 
 
 def meta_of(descriptor: StateDescriptor, *, namespaced: bool = False) -> StateMeta:
@@ -42,9 +42,22 @@ class Columns:
         return self._index.get(name)
 
     def restored(self, meta: StateMeta) -> tuple[int, bool]:
-        """Return the column of a state of a snapshot, and whether it is a new one."""
+        """Return the column of a state of a snapshot, and whether it is a new one.
+
+        Raises `RestoreError` when another part of the state, of another subtask, was saved as something else.
+        """
         column = self._index.get(meta.name)
-        return (column, False) if column is not None else (self._add(meta), True)
+        if column is None:
+            return self._add(meta), True
+        other = self.metas[column - FIRST]
+        alike = compatibility(other, meta) == Same() or compatibility(meta, other) == Same()
+        if meta.ttl != other.ttl or not alike:
+            raise RestoreError(
+                f"state {meta.name!r} was saved as {other.describe()} by one subtask and as {meta.describe()} by "
+                "another, for not all had declared it anew: declare it in open(), restore at the parallelism of the "
+                "checkpoint, and change the parallelism with the next one"
+            )
+        return column, False
 
     def _add(self, meta: StateMeta) -> int:
         column = FIRST + len(self.metas)

@@ -20,6 +20,8 @@ NEVER: Final = MAX_TIMESTAMP + 1
 _SPAN_BITS: Final = 12
 """A span has 4096 ms: few enough to be sorted at once, many enough for most timers to share one."""
 _STALE_MIN: Final = 1024
+_PAST_MAX: Final = 4096
+"""Times of the open span that are kept though they are past."""
 
 Due = tuple[int, Collection[Any]]
 """A time in milliseconds, and the keys of the cells that have a timer then."""
@@ -77,6 +79,9 @@ class HeapTimerIndex:
         elif timestamp_ms not in span:
             span[timestamp_ms] = key
             if number == self._open:
+                if self._at > _PAST_MAX:
+                    del self._times[: self._at]
+                    self._at = 0
                 insort(self._times, timestamp_ms, self._at)
                 self.head_ms = self._times[self._at]
         else:

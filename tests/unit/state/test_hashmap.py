@@ -71,6 +71,16 @@ def test_a_state_declared_while_a_snapshot_is_under_way_is_not_in_it() -> None:
     assert (contents(again), contents(again, "late")) == ({"k": 1}, {})
 
 
+def test_parts_of_a_state_that_differ_in_type_are_refused_naming_both() -> None:
+    parts = []
+    for groups, type_info in ((range(64), Types.ROW_NAMED(["a"], [Types.INT()])), (range(64, 128), Types.STRING())):
+        backend = backend_of(groups)
+        backend.state(ValueStateDescriptor("v", type_info))
+        parts.append(saved(backend))
+    with pytest.raises(RestoreError, match=r"state 'v' was saved as value state of Row.* and as value state of String"):
+        restored(*parts)
+
+
 def test_state_that_is_no_longer_declared_is_kept() -> None:
     old = backend_of()
     put(old, value_state(old, "forgotten"), "k", 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +44,21 @@ def test_a_time_that_many_keys_wait_for_comes_in_pieces() -> None:
         index.add(5, key)
     assert [list(index.pop(4)[1]) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert index.head_ms == NEVER
+
+
+def test_timers_that_are_asked_for_again_and_again_at_a_past_time_need_bounded_memory() -> None:
+    index = HeapTimerIndex()
+    index.add(4000, "later")
+    tracemalloc.start()
+    try:
+        for _ in range(20_000):
+            index.add(1, "now")
+            assert index.pop(10)[0] == 1
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept_bytes < 80_000
+    assert index.head_ms == 4000
 
 
 def test_timers_that_are_put_off_for_ever_need_bounded_memory() -> None:
