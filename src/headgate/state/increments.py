@@ -110,6 +110,8 @@ class Increments:
         self._begun = {later: each for later, each in self._begun.items() if later > checkpoint_id}
         if confirmed is not None and confirmed.epoch > self.since and _lasts(confirmed.state):
             self.line = confirmed
+            if not confirmed.state.log and self._base_epoch is not None and self._base_epoch < confirmed.epoch:
+                self._base_epoch = None  # what is being written ahead is older, and so are the files it uses again
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
         """The checkpoint, and so its line, will not be there."""

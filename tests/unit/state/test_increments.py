@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -13,9 +13,9 @@ from headgate.clock import VirtualClock
 from headgate.errors import RestoreError, SerializationError
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.state.files import FileHandle, KeyedState
+from headgate.state.files import FileHandle, KeyedState, StateFile
 from headgate.state.hashmap import HashMapBackend
-from headgate.state.increments import LOG_FILES_MAX
+from headgate.state.increments import LOG_FILES_MAX, Increments, Line
 from headgate.state.snapshot import SnapshotWriter, decode
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
@@ -415,6 +415,27 @@ def test_changes_of_checkpoints_made_while_a_base_is_written_follow_it(meanwhile
     files.do()
     job.put(10, 1)
     job.expect(job.checkpoint())
+
+
+def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_with_a_newer_one() -> None:
+    def state_of(base: str) -> KeyedState:
+        file = StateFile(base, FileHandle(f"shared/1-a1-op-0-{base}", 1, 1))
+        return KeyedState(key_groups=(0, 127), kind="entries", base=(file,))
+
+    @dataclass
+    class Taken:
+        epoch: int
+        stored: Line | None
+
+    increments = Increments()
+    increments.advance(Line(1, state_of("old")))
+    increments.base_begun(2)
+    whole = Line(3, state_of("whole"))
+    increments.begun(CheckpointId(7), Taken(3, whole))
+    increments.completed(CheckpointId(7))
+    assert increments.kept_since == 3
+    increments.base_written(Line(2, state_of("ahead")))  # its files may be gone: no complete checkpoint names them
+    assert increments.line is whole
 
 
 def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon() -> None:
