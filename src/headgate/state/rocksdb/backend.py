@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate import options
 from headgate.errors import InternalError
@@ -22,18 +22,18 @@ from headgate.ids import CheckpointId
 from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.cell_snapshot import FileTerms
-from headgate.state.cells import EPOCH, FIRST, KEY, SAVED, Cell, namespace_of, plain_key
+from headgate.state.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
 from headgate.state.changelog import Changelog
 from headgate.state.columns import Columns, meta_of, snapshot_filter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.increments import Increments, Line
-from headgate.state.patch import ListPatch, MapPatch
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Database, Memory
 from headgate.state.rocksdb.drain import Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, metas_of
+from headgate.state.rocksdb.loading import EntryLoader
 from headgate.state.rocksdb.restore import Place, best_base, clip, load_file, load_part, merge_part, open_files
 from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, cells_of, key_of
 from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, EntriesSnapshot, FilesSnapshot, RowsSnapshot
@@ -41,12 +41,10 @@ from headgate.state.rocksdb.store import Store
 from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
 from headgate.state.schema import StateMeta
-from headgate.state.snapshot import VALUES, Entry
+from headgate.state.snapshot import VALUES
 from headgate.state.unpickle import loader
 from headgate.state.walk import Filter
 from headgate.types.typeinfo import Types
-
-_LOADED_AT_ONCE: Final = 1024
 
 
 @final
@@ -280,7 +278,7 @@ class RocksDBBackend(CellCache):
         self._add([part for part in parts if part is not base], place, has_base=base is not None)
         for part in parts:
             for file in part.state.log:
-                load_file(part, file, self, place)
+                load_file(part, file, self._loader(), place)
         self._clear_cache()
         self._store.cells.frames = self._frames if self._changelog is not None else None
         self._has_changed = False
@@ -305,53 +303,16 @@ class RocksDBBackend(CellCache):
         for part in parts:
             can_merge = has_base and part.state.kind == "rocksdb"
             if not (can_merge and merge_part(part, self._new_path("part"), into, place)):
-                load_part(part, self._new_path("part"), self, place)
+                load_part(part, self._new_path("part"), self._loader(), place)
 
-    def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
-        """Take entries of restored states, or of changes of them."""
-        columns = []
-        for meta in states:
-            column, is_new = self._columns.restored(meta)
-            columns.append(column)
-            if is_new:
-                self._lay_out(column, meta, self._context.clock.wall_ms(), is_new=True)
-        rest = iter(found)
-        while piece := list(islice(rest, _LOADED_AT_ONCE)):
-            self._prefetch([entry[1] for entry in piece])
-            for entry in piece:
-                self._take(entry, columns)
-            self.leave()
+    def _loader(self) -> EntryLoader:
+        return EntryLoader(self, self._store.timers, self._column_of)
 
-    def _take(self, entry: Entry, columns: list[int]) -> None:
-        _, key, *values = entry
-        cell = self.cell_at(key)
-        for column, value in zip(columns, values or [None] * len(columns), strict=True):
-            self._set(cell, column, value)
-
-    def _set(self, cell: Cell, column: int, value: Any) -> None:
-        kind, content = self._columns.metas[column - FIRST].kind, cell[column]
-        if isinstance(value, (ListPatch, MapPatch)) and content is not None:
-            _patch(content, value)
-        elif kind == "list":
-            elements = value.applied(None) if isinstance(value, ListPatch) else value
-            self.drop_of(cell, column)
-            if elements:
-                cell[column] = self.list_of(cell, column, elements)
-        elif kind == "map":
-            self._set_map(cell, column, value.applied(None) if isinstance(value, MapPatch) else value)
-        else:
-            cell[column] = value
-            if kind == "timers":
-                for timestamp_ms in value or ():
-                    timers = self._store.timers
-                    timers.put(timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
-
-    def _set_map(self, cell: Cell, column: int, entries: dict[Any, Any] | None) -> None:
-        self.drop_of(cell, column)
-        if entries:
-            content = cell[column] = self.map_of(cell, column)
-            for key, value in entries.items():
-                content[key] = value
+    def _column_of(self, meta: StateMeta) -> int:
+        column, is_new = self._columns.restored(meta)
+        if is_new:
+            self._lay_out(column, meta, self._context.clock.wall_ms(), is_new=True)
+        return column
 
     def close(self) -> None:
         if self._pending is not None:
@@ -369,16 +330,6 @@ def _own_folder(context: BackendContext) -> Path:
         parent = Path(local)
         parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="rocksdb-", dir=parent))
-
-
-def _patch(content: Any, patch: ListPatch | MapPatch) -> None:
-    if isinstance(patch, ListPatch):
-        content.extend(patch.appended)
-        return
-    for key in patch.removed:
-        del content[key]
-    for key, value in patch.put.items():
-        content[key] = value
 
 
 def _filtered(filter_: Any, now_ms: int, value: Any) -> Any:

@@ -30,7 +30,7 @@ class CellCache:
         self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
         self.epoch = 1
-        self.prefetch: Callable[[list[Any]], None] | None = self._prefetch
+        self.prefetch: Callable[[list[Any]], None] | None = self.load
         self._view = NamespaceView(self)
         self._store = store
         self._cache_bytes = cache_bytes
@@ -40,16 +40,16 @@ class CellCache:
 
     # --- the current key
 
-    def _prefetch(self, keys: list[Any]) -> None:
-        """Load the cells of a batch's keys that are not in the cache."""
+    def load(self, keys: list[Any]) -> None:
+        """Put the cells of these keys into the cache, as touched, where they are not in it."""
         cells = self.cells
         missing = [key for key in keys if key not in cells]
         if missing:
-            self._load(list(dict.fromkeys(missing)))
+            self._fill(list(dict.fromkeys(missing)))
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            self._load([key])
+            self._fill([key])
             return self.cells[key]
         pending = self._pending
         if pending is not None and pending.walk is not None and pending.walk.needs(cell):
@@ -58,8 +58,7 @@ class CellCache:
         self._has_changed = True
         return cell
 
-    def _load(self, keys: list[Any]) -> None:
-        """Put cells into the cache, as touched."""
+    def _fill(self, keys: list[Any]) -> None:
         self.cells.update(zip(keys, self._store.cells.load(keys, self.epoch), strict=True))
         self._has_changed = True
 

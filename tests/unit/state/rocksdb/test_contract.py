@@ -49,6 +49,6 @@ def _pairs() -> Iterator[Any]:
                 yield pytest.param(check, variant, id=f"{check.__name__}-{variant}", marks=marks)
 
 
-@pytest.mark.parametrize(("check", "variant"), _pairs())
+@pytest.mark.parametrize(("check", "variant"), list(_pairs()))
 def test_it_passes(check: Callable[[BackendUnderTest], None], variant: str) -> None:
     check(rocksdb(variant))

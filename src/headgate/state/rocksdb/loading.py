@@ -1,0 +1,69 @@
+"""Loading: entries of a snapshot or of its deltas become cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, final
+
+from headgate.state.cells import KEY, Cell
+from headgate.state.patch import ListPatch, MapPatch
+from headgate.state.rocksdb.cache import CellCache
+from headgate.state.rocksdb.timers import TimerRows
+from headgate.state.schema import StateMeta
+from headgate.state.snapshot import Entry
+
+_AT_ONCE: Final = 1024
+
+
+@final
+class EntryLoader:
+    """Loads entries into a cache. `column_of` returns the column of a restored state."""
+
+    def __init__(self, cache: CellCache, timers: TimerRows, column_of: Callable[[StateMeta], int]) -> None:
+        self._cache = cache
+        self._timers = timers
+        self._column_of = column_of
+
+    def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
+        """Take entries of these states."""
+        columns = [(self._column_of(meta), meta.kind) for meta in states]
+        cache, rest = self._cache, iter(found)
+        while piece := list(islice(rest, _AT_ONCE)):
+            cache.load([entry[1] for entry in piece])
+            for _, key, *values in piece:
+                cell = cache.cell_at(key)
+                for (column, kind), value in zip(columns, values or [None] * len(columns), strict=True):
+                    self._set(cell, column, kind, value)
+            cache.leave()
+
+    def _set(self, cell: Cell, column: int, kind: str, value: Any) -> None:
+        cache, content = self._cache, cell[column]
+        if isinstance(value, ListPatch | MapPatch) and content is not None:
+            _patch(content, value)
+        elif kind == "list":
+            elements = value.applied(None) if isinstance(value, ListPatch) else value
+            cache.drop_of(cell, column)
+            if elements:
+                cell[column] = cache.list_of(cell, column, elements)
+        elif kind == "map":
+            entries = value.applied(None) if isinstance(value, MapPatch) else value
+            cache.drop_of(cell, column)
+            if entries:
+                content = cell[column] = cache.map_of(cell, column)
+                _patch(content, MapPatch(entries))
+        else:
+            cell[column] = value
+            if kind == "timers":
+                for timestamp_ms in value or ():
+                    self._timers.put(self._timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
+
+
+def _patch(content: Any, patch: ListPatch | MapPatch) -> None:
+    if isinstance(patch, ListPatch):
+        content.extend(patch.appended)
+        return
+    for key in patch.removed:
+        del content[key]
+    for key, value in patch.put.items():
+        content[key] = value
