@@ -196,7 +196,7 @@ def delete_checkpoints(store: CheckpointStore) -> None:
     """Delete all checkpoints of the job, which is over. Its result must be written before."""
     listing = store.list_files("")
     files = checkpoint_files(listing)
-    _delete(store, files, _emptied(listing, files))
+    _delete(store, files, sorted({*_emptied(listing, files), paths.SHARED}))
 
 
 def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:

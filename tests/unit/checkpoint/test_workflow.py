@@ -202,6 +202,15 @@ def test_deleted_checkpoints_leave_no_empty_folders(tmp_path: Path) -> None:
     assert [folder.name for folder in (tmp_path / JOB).iterdir()] == ["chk-2"]
 
 
+def test_a_folder_of_shared_files_that_is_empty_goes_with_the_job(tmp_path: Path) -> None:
+    store = FileSystemStore.open(str(tmp_path), JOB)
+    workflow.store_manifest(store, manifest(2))
+    store.write("shared/1-a1-op-0-sst", [b"state"])
+    workflow.retain(store, [TWO], shared_with(manifest(2)))
+    workflow.delete_checkpoints(store)
+    assert list((tmp_path / JOB).iterdir()) == []
+
+
 def test_giving_up_deletes_the_attempts_files_and_a_torn_manifest() -> None:
     store = MemoryStore()
     store.write("chk-1/a1-op-0-keyed", [b"state"])
