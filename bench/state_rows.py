@@ -26,7 +26,7 @@ def big(target: str, effort: Effort, say: Say) -> list[Figure]:
     took = tuple(each / full_s for each in found["took_s"])
     keys = f"{effort.big_keys:,} keys"
     filled = f"{effort.big_keys / found['filled_s'] / 1e3:,.0f} k keys/s filled"
-    bytes_note = f"full {full_bytes / 1e6:,.0f} MB; the mean of {len(written)}, as now and then files are merged"
+    bytes_note = f"full {full_bytes / 1e6:,.0f} MB; the mean is {mean(written):.3f}, as now and then files are merged"
     return [
         Figure(
             row="o",
@@ -39,7 +39,7 @@ def big(target: str, effort: Effort, say: Say) -> list[Figure]:
         Figure(
             row="o",
             what="  1 % of the keys changed: bytes written, to the full snapshot",
-            value=mean(written),
+            value=median(written),
             unit="ratio",
             target=Target(most=0.05),
             of_runs=written,
@@ -48,7 +48,7 @@ def big(target: str, effort: Effort, say: Say) -> list[Figure]:
         Figure(
             row="o",
             what="  1 % of the keys changed: time, to the full snapshot",
-            value=mean(took),
+            value=median(took),
             unit="ratio",
             target=Target(most=0.10),
             of_runs=took,
