@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 _OWN_PREFIX: Final = "headgate."
 _SPARK_PREFIX: Final = "spark.headgate."
+_SLIP: Final = 0.9
+"""How alike a key and one that exists are at least, when a slip of the pen is meant: Flink has many similar keys."""
 _log = logging.getLogger(__name__)
 
 
@@ -136,7 +138,8 @@ class Registry:
         if key.startswith(_OWN_PREFIX):
             raise self.unknown_key(key, source)
         unsupported.check_option(key, value)
-        _warn_of_unknown(key, source)
+        near = difflib.get_close_matches(key, self._by_name, n=1, cutoff=_SLIP)
+        _warn_of_unknown(key, source, f"; did you mean {near[0]}?" if near else "")
 
     def unknown_key(self, key: str, source: Source) -> ConfigError:
         """Return the error for a key that no option declares; it names the nearest key."""
@@ -187,6 +190,6 @@ def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_of_unknown(key: str, source: Source) -> None:
+def _warn_of_unknown(key: str, source: Source, advice: str) -> None:
     """Warn of a key; the cache makes it once."""
-    _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)
+    _log.warning("%s in %s means nothing to headgate and is ignored%s", key, source.value, advice)

@@ -94,6 +94,14 @@ def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptur
     ]
 
 
+def test_the_warning_of_an_unknown_key_names_the_one_that_was_probably_meant(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        resolve({"execution.checkpointing.intervall": "1 s", "state.backend.rocksdb.block.cache-size": "8 mb"})
+    first, second = [record.getMessage() for record in caplog.records]
+    assert first.endswith("is ignored; did you mean execution.checkpointing.interval?")
+    assert second.endswith("is ignored")
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -16,9 +16,11 @@ from headgate.checkpoint.paths import job_folder
 from headgate.checkpoint.store import CHUNK_BYTES, Chunk, chunks_of, missing, receive
 from headgate.errors import StorageError
 from headgate.ids import JobId
+from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.state.files import FileHandle
 
 _WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
+_SETTING: Final = f"{CHECKPOINT_DIR.key} or {STORAGE_DIR.key}"
 
 
 def absolute(location: str) -> str:
@@ -72,7 +74,7 @@ class FileSystemStore:
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
         full = self._full(path)
         size_bytes, crc32 = 0, 0
-        with self._failing("write", path, "Check that the folder can be written to and has room"):
+        with self._failing("write", path, f"Check that the folder ({_SETTING}) can be written to and has room"):
             if self._fs.get_file_info(full).type != fs.FileType.NotFound:
                 raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
             if self._fs.type_name not in _WITHOUT_FOLDERS:
@@ -127,12 +129,16 @@ class FileSystemStore:
         return f"{self._folder}/{path}" if path else self._folder
 
     @contextmanager
-    def _failing(self, verb: str, path: str, advice: str = "Check that the storage is reachable") -> Iterator[None]:
+    def _failing(
+        self, verb: str, path: str, advice: str = f"Check that the storage ({_SETTING}) is reachable"
+    ) -> Iterator[None]:
         try:
             yield
         except FileNotFoundError:
             if verb == "write":
-                raise StorageError(f"cannot write {self.locate(path)}: its folder is gone. {advice}") from None
+                raise StorageError(
+                    f"cannot write {self.locate(path)}: its folder cannot be made, or is gone. {advice}"
+                ) from None
             raise
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot {verb} {self.locate(path)}: {error}. {advice}") from error

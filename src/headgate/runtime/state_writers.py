@@ -135,15 +135,17 @@ class InlineWriter:
         self._state_bytes_max = state_bytes_max
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
-        self._check(name, sum(map(len, pieces)))
+        self._check("keyed state", sum(map(len, pieces)))
         return InlineHandle(b"".join(pieces))
 
     def write_list(self, name: str, elements: list[bytes]) -> InlineHandle:
-        return self.write(name, [pickle.dumps(elements, 5)], shared=False)
+        data = pickle.dumps(elements, 5)
+        self._check(f"operator state {name!r}", len(data))
+        return InlineHandle(data)
 
     def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:
         try:
-            self._check(name, source.stat().st_size)
+            self._check("keyed state", source.stat().st_size)
             return InlineHandle(source.read_bytes())
         except OSError as error:
             raise StorageError(f"cannot read the local file {source}: {error}") from error
@@ -151,9 +153,8 @@ class InlineWriter:
     def _check(self, name: str, size_bytes: int) -> None:
         if size_bytes > self._state_bytes_max:
             raise StorageError(
-                f"state {name!r} of operator {self._own.uid!r} has {size_bytes:,} bytes in subtask "
-                f"{self._own.subtask}, and checkpoints in the driver's memory hold {self._state_bytes_max:,} of each: "
-                "keep them in files "
+                f"its {name} has {size_bytes:,} bytes in subtask {self._own.subtask}, and checkpoints in the driver's "
+                f"memory hold {self._state_bytes_max:,} of each state: keep them in files "
                 f"({options.CHECKPOINT_STORAGE.key}: filesystem, with {options.CHECKPOINT_DIR.key}), or raise "
                 f"{options.MAX_STATE_SIZE.key}"
             )

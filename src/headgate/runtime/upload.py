@@ -15,7 +15,7 @@ from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.clock import Clock
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
-from headgate.operators.base import OperatorSnapshot
+from headgate.operators.base import Operator, OperatorSnapshot
 from headgate.runtime.io import Io
 from headgate.runtime.state_writers import StateWriters
 from headgate.runtime.subtask import TakenSnapshot
@@ -73,15 +73,16 @@ class Uploads:
         return True
 
     def _walk(self, snapshot: TakenSnapshot) -> None:
-        try:
-            walked = all(part.keyed is None or part.keyed.advance() for _, part in snapshot.parts)
-        except HeadgateError as error:
-            self._end(snapshot)
-            self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, str(error))
-            return
-        if walked:
-            self._end(snapshot)
-            self._host.submit(lambda: self._write(snapshot), self._written(snapshot))
+        for operator, part in snapshot.parts:
+            try:
+                if part.keyed is not None and not part.keyed.advance():
+                    return
+            except HeadgateError as error:
+                self._end(snapshot)
+                self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, _named(operator, error))
+                return
+        self._end(snapshot)
+        self._host.submit(lambda: self._write(snapshot), self._written(snapshot))
 
     def abandon(self, checkpoint_id: CheckpointId) -> None:
         """Walk no further for a checkpoint that was given up."""
@@ -101,7 +102,13 @@ class Uploads:
     # --- beside the loop
 
     def _write(self, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
-        return tuple(self._store_part(snapshot, part) for _, part in snapshot.parts)
+        return tuple(self._store(snapshot, operator, part) for operator, part in snapshot.parts)
+
+    def _store(self, snapshot: TakenSnapshot, operator: Operator, part: OperatorSnapshot) -> OperatorState:
+        try:
+            return self._store_part(snapshot, part)
+        except HeadgateError as error:
+            raise HeadgateError(_named(operator, error)) from error
 
     def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
         own = paths.Writer(self._attempt, part.uid, snapshot.subtask.index)
@@ -129,3 +136,8 @@ class Uploads:
             self._host.acked(snapshot.subtask, snapshot.barrier.checkpoint_id, state)
 
         return done
+
+
+def _named(operator: Operator, error: HeadgateError) -> str:
+    """What is wrong, and with whose state: a chain has several operators."""
+    return f"operator {operator.context.name!r}: {error}"

@@ -83,7 +83,7 @@ NO_CELL: Final = NoCell()
 def _no_key() -> StateAccessError:
     return StateAccessError(
         "keyed state was used without a current key; read and write it only while a record is processed, or a timer "
-        "fires, not in open() or close()"
+        "fires, not in open() or close(); in process_broadcast_element(), by ctx.apply_to_keyed_state(...)"
     )
 
 

@@ -119,7 +119,7 @@ FEATURES: Final = (
     ),
     Feature(
         title="Savepoints",
-        instead="keep the last checkpoint with ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION",
+        instead="leave it out: restarts within a run go on from the last checkpoint, and a new run begins anew",
         names="""
             common.job_client.JobClient: stop_with_savepoint trigger_savepoint
             datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_savepoint_directory

@@ -56,10 +56,12 @@ def test_a_state_too_large_for_the_drivers_memory_is_refused_with_what_to_set(tm
     writer = InlineWriters(state_bytes_max=100).ahead(OWN)
     local = tmp_path / "000012.sst"
     local.write_bytes(b"x" * 101)
-    expected = "'op' has 101 bytes in subtask 1.*execution.checkpointing.dir.*headgate.checkpoint.max-state-size"
+    expected = "keyed state has 101 bytes in subtask 1.*execution.checkpointing.dir.*headgate.checkpoint.max-state-size"
     with pytest.raises(StorageError, match=expected):
         writer.write("keyed", [b"x" * 100, b"y"], shared=False)
     with pytest.raises(StorageError, match=expected):
         writer.upload("000012.sst", local, shared=True)
+    with pytest.raises(StorageError, match="operator state 'splits' has"):
+        writer.write_list("splits", [b"x" * 101])
     with pytest.raises(StorageError, match="nowhere"):
         writer.upload("x", tmp_path / "nowhere", shared=True)

@@ -155,6 +155,17 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
     assert rig.host.declines == ["disk full"]
 
 
+def test_what_cannot_be_pickled_declines_the_checkpoint_by_operator_state_and_key() -> None:
+    rig = Rig(keys=3)
+    rig.harness.process((1, lambda: None))
+    rig.snapshot()
+    rig.walk()
+    (reason,) = rig.host.declines
+    assert reason.startswith("operator 'operator': state ")
+    assert "of key 1 holds a tuple that cannot be pickled" in reason
+    assert not rig.uploads.pending
+
+
 class SlowWalk:
     """Keyed state of which each piece of the walk takes 3 ms."""
 
