@@ -43,7 +43,10 @@ class CellCache:
     def load(self, keys: list[Any]) -> None:
         """Put the cells of these keys into the cache, as touched, where they are not in it."""
         cells = self.cells
-        missing = [key for key in keys if key not in cells]
+        try:
+            missing = [key for key in keys if key not in cells]
+        except TypeError:
+            return  # the loop comes upon the key that cannot be looked up, and says whose it is
         if missing:
             self._fill(list(dict.fromkeys(missing)))
 
