@@ -20,7 +20,7 @@ from headgate.runtime.io import Io
 from headgate.runtime.state_writers import StateWriters
 from headgate.runtime.subtask import TakenSnapshot
 from headgate.state.backend import StateWriter
-from headgate.state.pace import WALK_SHARE
+from headgate.state.pace import rest_ms
 
 
 class UploadHost(Io, Protocol):
@@ -69,7 +69,7 @@ class Uploads:
         began_ms = self._host.clock.monotonic_ms()
         self._walk(self._walking[0])
         ended_ms = self._host.clock.monotonic_ms()
-        self._due_ms = ended_ms + (ended_ms - began_ms) * (1.0 / WALK_SHARE - 1.0)
+        self._due_ms = ended_ms + rest_ms(ended_ms - began_ms)
         return True
 
     def _walk(self, snapshot: TakenSnapshot) -> None:

@@ -17,7 +17,7 @@ from headgate.errors import SerializationError
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.files import KeyedState
 from headgate.state.increments import Increments, Line, Stored
-from headgate.state.pace import WALK_SHARE
+from headgate.state.pace import rest_ms
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +104,8 @@ class Changelog:
         began_ms = clock.monotonic_ms()
         try:
             if not cut.advance():
-                return now_ms + (clock.monotonic_ms() - began_ms) / WALK_SHARE
+                took_ms = clock.monotonic_ms() - began_ms
+                return now_ms + took_ms + rest_ms(took_ms)
         except SerializationError as error:
             self._written(cut, error)
         else:
