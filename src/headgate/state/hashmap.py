@@ -110,7 +110,10 @@ class HashMapBackend:
         This is `prefetch` after each barrier, until few cells are left that nobody has touched.
         """
         epoch = self.epoch
-        stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
+        try:
+            stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
+        except TypeError:
+            return  # the loop comes upon the key that cannot be looked up, and says whose it is
         if len(stale) * _FEW <= len(keys):
             self.prefetch = None
         for walk in self._walks:

@@ -127,6 +127,17 @@ def test_what_happens_after_the_barrier_is_not_in_the_snapshot_however_late_it_i
         assert again.process(("a", 9), ("b", 9), ("c", 9)) == [[1, 9], [1, 9], [9]]
 
 
+@pytest.mark.parametrize("after_a_barrier", [False, True])
+def test_a_key_that_cannot_be_one_is_named_with_its_record(after_a_barrier: bool) -> None:
+    with OperatorHarness.of(Counting(), key_by=first) as harness:
+        if after_a_barrier:
+            harness.process(("a", 1))
+            harness.snapshot()
+        with pytest.raises(UserCodeError) as caught:
+            harness.process(("a", 2), (["b"], 3), ("a", 4))
+    assert (caught.value.record, caught.value.key) == ((["b"], 3), ["b"])
+
+
 def test_a_failed_batch_leaves_no_current_key() -> None:
     class Failing(Counting):
         def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:

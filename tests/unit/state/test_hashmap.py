@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pickle
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from headgate.errors import InternalError, ProgramError, RestoreError, SerializationError
+from headgate.errors import InternalError, ProgramError, RestoreError, SerializationError, StateAccessError
 from headgate.state.cells import CHUNK_CELLS
-from headgate.state.descriptors import ValueStateDescriptor
+from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from headgate.state.files import InlineHandle, StateFile
 from headgate.state.keygroups import key_group, key_group_range
+from headgate.state.patch import ListPatch
+from headgate.state.snapshot import SnapshotWriter, decode
 from headgate.types.keys import hash_code
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import (
     GROUPS,
+    Files,
     at,
     backend_of,
     begin,
@@ -69,6 +74,30 @@ def test_a_state_declared_while_a_snapshot_is_under_way_is_not_in_it() -> None:
     put(backend, value_state(backend, "late"), "k", 2)
     again = restored(finish(backend, pending))
     assert (contents(again), contents(again, "late")) == ({"k": 1}, {})
+
+
+def test_state_of_a_namespace_is_refused_after_the_batch_too() -> None:
+    backend = backend_of()
+    windows = backend.namespaced_state(ValueStateDescriptor("w", Types.LONG()))
+    with at(backend, "key"):
+        backend.set_namespace(60_000)
+        windows.update(1)
+    with pytest.raises(StateAccessError, match="without a current key"):
+        windows.value()
+
+
+def test_changes_that_another_backend_saved_as_patches_are_applied() -> None:
+    first = backend_of()
+    items = first.state(ListStateDescriptor("items", Types.LONG()))
+    with at(first, "key"):
+        items.update([1, 2])
+    base = saved(first)
+    writer = SnapshotWriter(decode(base.files[base.state.base[0]], "base", {}).states, delta=True)  # type: ignore[arg-type]
+    writer.add(0, [[key_group(hash_code("key"), GROUPS), "key", ListPatch([3])]])
+    log = StateFile("delta", InlineHandle(b"".join(writer.finish())))
+    second = restored(Files().fetch(replace(base.state, log=(log,))))
+    with at(second, "key"):
+        assert list(second.state(ListStateDescriptor("items", Types.LONG())).get()) == [1, 2, 3]
 
 
 def test_parts_of_a_state_that_differ_in_type_are_refused_naming_both() -> None:
