@@ -17,7 +17,7 @@ from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
 from headgate.errors import JobFailedError
 from headgate.functions.api import KeyedProcessFunction, MapFunction, SinkFunction
 from headgate.functions.context import Context, RuntimeContext
-from headgate.ids import CheckpointId
+from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.local_copies import LocalCopies
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
@@ -147,8 +147,8 @@ def test_local_copies_that_are_gone_are_made_up_for_from_storage(
 ) -> None:
     begin = LocalCopies.begin
 
-    def lose(self: LocalCopies, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
-        begin(self, checkpoint_id, files)
+    def lose(self: LocalCopies, attempt: Attempt, checkpoint_id: CheckpointId | None, files: Iterable[str]) -> None:
+        begin(self, attempt, checkpoint_id, files)
         for path in self._folder.iterdir():
             path.unlink()
 
