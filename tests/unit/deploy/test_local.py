@@ -214,22 +214,19 @@ def test_the_counters_of_a_short_job_are_complete() -> None:
     assert outcome.counters == {"skipped": 50}
 
 
-def leftovers() -> set[str]:
-    folder = Path(tempfile.gettempdir())
-    return {path.name for path in folder.glob("headgate-*")}
-
-
 @pytest.mark.parametrize("end", ["finish", "fail", "cancel"])
-def test_a_job_leaves_no_thread_and_no_folder_behind(end: str) -> None:
-    before_files, before_threads = leftovers(), set(threading.enumerate())
-    env = environment(**{"execution__checkpointing__interval": "20 ms", "restart-strategy__type": "none"})
+def test_a_job_leaves_no_thread_and_no_folder_behind(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before_threads = set(threading.enumerate())
+    local = {"execution__checkpointing__local-backup__enabled": "true"}
+    env = environment(**{"execution__checkpointing__interval": "20 ms", "restart-strategy__type": "none", **local})
     ends: dict[str, Callable[[], Any]] = {
         "finish": lambda: list(env.from_collection([1]).execute_and_collect()),
         "fail": lambda: _failing(env),
         "cancel": lambda: list(slow_numbers(env, 10**6).execute_and_collect(limit=1)),
     }
     ends[end]()
-    assert leftovers() <= before_files
+    assert list(tmp_path.iterdir()) == []
     assert [thread for thread in threading.enumerate() if thread not in before_threads] == []
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 import pytest
 
-from headgate.clock import VirtualClock
-from headgate.errors import RestoreError, SerializationError
+from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState, StateFile
@@ -19,60 +17,8 @@ from headgate.state.increments import LOG_FILES_MAX, Increments, Line
 from headgate.state.snapshot import SnapshotWriter, decode
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
-from tests.unit.state.backends import Files, at, contents, context_of, put, value_state
-
-INCREMENTAL = {"execution.checkpointing.incremental": True}
-CHANGELOG = {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "100 ms"}
-PADDING = "x" * 100
-
-
-class Job:
-    """A backend with its checkpoints."""
-
-    def __init__(self, settings: dict[str, Any] = INCREMENTAL, keys: int = 1000) -> None:
-        self.files = Files()
-        self.clock = VirtualClock()
-        self.settings = settings
-        self.backend = self.open()
-        self.state = value_state(self.backend)
-        self._ids = count(1)
-        for key in range(keys):
-            self.put(key, 0)
-
-    def open(self) -> HashMapBackend:
-        return HashMapBackend(context_of(settings=self.settings, files=self.files, clock=self.clock))
-
-    def put(self, key: Any, number: int | None) -> None:
-        put(self.backend, self.state, key, None if number is None else f"{number}{PADDING}")
-
-    def store(self) -> tuple[CheckpointId, KeyedState]:
-        """Take and store a snapshot; whether it completes is left open."""
-        checkpoint_id = CheckpointId(next(self._ids))
-        pending = self.backend.snapshot(checkpoint_id)
-        while not pending.advance():
-            pass
-        state = pending.store(self.files)
-        self.backend.forget(pending)
-        return checkpoint_id, state
-
-    def checkpoint(self) -> KeyedState:
-        """Take a checkpoint that completes."""
-        checkpoint_id, state = self.store()
-        self.backend.notify_completed(checkpoint_id)
-        return state
-
-    def restored(self, state: KeyedState) -> HashMapBackend:
-        backend = self.open()
-        backend.restore([self.files.fetch(state)], "a checkpoint")
-        return backend
-
-    def expect(self, state: KeyedState) -> None:
-        """Check that the checkpoint holds what the backend holds now."""
-        assert contents(self.restored(state)) == contents(self.backend)
-
-
-def size(state: KeyedState) -> int:
-    return sum(handle.size_bytes for handle in state.handles())
+from tests.unit.state.backends import at, contents, context_of, put, value_state
+from tests.unit.state.checkpointed import CHANGELOG, INCREMENTAL, PADDING, Job, size
 
 
 def test_a_checkpoint_writes_only_what_changed_since_the_last_completed_one() -> None:
@@ -291,132 +237,6 @@ def test_a_key_that_is_in_the_wrong_group_is_named() -> None:
 # --- the changelog
 
 
-def run(backend: HashMapBackend, until_ms: float, now_ms: float = 0.0) -> float:
-    """Let the background work of the backend go on until a time."""
-    while now_ms <= until_ms:
-        next_ms = backend.background(now_ms)
-        assert next_ms is not None
-        now_ms = max(next_ms, now_ms + 0.01)
-    return now_ms
-
-
-def test_with_a_changelog_a_checkpoint_writes_only_the_tail() -> None:
-    job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    for key in range(300):
-        job.put(key, 1)
-    now_ms = run(job.backend, 600, now_ms)
-    before = len(job.files.files)
-    job.put(1, 2)
-    state = job.checkpoint()
-    assert len(job.files.files) == before
-    assert size(state) > 100_000
-    assert state.log[-1].handle.size_bytes < 1000
-    job.expect(state)
-
-
-def test_after_a_checkpoint_nothing_is_written_ahead_for_an_interval() -> None:
-    job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    job.put(1, 1)
-    job.clock.advance(now_ms)
-    job.checkpoint()
-    for key in range(300):
-        job.put(key, 2)
-    before = len(job.files.files)
-    now_ms = run(job.backend, now_ms + 90, now_ms)
-    assert len(job.files.files) == before
-    run(job.backend, now_ms + 110, now_ms)
-    assert len(job.files.files) == before + 1
-    job.expect(job.checkpoint())
-
-
-def test_a_checkpoint_takes_over_what_was_about_to_be_written_ahead() -> None:
-    job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    for key in range(3000):
-        job.put(key, 1)
-    assert job.backend.background(now_ms + 100) == now_ms + 100
-    job.backend.background(now_ms + 100)
-    before = len(job.files.files)
-    state = job.checkpoint()
-    run(job.backend, now_ms + 150, now_ms + 100)
-    assert len(job.files.files) == before + 1
-    job.expect(state)
-
-
-def test_changes_written_ahead_survive_checkpoints_that_are_given_up() -> None:
-    job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    for round_ in range(4):
-        job.put(round_, round_)
-        now_ms = run(job.backend, now_ms + 150, now_ms)
-        lost, _ = job.store()
-        job.backend.notify_aborted(lost)
-    job.expect(job.checkpoint())
-
-
-def test_a_materialisation_takes_the_place_of_the_log() -> None:
-    job = Job(CHANGELOG | {"state.changelog.periodic-materialize.interval": "5 s"})
-    now_ms = run(job.backend, 250)
-    for round_ in range(5):
-        job.put(round_, round_)
-        now_ms = run(job.backend, now_ms + 110, now_ms)
-    long = job.checkpoint()
-    assert len(long.log) >= 4
-    now_ms = run(job.backend, 5500, now_ms)
-    short = job.checkpoint()
-    assert short.base != long.base
-    assert len(short.log) < len(long.log)
-    job.expect(short)
-
-
-class Deferring(Files):
-    """Does the work beside the loop when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.deferred: list[Any] = []
-
-    def submit(self, work: Any, done: Any) -> None:
-        self.deferred.append(lambda: done(work()))
-
-    def do(self) -> None:
-        work, self.deferred = self.deferred, []
-        for each in work:
-            each()
-
-
-@pytest.mark.parametrize("meanwhile", ["completed", "open", "worn"])
-def test_changes_of_checkpoints_made_while_a_base_is_written_follow_it(meanwhile: str) -> None:
-    job = Job(CHANGELOG | {"state.changelog.periodic-materialize.interval": "200 ms"})
-    job.files = files = Deferring()
-    job.backend = job.open()
-    job.state = value_state(job.backend)
-    for key in range(200):
-        job.put(key, 0)
-    job.checkpoint()
-    now_ms = run(job.backend, 250)
-    for key in range(200 if meanwhile == "worn" else 5):
-        job.put(key, 1)
-    job.checkpoint()
-    job.put(7, 1)
-    last, _ = job.store()
-    if meanwhile != "open":
-        job.backend.notify_completed(last)
-    assert len(files.deferred) == 1
-    files.do()
-    if meanwhile == "open":
-        job.backend.notify_completed(last)
-    for key in (8, 9):
-        job.put(key, 1)
-        job.expect(job.checkpoint())
-    run(job.backend, now_ms + 500, now_ms)
-    files.do()
-    job.put(10, 1)
-    job.expect(job.checkpoint())
-
-
 def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_with_a_newer_one() -> None:
     def state_of(base: str) -> KeyedState:
         file = StateFile(base, FileHandle(f"shared/1-a1-op-0-{base}", 1, 1))
@@ -436,53 +256,3 @@ def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_wit
     assert increments.kept_since == 3
     increments.base_written(Line(2, state_of("ahead")))  # its files may be gone: no complete checkpoint names them
     assert increments.line is whole
-
-
-def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon() -> None:
-    job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    for key in range(10):
-        job.put(key, 1)
-    with at(job.backend, 5):
-        job.state.update(lambda: None)
-    epoch = job.backend.epoch
-    while job.backend.epoch == epoch:
-        now_ms = job.backend.background(now_ms) or 0.0
-    given_up = job.backend.snapshot(CheckpointId(1000))
-    with pytest.raises(SerializationError):
-        given_up.advance()
-    job.backend.forget(given_up)
-    job.backend.notify_aborted(CheckpointId(1000))
-    job.put(5, 1)
-    run(job.backend, now_ms + 1000, now_ms)
-    job.expect(job.checkpoint())
-
-
-def test_a_changelog_that_cannot_be_written_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(Files):
-        broken = True
-
-        def write(self, name: str, pieces: list[bytes], *, shared: bool) -> Any:
-            if self.broken:
-                raise OSError("no room")
-            return super().write(name, pieces, shared=shared)
-
-        def submit(self, work: Any, done: Any) -> None:
-            try:
-                result = work()
-            except OSError as error:
-                result = error
-            done(result)
-
-    job = Job(CHANGELOG)
-    job.files = Failing()
-    job.backend = job.open()
-    job.state = value_state(job.backend)
-    for key in range(1000):
-        job.put(key, 1)
-    now_ms = run(job.backend, 300)
-    assert "'the operator' could not write its changelog: no room" in caplog.text
-    Failing.broken = False
-    run(job.backend, 600, now_ms)
-    assert job.files.files
-    job.expect(job.checkpoint())
