@@ -12,6 +12,7 @@ from headgate.deploy.handle import Deployment
 from headgate.deploy.local import MiniCluster
 from headgate.errors import EnvironmentFault
 from headgate.options import DEPLOY_TARGET
+from headgate.state.choose import check_backend
 
 
 def spark_conf(spark: Any) -> dict[str, str]:
@@ -26,8 +27,10 @@ def spark_conf(spark: Any) -> dict[str, str]:
 def deployment(settings: Settings, spark: Any) -> Deployment:
     """Return the place where jobs run: `spark` (a session) if given, else what the settings choose.
 
-    Raises EnvironmentFault when that is Spark, and pyspark is not installed.
+    Raises EnvironmentFault when that is Spark, and pyspark is not installed; ConfigError when the state backend lacks
+    a package.
     """
+    check_backend(settings)
     if settings.get(DEPLOY_TARGET) == "minicluster":
         return MiniCluster()
     if importlib.util.find_spec("pyspark") is None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 from headgate import options
+from headgate.config import Settings
 from headgate.state.backend import BackendContext, KeyedBackend
 from headgate.state.hashmap import HashMapBackend
 
@@ -17,3 +20,9 @@ def open_backend(context: BackendContext) -> KeyedBackend:
 
         return RocksDBBackend(context)
     return HashMapBackend(context)
+
+
+def check_backend(settings: Settings) -> None:
+    """Raise `ConfigError` when a package that the chosen backend needs is not installed here, before a slot does."""
+    if settings.get(options.STATE_BACKEND) == "rocksdb":
+        importlib.import_module("headgate.state.rocksdb.database")
