@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.outputs import Collection, percentile, read_collections, read_latencies, read_tallies
-from bench.trial import CHILD_S_EXTRA, Result, Trial, given_trial, run_module, start, watch
+from bench.trial import CHILD_S_EXTRA, Result, Trial, TrialFailedError, given_trial, run_module, start, watch
 from bench.windows import Window, full_windows, gap_within, outside, rate_within
 
 
@@ -35,6 +35,8 @@ def measure(trial: Trial) -> Result:
         marks = tallies[0].marks
         begin_s, end_s = marks[0].time_s + trial.warm_up_s, marks[-1].time_s
         sync_ms = full_windows(checkpoints, begin_s, end_s)
+        if trial.checkpoint_ms is not None and not sync_ms:
+            raise TrialFailedError(f"no checkpoint of the whole state in {end_s - begin_s:.0f} s: {checkpoints}")
         during, between = list(sync_ms), outside(sync_ms, begin_s, end_s)
         found: Result = {"rate": rate_within(marks, [Window(begin_s, end_s)]), "checkpoints": len(sync_ms)}
         if sync_ms:

@@ -9,6 +9,10 @@ from typing import Any, final
 from bench.outputs import Mark, count_at
 
 
+FULL = 0.5
+"""Share of the largest checkpoint from which on one counts as of the whole state; on RocksDB sizes vary."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -28,7 +32,7 @@ def full_windows(checkpoints: Sequence[dict[str, Any]], after_s: float, before_s
     found = {}
     for each in checkpoints:
         window = Window(each["ended_s"] - each["duration_ms"] / 1_000.0, each["ended_s"])
-        if window.begin_s >= after_s and window.end_s <= before_s and each["size_bytes"] >= 0.95 * size_max:
+        if window.begin_s >= after_s and window.end_s <= before_s and each["size_bytes"] >= FULL * size_max:
             found[window] = each["sync_ms_max"]
     return found
 
