@@ -42,7 +42,7 @@ QUICK = Effort(
     warm_up_s=1.5,
     failures=2,
     churn_keys=CHURN_KEYS_QUICK,
-    churn_s=15.0,
+    churn_s=40.0,
     timers=TIMERS_QUICK,
     big_keys=1_000_000,
 )

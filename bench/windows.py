@@ -8,7 +8,6 @@ from typing import Any, final
 
 from bench.outputs import Mark, count_at
 
-
 FULL = 0.5
 """Share of the largest checkpoint from which on one counts as of the whole state; on RocksDB sizes vary."""
 
