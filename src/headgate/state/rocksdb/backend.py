@@ -271,10 +271,10 @@ class RocksDBBackend(CellCache):
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
         context = self._context
         place = Place(where, context.key_groups, context.max_parallelism, context.moved_classes)
-        self._store.cells.frames = None
         base = None if self._columns.metas else best_base(parts, context.key_groups)
         if base is not None:
             self._adopt(base, place)
+        self._store.cells.frames = None  # what is restored is no change
         self._add([part for part in parts if part is not base], place, has_base=base is not None)
         for part in parts:
             for file in part.state.log:

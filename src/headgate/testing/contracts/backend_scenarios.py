@@ -328,6 +328,7 @@ def check_attempts_build_on_each_other(under_test: BackendUnderTest) -> None:
                 job.background()
                 job.run_io()
             fill(job, attempt, -1)
+            use(job, 199, LIST, "add", attempt)
             for _ in range(8):
                 job.clock.advance(100)
                 job.background()
@@ -335,7 +336,8 @@ def check_attempts_build_on_each_other(under_test: BackendUnderTest) -> None:
             fill(job, 100 + attempt, -1)
             job.restore(job.checkpoint(), 1)
         changed = {*range(4), *range(100, 104)}
-        assert all(filled(job, key, -1 if key in changed else key) for key in range(200))
+        assert all(filled(job, key, -1 if key in changed else key) for key in range(199))
+        assert list(use(job, 199, LIST, "get")) == [[199], 199, *range(4)]
 
 
 def check_declarations(under_test: BackendUnderTest) -> None:
