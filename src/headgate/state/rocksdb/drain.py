@@ -102,7 +102,7 @@ class Cells:
 
     def drain(self, cells: Iterable[Cell]) -> None:
         """Write what is new in these cells. Raises `SerializationError` naming state and key."""
-        if self._layouts.single is not None and self.frames is None:
+        if self._layouts.single is not None:
             cells = self._drain_single(cells, self._layouts.single)
         for cell in cells:
             try:
@@ -121,7 +121,7 @@ class Cells:
     def _drain_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
         """Write the cells of which the only column makes the whole row; return the others."""
         encode, tag = codec.encode, self._layouts.tag
-        fresh, others = {}, []
+        fresh, drained, others = {}, [], []
         for cell in cells:
             key, value = cell[KEY], cell[FIRST]
             if value is None or type(key) not in _PLAIN:
@@ -132,11 +132,22 @@ class Cells:
             except SerializationError as error:
                 raise self._named(cell, error) from error
             cell[SAVED] = cell[EPOCH]
+            drained.append(cell)
         self._rows.put_all(fresh)
+        if self.frames is not None and drained:
+            self._note(drained, self.frames)
         if fresh:
             row_bytes = sum(map(len, fresh.values())) / len(fresh)
             self.cell_bytes += (_CELL_BYTES + _BYTES_PER_BYTE * row_bytes - self.cell_bytes) / 8
         return others
+
+    def _note(self, cells: list[Cell], frames: Frames) -> None:
+        """Add the values of cells with a single column to the changelog."""
+        entries: dict[int, list[Entry]] = {}
+        for group, cell in zip(self._items.groups.of([cell[KEY] for cell in cells]), cells, strict=True):
+            entries.setdefault(cell[EPOCH], []).append([group, cell[KEY], cell[FIRST]])
+        for epoch, piece in entries.items():
+            frames.add(piece, epoch)
 
     def _drain(self, cell: Cell) -> None:
         row, rows = self._row(cell), self._rows
@@ -145,7 +156,7 @@ class Cells:
             for dropped in self._dropped.pop(key, {}).values():
                 dropped.erase()
         if self.frames is not None:
-            self.frames.add(self._entry(cell), cell[EPOCH])
+            self.frames.add([self._entry(cell)], cell[EPOCH])
         size_bytes = _CELL_BYTES if row is None else _CELL_BYTES + _BYTES_PER_BYTE * len(row)
         for column, _ in self._layouts.containers:
             content = cell[column]
@@ -207,14 +218,16 @@ class Frames:
     def __init__(self) -> None:
         self._frames: dict[int, list[bytes]] = {}
 
-    def add(self, entry: Entry, epoch: int) -> None:
-        """Add an entry of an epoch."""
-        self._frames.setdefault(epoch, []).append(pickled([entry]))
+    def add(self, entries: list[Entry], epoch: int) -> None:
+        """Add entries of an epoch."""
+        self._frames.setdefault(epoch, []).append(pickled(entries))
 
     def widen(self, columns: int) -> None:
         """Give all entries room for more columns. Slow: states are rarely declared when there are entries."""
         for frames in self._frames.values():
-            frames[:] = [pickled([_widened(pickle.loads(frame)[0], columns)]) for frame in frames]  # noqa: S301  # ours
+            for index, frame in enumerate(frames):
+                entries = pickle.loads(frame)  # noqa: S301  # ours
+                frames[index] = pickled([_widened(entry, columns) for entry in entries])
 
     def between(self, since: int, until: int) -> list[bytes]:
         """Return the frames of the epochs after `since`, up to `until`, in order."""

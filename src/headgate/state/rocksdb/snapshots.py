@@ -68,6 +68,10 @@ class BarrierWalk:
             self._cells.drain([cell for cell in piece if cell[EPOCH] != DEAD and self.needs(cell)])
             return False
         self._listed = []
+        return True
+
+    def write_rows(self) -> bool:
+        """Write some of the rows that came of the cells to the database; return whether all are written."""
         return self._rows.write()
 
 
@@ -84,10 +88,14 @@ class RowsSnapshot(ABC):
 
     def advance(self) -> bool:
         """Take about a thousand more cells. Raises `SerializationError`."""
-        if self.walk is not None and self.walk.advance():
+        if self.walk is not None and self.walk.advance() and self._reached(self.walk):
             self.walk = None
             self._walked()
         return self.walk is None
+
+    def _reached(self, walk: BarrierWalk) -> bool:
+        """Whether what the walk has taken is where it is needed: in the database. Does a piece of that."""
+        return walk.write_rows()
 
     @abstractmethod
     def _walked(self) -> None:
@@ -122,6 +130,9 @@ class DeltaSnapshot(RowsSnapshot):
         self._frames = frames
         self._layouts = layouts
         self._pieces: list[bytes] = []
+
+    def _reached(self, walk: BarrierWalk) -> bool:
+        return True
 
     def _walked(self) -> None:
         self._pieces = self._frames.between(self._since.epoch, self.epoch)
