@@ -147,14 +147,12 @@ class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
         backend = self._backend
         state = backend.state(state_descriptor)
         keys = list(backend.keys(state_descriptor.name))
-        before = backend.cell
         out: list[Any] = []
         self._timers.refusal = _no_timers()
         try:
             for start in range(0, len(keys), KEYS_AT_ONCE):
                 self._apply(keys[start : start + KEYS_AT_ONCE], lambda key: function(key, state), out)
         finally:
-            backend.cell = before
             self._timers.refusal = None
         return out
 

@@ -8,6 +8,7 @@ import pytest
 
 from headgate.errors import SerializationError
 from headgate.ids import CheckpointId
+from headgate.state.backend import KeyedSnapshot
 from headgate.state.hashmap import HashMapBackend
 from tests.unit.state.backends import Files, at, value_state
 from tests.unit.state.checkpointed import CHANGELOG, Job, size
@@ -20,6 +21,11 @@ def run(backend: HashMapBackend, until_ms: float, now_ms: float = 0.0) -> float:
         assert next_ms is not None
         now_ms = max(next_ms, now_ms + 0.01)
     return now_ms
+
+
+def walk(pending: KeyedSnapshot) -> None:
+    while not pending.advance():
+        pass
 
 
 def test_with_a_changelog_a_checkpoint_writes_only_the_tail() -> None:
@@ -139,19 +145,34 @@ def test_changes_of_checkpoints_made_while_a_base_is_written_follow_it(meanwhile
     job.expect(job.checkpoint())
 
 
+def test_a_part_of_the_log_that_is_late_does_not_take_the_place_of_a_newer_checkpoint() -> None:
+    job = Job(CHANGELOG)
+    job.files = files = Deferring()
+    job.backend = job.open()
+    job.state = value_state(job.backend)
+    for key in range(1000):
+        job.put(key, 0)
+    job.checkpoint()
+    job.put(1, 1)
+    run(job.backend, 250)
+    assert len(files.deferred) == 1
+    job.put(2, 1)
+    job.checkpoint()
+    files.do()
+    job.put(3, 1)
+    job.expect(job.checkpoint())
+
+
 def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon() -> None:
     job = Job(CHANGELOG)
-    now_ms = run(job.backend, 250)
-    for key in range(10):
-        job.put(key, 1)
     with at(job.backend, 5):
         job.state.update(lambda: None)
-    epoch = job.backend.epoch
+    now_ms, epoch = 0.0, job.backend.epoch
     while job.backend.epoch == epoch:
         now_ms = job.backend.background(now_ms) or 0.0
     given_up = job.backend.snapshot(CheckpointId(1000))
     with pytest.raises(SerializationError):
-        given_up.advance()
+        walk(given_up)
     job.backend.forget(given_up)
     job.backend.notify_aborted(CheckpointId(1000))
     job.put(5, 1)
@@ -161,7 +182,7 @@ def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon()
 
 def test_a_changelog_that_cannot_be_written_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(Files):
-        broken = True
+        broken = False
 
         def write(self, name: str, pieces: list[bytes], *, shared: bool) -> Any:
             if self.broken:
@@ -175,15 +196,23 @@ def test_a_changelog_that_cannot_be_written_is_tried_again(caplog: pytest.LogCap
                 result = error
             done(result)
 
-    job = Job(CHANGELOG)
+    job = Job(CHANGELOG | {"state.changelog.periodic-materialize.interval": "200 ms"})
     job.files = Failing()
     job.backend = job.open()
     job.state = value_state(job.backend)
     for key in range(1000):
         job.put(key, 1)
+    job.checkpoint()
+    job.put(1, 1)
+    Failing.broken = True
     now_ms = run(job.backend, 300)
     assert "'the operator' could not write its changelog: no room" in caplog.text
     Failing.broken = False
+    job.put(1, 2)
+    job.checkpoint()
+    assert not job.backend.has_changes
+    job.put(2, 2)
+    before = len(job.files.files)
     run(job.backend, 600, now_ms)
-    assert job.files.files
+    assert len(job.files.files) > before
     job.expect(job.checkpoint())
