@@ -16,6 +16,7 @@ from typing import Any, final
 from headgate.checkpoint.assign import assign_lists
 from headgate.clock import VirtualClock
 from headgate.elements import Barrier, Batch, Flow
+from headgate.errors import RestoreError
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -98,6 +99,7 @@ class SavedOperator:
     checkpoint_id: CheckpointId
     keyed: KeyedState | None = None
     lists: dict[str, ListElements] = field(default_factory=dict)
+    max_parallelism: int = 128
 
 
 @final
@@ -166,6 +168,8 @@ class OperatorHarness:
     """Runs one operator of one subtask, and is a context manager that opens and closes it.
 
     Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers put out.
+    The clock of each harness begins at 0, also of one that is restored: where that matters, as for time to live, move
+    it to the time of the snapshot first.
 
     >>> class Total(KeyedProcessFunction):
     ...     def open(self, runtime_context):
@@ -273,9 +277,18 @@ class OperatorHarness:
     def _restored(self) -> Restored:
         if not self._saved:
             return Restored()
-        keyed = tuple(_fetched(saved.keyed) for saved in self._saved if saved.keyed is not None)
+        keyed = tuple(_fetched(self._checked(saved, saved.keyed)) for saved in self._saved if saved.keyed is not None)
         lists = assign_lists([saved.lists for saved in self._saved], self.setup.parallelism)
         return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[self.setup.subtask])
+
+    def _checked(self, saved: SavedOperator, keyed: KeyedState) -> KeyedState:
+        if saved.max_parallelism != self.setup.max_parallelism:
+            raise RestoreError(
+                f"the keyed state was written with max parallelism {saved.max_parallelism}, which is fixed for the "
+                f"life of the state, but the harness has {self.setup.max_parallelism}: pass "
+                f"setup=Setup(max_parallelism={saved.max_parallelism})"
+            )
+        return keyed
 
     def close(self) -> None:
         """Close the operator."""
@@ -363,7 +376,12 @@ class OperatorHarness:
                 pass
             keyed = snapshot.keyed.store(_Inline())
             self.operator.forget(snapshot)
-        return SavedOperator(checkpoint_id=self._last_id, keyed=keyed, lists=dict(snapshot.lists))
+        return SavedOperator(
+            checkpoint_id=self._last_id,
+            keyed=keyed,
+            lists=dict(snapshot.lists),
+            max_parallelism=self.setup.max_parallelism,
+        )
 
     def snapshot(self) -> SavedOperator:
         """Take a whole snapshot."""

@@ -179,6 +179,14 @@ def test_state_of_another_type_is_refused_on_restore() -> None:
     assert "'count' was saved as" in str(caught.value.__cause__)
 
 
+def test_state_of_another_max_parallelism_is_refused_on_restore() -> None:
+    with OperatorHarness.of(Counting(), key_by=str, setup=Setup(max_parallelism=64)) as harness:
+        harness.process("a")
+        saved = harness.snapshot()
+    with pytest.raises(RestoreError, match=r"written with max parallelism 64.*pass setup=Setup\(max_parallelism=64\)"):
+        OperatorHarness.of(Counting(), key_by=str, restored=[saved]).open()
+
+
 def test_a_damaged_snapshot_is_refused_naming_the_operator() -> None:
     with OperatorHarness.of(Counting(), key_by=str) as harness:
         harness.process("a")
