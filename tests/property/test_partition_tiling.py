@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.elements import Batch
-from headgate.runtime.partition import KeyGroupPartitioner, Rebalance
+from headgate.runtime.exchange.partition import KeyGroupPartitioner, Rebalance
 from headgate.state.keygroups import key_group, key_group_range
 from headgate.types.keys import hash_code
 

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.hashmap import HashMapBackend
 from tests.unit.state.backends import at, backend_of, begin, contents, finish, get, restored, value_state
 
 KEYS = st.integers(0, 12) | st.sampled_from(["a", "b", 1.0, True, ("t", 1)])

@@ -24,20 +24,20 @@ from headgate.elements import Barrier
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.sink import SinkOperator
-from headgate.runtime.checkpoints import Checkpoints
-from headgate.runtime.job_master import JobMaster
-from headgate.runtime.job_storage import JobStorage
-from headgate.runtime.state_writers import StoreWriters
-from headgate.runtime.subtask import Subtask, TakenSnapshot
-from headgate.runtime.supervision import SupervisorEffect
-from headgate.runtime.supervisor import Supervisor
-from headgate.runtime.upload import Uploads
-from headgate.state import cell_snapshot
-from headgate.state.hashmap import HashMapBackend
-from headgate.state.list_elements import ListElements
-from headgate.state.operator_state import OperatorStateStore
-from headgate.state.timer_index import HeapTimerIndex
-from headgate.state.walk import Walk
+from headgate.runtime.master.checkpoints import Checkpoints
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.supervision import SupervisorEffect
+from headgate.runtime.master.supervisor import Supervisor
+from headgate.runtime.slot.state_writers import StoreWriters
+from headgate.runtime.slot.subtask import Subtask, TakenSnapshot
+from headgate.runtime.slot.upload import Uploads
+from headgate.state.keyed import cell_snapshot
+from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.state.keyed.timer_index import HeapTimerIndex
+from headgate.state.keyed.walk import Walk
+from headgate.state.operator.list_elements import ListElements
+from headgate.state.operator.operator_state import OperatorStateStore
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
 from headgate.testing.sim.user_code import SimReader, SimSplit

@@ -29,8 +29,9 @@ PURE = [
     "checkpoint/resolve*.py",
     "checkpoint/retention*.py",
     *("checkpoint/assign.py", "checkpoint/coordination.py", "checkpoint/messages.py", "checkpoint/seal.py"),
-    "runtime/supervisor*.py",
-    *("runtime/supervision.py", "runtime/restart.py", "runtime/deployment.py", "runtime/pace.py"),
+    "runtime/master/supervisor*.py",
+    *("runtime/master/supervision.py", "runtime/master/restart.py", "runtime/master/deployment.py"),
+    "runtime/slot/pace.py",
 ]
 IMPURE = {
     *("time", "datetime", "random", "secrets", "uuid"),

@@ -18,8 +18,8 @@ from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, Cance
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
-from headgate.runtime import supervision as s
-from headgate.runtime.restart import FixedDelay
+from headgate.runtime.master import supervision as s
+from headgate.runtime.master.restart import FixedDelay
 from tests.unit.checkpoint import coordinated
 from tests.unit.runtime import supervised
 

@@ -21,7 +21,7 @@ from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
 from headgate.state.files import KeyedState
 from headgate.state.keygroups import key_group_range
-from headgate.state.list_elements import ListElements, ListMode
+from headgate.state.operator.list_elements import ListElements, ListMode
 
 StoredElements = Mapping[tuple[str, int, str], list[bytes]]
 """The elements of each operator list state in a snapshot, by operator uid, subtask index and state name."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.state.files import KeyedState, StateHandle
-from headgate.state.list_elements import ListMode
+from headgate.state.operator.list_elements import ListMode
 
 
 @final

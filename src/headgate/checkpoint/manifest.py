@@ -25,7 +25,7 @@ from headgate.checkpoint.seal import seal, unseal
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import Attempt, CheckpointId, JobId, SubtaskId
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
-from headgate.state.list_elements import ListMode
+from headgate.state.operator.list_elements import ListMode
 
 FORMAT: Final = "headgate-checkpoint"
 VERSION: Final = 2

@@ -8,7 +8,7 @@ from typing import final
 from headgate.checkpoint.handles import SubtaskState
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.state.files import KeyedState
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 
 
 @final

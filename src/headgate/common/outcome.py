@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headgate.deploy.handle import JobHandle
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError
-from headgate.runtime.outcome import JobOutcome
-from headgate.runtime.supervision import JobStatus
+from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.master.supervision import JobStatus
 
 
 def wait_for(job: JobHandle) -> JobOutcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headgate import unsupported
-from headgate.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -22,7 +21,8 @@ from headgate.state.handles import (
     State,
     ValueState,
 )
-from headgate.state.operator_state import OperatorListState, OperatorStateStore
+from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+from headgate.state.operator.operator_state import OperatorListState, OperatorStateStore
 from headgate.state.ttl import StateTtlConfig
 
 __all__ = [

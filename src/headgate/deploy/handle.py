@@ -8,7 +8,7 @@ from typing import Any, Protocol, final
 
 from headgate.graph.physical import JobPlan
 from headgate.ids import JobId
-from headgate.runtime.outcome import JobOutcome
+from headgate.runtime.master.outcome import JobOutcome
 
 
 @final

@@ -20,13 +20,13 @@ from headgate.deploy.package import pack, unpack
 from headgate.deploy.running_job import Results, RunningJob
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
+from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
-from headgate.runtime.job_master import JobMaster, MasterServices
-from headgate.runtime.job_storage import JobStorage
-from headgate.runtime.memory import MemoryExchange, Switchboard
-from headgate.runtime.messages import FromSlot, RegisterSlot, ToSlot
-from headgate.runtime.scratch import Scratch
-from headgate.runtime.slot import Slot, SlotServices
+from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot.slot import Slot, SlotServices
 
 IDLE_MS_MAX: Final = 1000.0
 

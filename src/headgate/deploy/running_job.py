@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol, final
 from headgate.deploy.handle import JobStatus
 from headgate.graph.physical import JobPlan
 from headgate.ids import JobId, SubtaskId
-from headgate.runtime import supervision
-from headgate.runtime.job_master import JobMaster
-from headgate.runtime.messages import Collected
-from headgate.runtime.outcome import JobOutcome, JobProgress
+from headgate.runtime.control.messages import Collected
+from headgate.runtime.master import supervision
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.master.outcome import JobOutcome, JobProgress
 
 _STATES: Final = {
     "created": JobStatus.CREATED,

@@ -15,8 +15,8 @@ from headgate.functions import context
 from headgate.functions.api import Function
 
 if TYPE_CHECKING:
-    from headgate.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
     from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
+    from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 
 IN1 = TypeVar("IN1")
 IN2 = TypeVar("IN2")

@@ -14,7 +14,7 @@ from headgate import unsupported
 from headgate.errors import StateAccessError
 from headgate.functions.context import KeyedStateStore
 from headgate.ids import CheckpointId
-from headgate.state.operator_state import OperatorStateStore
+from headgate.state.operator.operator_state import OperatorStateStore
 
 
 @final

@@ -30,7 +30,7 @@ from headgate.state.descriptors import (
 )
 from headgate.state.files import FetchedKeyed
 from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 
 
 class Services(Protocol):

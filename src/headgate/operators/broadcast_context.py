@@ -16,10 +16,10 @@ from headgate.functions.context import TimerService
 from headgate.operators.keyed_context import KeyedContext, KeyedTimerService
 from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
-from headgate.state.broadcast_state import BroadcastState, ReadOnlyBroadcastState
-from headgate.state.cells import EPOCH
 from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
-from headgate.state.operator_state import OperatorStateStore
+from headgate.state.keyed.cells import EPOCH
+from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+from headgate.state.operator.operator_state import OperatorStateStore
 
 KEYS_AT_ONCE: Final = 1024
 

@@ -15,7 +15,7 @@ from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.sink import CommittingFactory
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 
 UNSENT_STATE: Final = "unsent"
 

@@ -21,10 +21,10 @@ from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.sides import split_sides
 from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext
-from headgate.state.cells import EPOCH, KEY
 from headgate.state.choose import open_backend
+from headgate.state.keyed.cells import EPOCH, KEY
+from headgate.state.keyed.timer_index import NEVER
 from headgate.state.keygroups import key_group_range
-from headgate.state.timer_index import NEVER
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 

@@ -10,7 +10,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
-from headgate.state.cells import KEY
+from headgate.state.keyed.cells import KEY
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
 
 

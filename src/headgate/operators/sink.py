@@ -29,7 +29,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 
 COMMITTABLES_STATE: Final = "committables"
 

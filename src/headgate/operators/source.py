@@ -11,7 +11,7 @@ from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Sourc
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 from headgate.operators.watermarks import WatermarkMaker
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -24,8 +24,8 @@ from headgate.operators.base import (
     open_function,
 )
 from headgate.state.backend import KeyedBackend
-from headgate.state.list_elements import ListElements
-from headgate.state.operator_state import OperatorStateStore
+from headgate.state.operator.list_elements import ListElements
+from headgate.state.operator.operator_state import OperatorStateStore
 
 
 @final

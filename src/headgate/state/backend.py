@@ -11,10 +11,10 @@ from headgate import options
 from headgate.clock import Clock
 from headgate.config import Settings
 from headgate.ids import CheckpointId
-from headgate.state.cells import Cell
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
-from headgate.state.timer_index import TimerIndex
+from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.timer_index import TimerIndex
 
 
 class StateWriter(Protocol):

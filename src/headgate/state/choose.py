@@ -7,7 +7,7 @@ import importlib
 from headgate import options
 from headgate.config import Settings
 from headgate.state.backend import BackendContext, KeyedBackend
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.hashmap import HashMapBackend
 
 
 def open_backend(context: BackendContext) -> KeyedBackend:

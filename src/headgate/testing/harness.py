@@ -51,7 +51,7 @@ from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
-from headgate.state.list_elements import ListElements
+from headgate.state.operator.list_elements import ListElements
 from headgate.types.keys import hash_code
 from headgate.types.output_tag import OutputTag
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, final
 
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
-from headgate.state.cells import EPOCH, KEY, Cell
+from headgate.state.keyed.cells import EPOCH, KEY, Cell
 
 EVENT_TIMERS: Final = "_timers/event"
 PROCESSING_TIMERS: Final = "_timers/processing"

@@ -6,7 +6,7 @@ from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
-from headgate.state.list_elements import ListMode
+from headgate.state.operator.list_elements import ListMode
 
 JOB = JobId("cd61")
 

@@ -11,7 +11,7 @@ from headgate.checkpoint.manifest import Manifest, OperatorShape
 from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
 from headgate.state.keygroups import key_group_range
-from headgate.state.list_elements import ListElements, ListMode
+from headgate.state.operator.list_elements import ListElements, ListMode
 from tests.unit.checkpoint.manifests import keyed, listed, manifest, operator
 
 Elements = dict[tuple[str, int, str], list[bytes]]

@@ -12,7 +12,7 @@ from headgate.checkpoint.seal import is_torn, seal
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import SubtaskId
 from headgate.state.files import InlineHandle, KeyedState, StateFile
-from headgate.state.list_elements import ListMode
+from headgate.state.operator.list_elements import ListMode
 from tests.unit.checkpoint.manifests import file, keyed, listed, manifest, operator
 
 SAMPLE = manifest(

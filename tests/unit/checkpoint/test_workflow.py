@@ -18,7 +18,7 @@ from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunk
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.state.files import FileHandle
-from headgate.state.list_elements import ListMode
+from headgate.state.operator.list_elements import ListMode
 from tests.unit.checkpoint.manifests import JOB, file, keyed, manifest, operator
 
 FIRST = Attempt(1)

@@ -12,9 +12,9 @@ from headgate.deploy.local import LocalHost
 from headgate.deploy.running_job import Results, RunningJob
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.runtime import supervision
-from headgate.runtime.job_master import JobMaster
-from headgate.runtime.messages import Collected
+from headgate.runtime.control.messages import Collected
+from headgate.runtime.master import supervision
+from headgate.runtime.master.job_master import JobMaster
 from tests.unit.runtime.plans import line_plan
 
 

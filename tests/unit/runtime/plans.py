@@ -25,11 +25,11 @@ from headgate.graph.logical import (
 from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
-from headgate.runtime.channel import InputChannel
-from headgate.runtime.memory import MemoryExchange, Switchboard
-from headgate.runtime.messages import Deploy, FromSlot, Start, ToSlot
-from headgate.runtime.scratch import Scratch
-from headgate.runtime.slot import Slot, SlotServices
+from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
+from headgate.runtime.exchange.channel import InputChannel
+from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
+from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot.slot import Slot, SlotServices
 
 JOB_ID = JobId("ab" * 16)
 M = TypeVar("M")

@@ -12,7 +12,7 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.runtime.messages import (
+from headgate.runtime.control.messages import (
     CheckpointCompleted,
     Collected,
     TaskFailed,

@@ -11,10 +11,10 @@ from headgate.ids import ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.channel import InputChannel
-from headgate.runtime.output import Output
-from headgate.runtime.partition import Forward
-from headgate.runtime.subtask import Subtask, TakenSnapshot, Wiring
+from headgate.runtime.exchange.channel import InputChannel
+from headgate.runtime.exchange.partition import Forward
+from headgate.runtime.slot.output import Output
+from headgate.runtime.slot.subtask import Subtask, TakenSnapshot, Wiring
 from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.runtime.outputs import NotingChannel
 

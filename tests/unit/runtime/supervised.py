@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
-from headgate.runtime import supervision as s
-from headgate.runtime.restart import RestartStrategy
-from headgate.runtime.supervisor import Supervisor, SupervisorState
+from headgate.runtime.master import supervision as s
+from headgate.runtime.master.restart import RestartStrategy
+from headgate.runtime.master.supervisor import Supervisor, SupervisorState
 
 State = SupervisorState
 A1, A2, A3 = Attempt(1), Attempt(2), Attempt(3)

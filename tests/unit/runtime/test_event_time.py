@@ -17,8 +17,8 @@ from headgate.graph.logical import Partitioning
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import Operator
 from headgate.operators.watermarks import AssignFactory
-from headgate.runtime.memory import Switchboard
-from headgate.runtime.messages import Start
+from headgate.runtime.control.messages import Start
+from headgate.runtime.exchange.memory import Switchboard
 from tests.unit.runtime.plans import SlotRig, Step, line_plan
 from tests.unit.runtime.slots import Pausing
 

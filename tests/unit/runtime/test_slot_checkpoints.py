@@ -18,7 +18,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.messages import (
+from headgate.runtime.control.messages import (
     CheckpointAborted,
     SlotTornDown,
     Start,

@@ -8,7 +8,7 @@ from typing import Any
 from headgate.clock import VirtualClock
 from headgate.ids import CheckpointId
 from headgate.state.files import KeyedState
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.hashmap import HashMapBackend
 from tests.unit.state.backends import Files, contents, context_of, put, value_state
 
 INCREMENTAL = {"execution.checkpointing.incremental": True}

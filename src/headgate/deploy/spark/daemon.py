@@ -22,10 +22,10 @@ PRELOADED: Final = (
     "headgate.deploy.spark.logs",
     "headgate.deploy.spark.network",
     "headgate.deploy.spark.slot_spec",
-    "headgate.runtime.control",
-    "headgate.runtime.heartbeat",
-    "headgate.runtime.network",
-    "headgate.runtime.slot",
+    "headgate.runtime.control.control",
+    "headgate.runtime.control.heartbeat",
+    "headgate.runtime.exchange.network",
+    "headgate.runtime.slot.slot",
 )
 
 

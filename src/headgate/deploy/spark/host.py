@@ -33,11 +33,11 @@ from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
-from headgate.runtime.control import ControlServer
+from headgate.runtime.control.control import ControlServer
+from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
-from headgate.runtime.job_master import JobMaster, MasterServices
-from headgate.runtime.job_storage import JobStorage
-from headgate.runtime.messages import RegisterSlot
+from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
 IDLE_S_MAX: Final = 1.0

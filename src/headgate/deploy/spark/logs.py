@@ -11,7 +11,7 @@ from typing import Final, final
 
 from headgate.ids import SlotIndex
 from headgate.operators.base import OperatorContext
-from headgate.runtime.slot import Slot
+from headgate.runtime.slot.slot import Slot
 
 _FORMAT: Final = "%(asctime)s %(levelname)s [%(story)s] %(name)s: %(message)s"
 

@@ -8,9 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from headgate.clock import Clock
 from headgate.errors import InternalError, ProgramError
-from headgate.state.cleanup import IncrementalCleanup, cleanup_of
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
-from headgate.state.expiry import Stamped
 from headgate.state.handles.expiring import (
     Lifetime,
     TtlAggregatingState,
@@ -21,6 +19,8 @@ from headgate.state.handles.expiring import (
 )
 from headgate.state.handles.owner import Owner
 from headgate.state.handles.plain import AggregatingState, ListState, MapState, ReducingState, ValueState
+from headgate.state.keyed.cleanup import IncrementalCleanup, cleanup_of
+from headgate.state.keyed.expiry import Stamped
 from headgate.state.ttl import StateTtlConfig
 
 AnyHandle: TypeAlias = (

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from headgate.clock import Clock
-from headgate.state.cleanup import IncrementalCleanup
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
-from headgate.state.expiry import Stamped
 from headgate.state.handles.owner import Owner
 from headgate.state.handles.plain import (
     AggregatingState,
@@ -21,6 +19,8 @@ from headgate.state.handles.plain import (
     SingleHandle,
     ValueState,
 )
+from headgate.state.keyed.cleanup import IncrementalCleanup
+from headgate.state.keyed.expiry import Stamped
 from headgate.state.ttl import StateTtlConfig
 
 

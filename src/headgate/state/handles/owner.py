@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from headgate.state.cells import Cell
+from headgate.state.keyed.cells import Cell
 
 
 class ListLike(Protocol):

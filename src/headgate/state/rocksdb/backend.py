@@ -21,13 +21,17 @@ from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
-from headgate.state.cell_snapshot import FileTerms
-from headgate.state.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
-from headgate.state.changelog import Changelog
-from headgate.state.columns import Columns, meta_of, snapshot_filter
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
-from headgate.state.increments import Increments, Line
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import VALUES
+from headgate.state.formats.unpickle import loader
+from headgate.state.keyed.cell_snapshot import FileTerms
+from headgate.state.keyed.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
+from headgate.state.keyed.changelog import Changelog
+from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
+from headgate.state.keyed.increments import Increments, Line
+from headgate.state.keyed.walk import Filter
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Database, Memory
 from headgate.state.rocksdb.drain import Frames
@@ -40,10 +44,6 @@ from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, Entries
 from headgate.state.rocksdb.store import Store
 from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
-from headgate.state.schema import StateMeta
-from headgate.state.snapshot import VALUES
-from headgate.state.unpickle import loader
-from headgate.state.walk import Filter
 from headgate.types.typeinfo import Types
 
 

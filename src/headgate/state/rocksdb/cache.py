@@ -12,8 +12,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
-from headgate.state.cells import DEAD, EPOCH, FIRST, KEY, NO_CELL, SAVED, Cell
-from headgate.state.namespaces import NamespaceView
+from headgate.state.keyed.cells import DEAD, EPOCH, FIRST, KEY, NO_CELL, SAVED, Cell
+from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias, final
 
-from headgate.state.patch import ListPatch, MapPatch
+from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.rocksdb.items import MISSING, Items
 
 KEPT_BYTES_MAX: Final = 16 * 1024

@@ -11,14 +11,14 @@ from contextlib import suppress
 from typing import Any, Final, final
 
 from headgate.errors import SerializationError
-from headgate.state.cells import EPOCH, FIRST, GROUP, KEY, SAVED, Cell
-from headgate.state.codecs import Codec, pickled
+from headgate.state.formats.codecs import Codec, pickled
+from headgate.state.formats.snapshot import VALUES, Entry
+from headgate.state.keyed.cells import EPOCH, FIRST, GROUP, KEY, SAVED, Cell
 from headgate.state.rocksdb.cell_rows import CellRows
 from headgate.state.rocksdb.containers import Container, StoredList, StoredMap
 from headgate.state.rocksdb.items import Items
 from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import key_of, name_of, original_of
-from headgate.state.snapshot import VALUES, Entry
 
 _CELL_BYTES: Final = 230
 """What an empty cell takes in memory: a list, its key, its place in a dictionary."""

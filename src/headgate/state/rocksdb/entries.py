@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol, final
 
-from headgate.state.cells import FIRST, GROUP
-from headgate.state.key_codec import decode_key
+from headgate.state.formats.key_codec import decode_key
+from headgate.state.formats.snapshot import Entry
+from headgate.state.keyed.cells import FIRST, GROUP
 from headgate.state.rocksdb.database import Row
 from headgate.state.rocksdb.layouts import Layouts, item_original
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, cells_of, items_of, key_of, name_length
-from headgate.state.snapshot import Entry
 
 
 class Rows(Protocol):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import InternalError
-from headgate.state.cells import plain_key
+from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
 

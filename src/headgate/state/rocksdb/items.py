@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.state.cells import FIRST
-from headgate.state.key_codec import decode_key, encode_map_key, original
+from headgate.state.formats.key_codec import decode_key, encode_map_key, original
+from headgate.state.keyed.cells import FIRST
 from headgate.state.rocksdb.database import Database
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, item_original

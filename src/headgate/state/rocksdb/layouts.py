@@ -21,10 +21,10 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Final, final
 
-from headgate.state.cells import FIRST
-from headgate.state.codecs import Codec, Load, codec_for_columns, codec_for_items
-from headgate.state.columns import conversion
-from headgate.state.schema import Convert, StateMeta
+from headgate.state.formats.codecs import Codec, Load, codec_for_columns, codec_for_items
+from headgate.state.formats.schema import Convert, StateMeta
+from headgate.state.keyed.cells import FIRST
+from headgate.state.keyed.columns import conversion
 from headgate.types.typeinfo import TypeInformation, Types
 
 _TAG: Final = struct.Struct("<H")

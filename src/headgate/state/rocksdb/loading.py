@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.state.cells import KEY, Cell
-from headgate.state.patch import ListPatch, MapPatch
+from headgate.state.formats.patch import ListPatch, MapPatch
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import Entry
+from headgate.state.keyed.cells import KEY, Cell
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.timers import TimerRows
-from headgate.state.schema import StateMeta
-from headgate.state.snapshot import Entry
 
 _AT_ONCE: Final = 1024
 

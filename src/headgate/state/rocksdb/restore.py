@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.state.cells import plain_key
 from headgate.state.files import FetchedKeyed, StateFile
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import Entry, SavedState, decode
+from headgate.state.formats.unpickle import loader
+from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
 from headgate.state.rocksdb.database import Database, Memory
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
-from headgate.state.schema import StateMeta
-from headgate.state.snapshot import Entry, SavedState, decode
-from headgate.state.unpickle import loader
 from headgate.types.keys import hash_code
 
 _ALL_GROUPS: Final = range(2**15)

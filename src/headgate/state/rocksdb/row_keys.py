@@ -17,9 +17,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from headgate.state.cells import NAMESPACED
-from headgate.state.codecs import Load, pickled
-from headgate.state.key_codec import decode_key, encode_key, original
+from headgate.state.formats.codecs import Load, pickled
+from headgate.state.formats.key_codec import decode_key, encode_key, original
+from headgate.state.keyed.cells import NAMESPACED
 
 _LENGTH: Final = struct.Struct(">I")
 _GROUP: Final = struct.Struct(">HB")

@@ -18,18 +18,18 @@ from typing import Final, final
 
 from headgate.errors import SerializationError, StorageError
 from headgate.state.backend import StateWriter
-from headgate.state.cell_snapshot import SMALL_BYTES, FileTerms
-from headgate.state.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
-from headgate.state.codecs import pickled
 from headgate.state.files import KeyedState, StateFile
-from headgate.state.increments import Line
+from headgate.state.formats.codecs import pickled
+from headgate.state.formats.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
+from headgate.state.keyed.cell_snapshot import SMALL_BYTES, FileTerms
+from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
+from headgate.state.keyed.increments import Line
+from headgate.state.keyed.walk import Filter
 from headgate.state.rocksdb.database import View
 from headgate.state.rocksdb.drain import Frames
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.store import Store
-from headgate.state.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
-from headgate.state.walk import Filter
 
 _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 """Files of a RocksDB folder that a restore does not need."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, Protocol, final
 
-from headgate.state.cells import FIRST, Cell
 from headgate.state.descriptors import StateDescriptor
-from headgate.state.expiry import is_expired, without_expired
+from headgate.state.keyed.cells import FIRST, Cell
+from headgate.state.keyed.expiry import is_expired, without_expired
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, all_of, key_of, name_length
 from headgate.state.rocksdb.store import Store
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any, Final, final
 
-from headgate.state.cells import FIRST
+from headgate.state.keyed.cells import FIRST
+from headgate.state.keyed.timer_index import NEVER, Due
 from headgate.state.rocksdb.database import Database
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts
@@ -23,7 +24,6 @@ from headgate.state.rocksdb.row_keys import (
     timer_row,
     timers_of,
 )
-from headgate.state.timer_index import NEVER, Due
 
 NEAR_MAX: Final = 8192
 """So many of the next timers are in memory; about twice as many at times."""

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from headgate.state.cells import KEY
+from headgate.state.keyed.cells import KEY
 from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, KeyedJob, Subtask
 from headgate.testing.contracts.keyed_model import Model, model_of
 from headgate.testing.contracts.keyed_states import (

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from headgate.errors import ProgramError, RestoreError
 from headgate.state.backend import KeyedBackend
-from headgate.state.cells import KEY
 from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
+from headgate.state.keyed.cells import KEY
 from headgate.testing.contracts.keyed_job import BackendUnderTest, KeyedJob
 from headgate.testing.contracts.keyed_states import PLAIN, READS, TTL_MS, apply, descriptor_of, ttl_config
 from headgate.time.timers import EVENT_TIMERS, Timers

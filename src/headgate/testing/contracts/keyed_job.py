@@ -16,9 +16,9 @@ from headgate.clock import VirtualClock
 from headgate.config import Settings
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot, StateWriter
-from headgate.state.cells import EPOCH
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import SHARED, FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.keyed.cells import EPOCH
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.types.keys import hash_code
 

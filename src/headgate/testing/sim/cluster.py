@@ -16,13 +16,13 @@ from headgate.deploy.running_job import Results
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
-from headgate.runtime import messages
-from headgate.runtime.job_master import JobMaster, MasterServices
-from headgate.runtime.job_storage import JobStorage
-from headgate.runtime.messages import FromSlot, ToSlot
-from headgate.runtime.scratch import Scratch
-from headgate.runtime.slot import Slot, SlotServices
-from headgate.runtime.supervisor import SupervisorState
+from headgate.runtime.control import messages
+from headgate.runtime.control.messages import FromSlot, ToSlot
+from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.supervisor import SupervisorState
+from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.link import Pipe
 from headgate.testing.sim.process import Process

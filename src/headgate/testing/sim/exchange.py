@@ -9,8 +9,8 @@ from typing import Final, Protocol, final
 from headgate.elements import Batch, Element
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.channel import InputChannel, OutputChannel
-from headgate.runtime.exchange import Peers
+from headgate.runtime.exchange.channel import InputChannel, OutputChannel
+from headgate.runtime.exchange.exchange import Peers
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.runtime.supervisor import SupervisorState
+from headgate.runtime.master.supervisor import SupervisorState
 from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess, Troubles
 from headgate.testing.sim.external import External
 

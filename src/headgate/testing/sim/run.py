@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from headgate import options
 from headgate.deploy.package import pack
-from headgate.runtime.supervision import JobStatus
-from headgate.state import walk
+from headgate.runtime.master.supervision import JobStatus
+from headgate.state.keyed import walk
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults

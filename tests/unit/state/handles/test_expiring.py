@@ -10,9 +10,9 @@ import pytest
 
 from headgate.clock import VirtualClock
 from headgate.errors import StateAccessError
-from headgate.state.cells import FIRST, KEY, NO_CELL, Cell
-from headgate.state.cleanup import IncrementalCleanup
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.cells import FIRST, KEY, NO_CELL, Cell
+from headgate.state.keyed.cleanup import IncrementalCleanup
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.ttl import StateTtlConfig
 from headgate.testing.contracts.keyed_states import KINDS, READS, TTL_MS, descriptor_of, ttl_config
 from headgate.types.instant import Time

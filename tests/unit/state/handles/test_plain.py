@@ -15,7 +15,7 @@ from headgate.state.descriptors import (
     ReducingStateDescriptor,
 )
 from headgate.state.handles import AppendingState, ListState, MapState, MergingState, State
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.testing.contracts.keyed_states import Gather
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import at, backend_of

@@ -10,10 +10,10 @@ import pytest
 
 from headgate.errors import ConfigError, DamagedFileError, InternalError, RestoreError, SerializationError
 from headgate.ids import CheckpointId
-from headgate.state.cells import KEY
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState
-from headgate.state.hashmap import HashMapBackend
+from headgate.state.keyed.cells import KEY
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keygroups import key_group, key_group_range
 from headgate.time.timers import EVENT_TIMERS, Timers
 from headgate.types.keys import hash_code

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from headgate.state.keyed.timer_index import NEVER
 from headgate.state.rocksdb import timers as timers_module
 from headgate.state.rocksdb.timers import NEAR_MAX
-from headgate.state.timer_index import NEVER
 from headgate.time.timers import EVENT_TIMERS, Timers
 from tests.unit.state.backends import at, begin, finish, saved
 from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY, restored, rocksdb

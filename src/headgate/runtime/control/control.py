@@ -1,0 +1,161 @@
+"""The control connection between the job master and its slots, over the wire.
+
+A slot makes two connections to the master. On the first, from its loop, control messages travel both ways, beginning
+with `RegisterSlot`. On the second, from a thread of its own, heartbeats do, so that a slot is known to live however
+long user code keeps its loop. The hello of either says which it is, and of which launch and slot.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Literal, final
+
+from headgate.clock import Clock
+from headgate.ids import Launch, SlotIndex
+from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who is calling, and what for."""
+
+    purpose: Literal["control", "heartbeat"]
+    launch: int
+    slot: int
+
+    def encode(self) -> bytes:
+        """Return the hello as bytes for the wire."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Hello:
+        """Return the hello that `encode` made."""
+        return cls(**json.loads(data))
+
+
+@final
+class WireLink:
+    """The master's way to one slot."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def send(self, message: ToSlot) -> None:
+        self._connection.send(pickle.dumps(message, 5))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@final
+class ControlServer:
+    """The master's end of all control connections. Owned by the thread that polls.
+
+    `check` looks at a registration and returns why the slot is not fit, or None.
+    """
+
+    def __init__(
+        self, wire: Wire, poller: Poller, clock: Clock, master: JobMaster, check: Callable[[RegisterSlot], str | None]
+    ) -> None:
+        self._clock = clock
+        self._master = master
+        self._check = check
+        self._beats: dict[tuple[Launch, SlotIndex], float] = {}
+        self._registered: dict[tuple[Launch, SlotIndex], Connection] = {}
+        self._listener = wire.listen(poller, self._accept)
+
+    @property
+    def address(self) -> Address:
+        """Where slots reach the master."""
+        return self._listener.address
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listener.close()
+
+    def lose_silent(self, timeout_ms: float) -> None:
+        """Report every slot lost that has not beaten for so long."""
+        now_ms = self._clock.monotonic_ms()
+        for (launch, slot), beat_ms in list(self._beats.items()):
+            if now_ms - beat_ms > timeout_ms:
+                del self._beats[launch, slot]
+                self._master.slot_lost(launch, slot, f"no sign of life for {timeout_ms:g} ms")
+
+    def _accept(self, connection: Connection, data: bytes) -> Handlers | None:
+        hello = Hello.decode(data)
+        launch, slot = Launch(hello.launch), SlotIndex(hello.slot)
+
+        def on_closed(connection: Connection, closed: Closed) -> None:
+            # Not so for a slot that was refused because its place is taken: the one in that place lives.
+            if self._registered.get((launch, slot)) is connection:
+                del self._registered[launch, slot]
+                self._beats.pop((launch, slot), None)
+                self._master.slot_lost(launch, slot, str(closed))
+
+        on_frame = self._on_beat(launch, slot) if hello.purpose == "heartbeat" else self._on_message(launch)
+        return Handlers(on_frame, on_closed)
+
+    def _on_beat(self, launch: Launch, slot: SlotIndex) -> Callable[[Connection, Frame], None]:
+        def on_frame(connection: Connection, frame: Frame) -> None:
+            self._beats[launch, slot] = self._clock.monotonic_ms()
+            connection.send(bytes(frame))
+
+        return on_frame
+
+    def _on_message(self, launch: Launch) -> Callable[[Connection, Frame], None]:
+        def on_frame(connection: Connection, frame: Frame) -> None:
+            message: FromSlot = pickle.loads(frame)  # noqa: S301  # from an authenticated slot
+            if isinstance(message, RegisterSlot):
+                self._register(message, connection)
+            else:
+                self._master.receive(launch, message)
+
+        return on_frame
+
+    def _register(self, message: RegisterSlot, connection: Connection) -> None:
+        unfit = self._check(message)
+        if unfit is not None:
+            _log.error("slot %d of launch %d is refused: %s", message.slot, message.launch, unfit)
+            self._master.slot_unfit(message.launch, unfit)
+            connection.close()
+            return
+        # From here on the slot is to beat; one that never does is silent too.
+        self._beats.setdefault((message.launch, message.slot), self._clock.monotonic_ms())
+        self._registered.setdefault((message.launch, message.slot), connection)
+        self._master.register(message, WireLink(connection))
+
+
+@final
+class ControlClient:
+    """A slot's end of its control connection. Owned by the thread that polls."""
+
+    def __init__(
+        self, wire: Wire, poller: Poller, master: Address, hello: Hello, receive: Callable[[ToSlot], None]
+    ) -> None:
+        self.lost: str | None = None
+        """Why the master is lost; None while it is there."""
+        self._receive = receive
+        self._connection = wire.connect(poller, master, hello.encode(), Handlers(self._on_frame, self._on_closed))
+
+    def send(self, message: FromSlot) -> None:
+        """Send a message; lost if the connection is. Does not block."""
+        self._connection.send(pickle.dumps(message, 5))
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def _on_frame(self, connection: Connection, frame: Frame) -> None:
+        self._receive(pickle.loads(frame))  # noqa: S301  # from the authenticated job master
+
+    def _on_closed(self, connection: Connection, closed: Closed) -> None:
+        self.lost = str(closed)

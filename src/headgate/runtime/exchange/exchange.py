@@ -1,0 +1,33 @@
+"""The exchange of a slot: its way to the channels that end in other slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from headgate.graph.physical import ChannelPlan
+from headgate.ids import Attempt, ChannelId, SlotIndex
+from headgate.runtime.exchange.channel import InputChannel, OutputChannel
+
+Peers = Mapping[SlotIndex, tuple[str, int]]
+"""Host and port at which each slot listens for its peers."""
+
+
+class Exchange(Protocol):
+    """Carries elements between slots, attempt by attempt. Owned by the slot's loop; no method blocks."""
+
+    def listen(self, attempt: Attempt, inputs: Mapping[ChannelId, InputChannel]) -> None:
+        """Take elements of `attempt` for these channels from now on, and of no other attempt."""
+        ...
+
+    def connect(self, attempt: Attempt, peers: Peers) -> None:
+        """Open the way to the peers, all of which listen. A peer that is lost later fails the slot's attempt."""
+        ...
+
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+        """Return the sending end of a channel into slot `target`, usable once `connect` was called."""
+        ...
+
+    def end(self) -> None:
+        """Let go of everything of the attempt."""
+        ...

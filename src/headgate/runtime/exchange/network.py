@@ -1,0 +1,249 @@
+"""The exchange over the network: one connection from each slot to each peer that it sends to.
+
+Elements flow with the connection, credit flows back on it. A sender may have so many batches and so many bytes of each
+channel under way; a single larger batch passes when nothing else is. The receiver always takes in what
+arrives and queues it by channel, so a channel that is not read holds back only its own sender.
+
+Frame: u32 channel, u8 kind, payload. The connection's hello names sender and attempt, so a frame need not.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.elements import Batch, Element, Watermark
+from headgate.errors import SerializationError
+from headgate.graph.physical import ChannelPlan
+from headgate.ids import Attempt, ChannelId, SlotIndex
+from headgate.operators.base import UserCodeError
+from headgate.runtime.exchange.channel import InputChannel, OutputChannel
+from headgate.runtime.exchange.exchange import Peers
+from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
+
+_HEAD: Final = struct.Struct("<IB")
+_CREDIT: Final = struct.Struct("<IQ")
+_BATCH, _CONTROL, _CREDIT_BACK = 0, 1, 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CreditWindow:
+    """How much of one channel may be under way."""
+
+    batches: int
+    size_bytes: int
+
+
+@final
+class RemoteOutput:
+    """The sending end of a channel into another slot."""
+
+    __slots__ = ("_batches", "_bytes", "_connection_of", "_held", "_id", "_records_max", "_target", "_window")
+
+    def __init__(
+        self,
+        channel_id: ChannelId,
+        target: SlotIndex,
+        window: CreditWindow,
+        connection_of: Callable[[SlotIndex], Connection],
+    ) -> None:
+        self._id = channel_id
+        self._target = target
+        self._window = window
+        self._connection_of = connection_of
+        self._batches = 0
+        self._bytes = 0
+        self._records_max = 1
+        self._held: Watermark | None = None
+
+    @property
+    def writable(self) -> bool:
+        return self._batches < self._window.batches and self._bytes < self._window.size_bytes
+
+    def send(self, element: Element) -> None:
+        """Send an element. Raises `UserCodeError` naming a record that cannot be pickled.
+
+        A watermark is held until the connection has sent the bytes before it, and gives way to a newer one: if the peer
+        does not read for long, they do not pile up.
+        """
+        connection = self._connection_of(self._target)
+        if type(element) is Watermark and connection.pending_bytes:
+            if self._held is None:
+                connection.when_taken(self.release)
+            self._held = element
+            return
+        if self._held is not None:
+            self.release()
+        if not isinstance(element, Batch):
+            connection.send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(element, 5))
+            return
+        start = 0
+        while start < len(element):
+            stop = start + self._records_max
+            piece = element if start == 0 and stop >= len(element) else element.piece(start, stop)
+            payload = _pickled(piece)
+            self._batches += 1
+            self._bytes += len(payload)
+            connection.send(_HEAD.pack(self._id, _BATCH), payload)
+            self._learn(len(piece), len(payload))
+            start = stop
+
+    def release(self) -> None:
+        """Send the watermark that is held, if there is one."""
+        held, self._held = self._held, None
+        if held is not None:
+            self._connection_of(self._target).send(_HEAD.pack(self._id, _CONTROL), pickle.dumps(held, 5))
+
+    def _learn(self, records: int, size_bytes: int) -> None:
+        """Keep frames within the window: a batch of large records is cut before it is pickled."""
+        if size_bytes > self._window.size_bytes:
+            self._records_max = max(1, records * self._window.size_bytes // size_bytes)
+        elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
+            self._records_max *= 2
+
+    def credited(self, batches: int, size_bytes: int) -> None:
+        """The receiver has consumed that much."""
+        self._batches -= batches
+        self._bytes -= size_bytes
+
+
+def _pickled(batch: Batch) -> bytes:
+    try:
+        return pickle.dumps((batch.records, batch.timestamps, batch.keys), 5)
+    except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
+        raise UserCodeError(record=_culprit(batch)) from SerializationError(
+            f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
+            " the top level of a module or of the main script"
+        )
+
+
+def _culprit(batch: Batch) -> object:
+    for record in batch.records:
+        try:
+            pickle.dumps(record, 5)
+        except Exception:  # noqa: BLE001
+            return record
+    return None
+
+
+@final
+class _Receiver:
+    """Counts what was consumed of one channel and gives credit back by the half window."""
+
+    __slots__ = ("_batches", "_bytes", "_connection", "_id", "_window")
+
+    def __init__(self, channel_id: ChannelId, window: CreditWindow, connection: Connection) -> None:
+        self._id = channel_id
+        self._window = window
+        self._connection = connection
+        self._batches = 0
+        self._bytes = 0
+
+    def consumed(self, size_bytes: int) -> None:
+        self._batches += 1
+        self._bytes += size_bytes
+        if 2 * self._batches >= self._window.batches or 2 * self._bytes >= self._window.size_bytes:
+            self._connection.send(_HEAD.pack(self._id, _CREDIT_BACK), _CREDIT.pack(self._batches, self._bytes))
+            self._batches = self._bytes = 0
+
+
+@final
+class NetworkExchange:
+    """The exchange of one slot process. Owned by the slot's loop, which polls `poller`."""
+
+    def __init__(
+        self, slot: SlotIndex, wire: Wire, poller: Poller, window: CreditWindow, on_broken: Callable[[str], None]
+    ) -> None:
+        self._slot = slot
+        self._wire = wire
+        self._poller = poller
+        self._window = window
+        self._on_broken = on_broken
+        self._attempt: Attempt | None = None
+        self._inputs: Mapping[ChannelId, InputChannel] = {}
+        self._outputs: dict[ChannelId, RemoteOutput] = {}
+        self._peers: Peers = {}
+        self._outgoing: dict[SlotIndex, Connection] = {}
+        self._incoming: list[Connection] = []
+        self._listener = wire.listen(poller, self._accept)
+
+    @property
+    def address(self) -> Address:
+        """Where peers reach this slot."""
+        return self._listener.address
+
+    def listen(self, attempt: Attempt, inputs: Mapping[ChannelId, InputChannel]) -> None:
+        self._attempt = attempt
+        self._inputs = inputs
+
+    def connect(self, attempt: Attempt, peers: Peers) -> None:
+        """Remember the peers: a connection is made when the first element is sent to one."""
+        self._peers = peers
+
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+        end = RemoteOutput(channel.id, target, self._window, self._connection_to)
+        self._outputs[channel.id] = end
+        return end
+
+    def end(self) -> None:
+        connections = [*self._outgoing.values(), *self._incoming]
+        self._attempt = None
+        self._inputs, self._outputs, self._outgoing, self._incoming = {}, {}, {}, []
+        for connection in connections:
+            connection.close()
+
+    def close(self) -> None:
+        """End everything, the listener too."""
+        self.end()
+        self._listener.close()
+
+    # --- connections
+
+    def _connection_to(self, target: SlotIndex) -> Connection:
+        connection = self._outgoing.get(target)
+        if connection is None:
+            hello = struct.pack("<II", self._slot, self._attempt or 0)
+            handlers = Handlers(self._on_credit, self._closing(self._attempt))
+            connection = self._wire.connect(self._poller, Address(*self._peers[target]), hello, handlers)
+            self._outgoing[target] = connection
+        return connection
+
+    def _accept(self, connection: Connection, hello: bytes) -> Handlers | None:
+        _slot, attempt = struct.unpack("<II", hello)
+        if self._attempt is None or attempt != self._attempt:
+            return None
+        self._incoming.append(connection)
+        receivers: dict[int, _Receiver] = {}
+        inputs = self._inputs
+
+        def on_frame(connection: Connection, frame: Frame) -> None:
+            channel_id, kind = _HEAD.unpack_from(frame)
+            channel = inputs[channel_id]
+            if channel_id not in receivers:
+                receivers[channel_id] = _Receiver(channel.id, self._window, connection)
+                channel.on_consumed(receivers[channel_id].consumed)
+            body = memoryview(frame)[_HEAD.size :]
+            content = pickle.loads(body)  # noqa: S301  # from an authenticated peer
+            if kind == _BATCH:
+                channel.push(Batch(*content), len(body))
+            else:
+                channel.push(content)
+
+        return Handlers(on_frame, self._closing(self._attempt))
+
+    def _on_credit(self, connection: Connection, frame: Frame) -> None:
+        channel_id, _kind = _HEAD.unpack_from(frame)
+        output = self._outputs.get(channel_id)
+        if output is not None:
+            output.credited(*_CREDIT.unpack_from(frame, _HEAD.size))
+
+    def _closing(self, attempt: Attempt | None) -> Callable[[Connection, Closed], None]:
+        def on_closed(connection: Connection, closed: Closed) -> None:
+            if attempt is not None and attempt == self._attempt:
+                self._on_broken(f"the connection to a peer slot has ended: {closed}")
+
+        return on_closed

@@ -1,0 +1,1 @@
+"""The job master: the loop in the driver that deploys, supervises, checkpoints and ends a job."""

@@ -1,0 +1,388 @@
+"""Job master: runs one job from submission to outcome, by performing what two pure machines order.
+
+The supervisor says when to launch slots, deploy, start, tear down and end; the checkpoint coordinator when to trigger,
+store a manifest and commit. This shell turns messages, results of storage work and the passing of time into their
+events, and their effects into messages and storage work. It is stepped by its host and owned by the thread that steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never, final
+
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.clock import Clock
+from headgate.errors import DamagedFileError, StorageError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.runtime.control import messages
+from headgate.runtime.control.messages import FromSlot, ToSlot, UserFailure
+from headgate.runtime.io import Io
+from headgate.runtime.master import supervision
+from headgate.runtime.master.checkpoints import Checkpoints
+from headgate.runtime.master.deployment import deploy_messages, supervisor_of
+from headgate.runtime.master.job_storage import (
+    Beginning,
+    JobStorage,
+    RestorePoint,
+    Splits,
+)
+from headgate.runtime.master.outcome import JobOutcome, JobProgress
+from headgate.runtime.master.supervision import JobStatus
+
+_log = logging.getLogger(__name__)
+
+
+class SlotLink(Protocol):
+    """The way to one registered slot."""
+
+    def send(self, message: ToSlot) -> None:
+        """Send a message; lost if the slot is. Does not block."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection: the slot then ends itself."""
+        ...
+
+
+class Launcher(Protocol):
+    """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
+
+    def launch(self, launch: Launch) -> None:
+        """Start hosting all slots of the job. Does not block."""
+        ...
+
+    def kill(self, launch: Launch) -> None:
+        """End a launch, slots and all. Does not block."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterServices:
+    """What the host of a job master provides. `collected` takes records for the waiting program."""
+
+    clock: Clock
+    io: Io
+    storage: JobStorage
+    launcher: Launcher
+    collected: Callable[[messages.Collected], None]
+
+
+@final
+@dataclass(slots=True)
+class _Starting:
+    """What attempts start from: the splits of a fresh start, and the restore point of the next attempt."""
+
+    splits: Splits = field(default_factory=dict)
+    point: RestorePoint | None = None
+
+
+@final
+class JobMaster:
+    """The master of one job."""
+
+    def __init__(self, plan: JobPlan, services: MasterServices) -> None:
+        self.outcome: JobOutcome | None = None
+        self.progress = JobProgress()
+        self._plan = plan
+        self._services = services
+        self._storage = services.storage
+        self._supervisor = supervisor_of(plan)
+        self._checkpoints = Checkpoints(plan, services.storage, self)
+        self.progress.checkpoints = self._checkpoints.figures
+        self._links: dict[SlotIndex, SlotLink] = {}
+        self._addresses: dict[SlotIndex, tuple[str, int]] = {}
+        self._starting = _Starting()
+        self._ended: Attempt | None = None
+        self._events: deque[Callable[[], None]] = deque()
+        self._counters: dict[SlotIndex, dict[str, int]] = {}
+        self._submitted_ms = 0.0
+        self._fatal: str | None = None
+        self._preparing = False
+        self._ending = False
+        self._cancelled = False
+
+    @property
+    def status(self) -> str:
+        """Return what the job is doing, as a word: the supervisor's state."""
+        return self._supervisor.state.value
+
+    # --- what the host calls
+
+    def submit(self) -> None:
+        """Begin: check sinks, list splits, then launch slots. Does not block."""
+        self._submitted_ms = self._now()
+        self._preparing = True
+
+        def done(result: Beginning | BaseException) -> None:
+            self._preparing = False
+            if isinstance(result, BaseException):
+                self._refuse(_describe(result))
+            elif result.ended is not None:
+                self._end(JobStatus(result.ended.status), result.ended.cause)
+            elif self._cancelled:
+                self._end(JobStatus.CANCELLED, None)
+            else:
+                self._starting.splits = result.splits
+                self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
+
+        self._services.io.submit(lambda: self._storage.prepare(self._plan), done)
+
+    def cancel(self) -> None:
+        """End the job without its result. Does nothing when it has ended."""
+        self._cancelled = True
+        if self.outcome is None and not (self._preparing or self._ending):
+            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+
+    def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
+        """A slot has connected and is fit to run."""
+        if message.launch != self._supervisor.launch or message.slot in self._links:
+            link.close()
+            return
+        self._links[message.slot] = link
+        self._addresses[message.slot] = (message.host, message.port)
+        self._supervise(supervision.SlotRegistered(launch=message.launch, slot=message.slot, now_ms=self._now()))
+
+    def slot_lost(self, launch: Launch, slot: SlotIndex, reason: str) -> None:
+        """A slot's connection or heartbeat has ended."""
+        if launch == self._supervisor.launch and slot in self._links:
+            self._drop_link(slot)
+            self._supervise(supervision.SlotLost(launch=launch, slot=slot, reason=reason, now_ms=self._now()))
+
+    def slot_unfit(self, launch: Launch, reason: str) -> None:
+        """A slot cannot run the job, for a reason that trying again does not mend: the job fails."""
+        if launch == self._supervisor.launch and self.outcome is None:
+            self._fatal = reason
+            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+
+    def launch_ended(self, launch: Launch, error: str | None) -> None:
+        """The processes of a launch are gone, or will be without anybody's doing."""
+        if launch == self._supervisor.launch:
+            for slot in list(self._links):
+                self._drop_link(slot)
+        self._supervise(supervision.LaunchEnded(launch=launch, error=error, now_ms=self._now()))
+
+    def receive(self, launch: Launch, message: FromSlot) -> None:
+        """Take a message of a registered slot; those of other launches and attempts are dropped."""
+        if launch == self._supervisor.launch and self.outcome is None:
+            self._dispatch(message)
+
+    def step(self, now_ms: float) -> float | None:
+        """Let time pass; return when to call again if nothing happens before, None for no need."""
+        if self.outcome is not None:
+            return None
+        due_ms = self._supervisor.next_wake_ms()
+        if due_ms is not None and now_ms >= due_ms:
+            self._supervise(supervision.Tick(now_ms=now_ms))
+        wakes = (self._checkpoints.step(now_ms), self._supervisor.next_wake_ms())
+        return min((wake for wake in wakes if wake is not None), default=None)
+
+    def _now(self) -> float:
+        return self._services.clock.monotonic_ms()
+
+    def _drop_link(self, slot: SlotIndex) -> None:
+        self._addresses.pop(slot, None)
+        self._links.pop(slot).close()
+
+    # --- messages of slots
+
+    def _dispatch(self, message: FromSlot) -> None:
+        now_ms = self._now()
+        match message:
+            case messages.SlotReady():
+                self._supervise(supervision.SlotReady(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+            case messages.SlotTornDown():
+                self._supervise(supervision.SlotTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+            case messages.TaskFailed():
+                self._task_failed(message)
+            case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
+                self._checkpoints.received(message)
+            case messages.Collected():
+                # From `Deploy` on: a restored operator first hands over what its checkpoint holds.
+                if self._is_current(message.attempt):
+                    self._services.collected(message)
+            case messages.Progress():
+                self._on_progress(message)
+            case messages.RegisterSlot():
+                _log.warning("slot %d registered twice on one connection", message.slot)
+            case _:
+                assert_never(message)
+
+    def _task_failed(self, message: messages.TaskFailed) -> None:
+        if not self._is_current(message.attempt):
+            return  # also what follows from the end: a slot that loses its peers, which end sooner
+        failure = message.failure
+        cause = failure.describe() if isinstance(failure, UserFailure) else failure
+        self.progress.failures.append(cause)
+        self._supervise(
+            supervision.AttemptFailed(
+                attempt=message.attempt, cause=cause, retriable=message.retriable, now_ms=self._now()
+            )
+        )
+
+    def _is_current(self, attempt: Attempt) -> bool:
+        """Whether this is the newest attempt, and it has not ended."""
+        return attempt == self._supervisor.attempt != self._ended
+
+    def _on_progress(self, message: messages.Progress) -> None:
+        if self._is_current(message.attempt):
+            self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
+            self._counters[message.slot] = message.counters
+
+    # --- the supervisor's orders
+
+    def _supervise(self, event: supervision.SupervisorEvent) -> None:
+        self.handle(lambda: self._supervised(event))
+
+    def _supervised(self, event: supervision.SupervisorEvent) -> None:
+        effects = self._supervisor.handle(event)
+        if self._supervisor.restarts > self.progress.restarts:
+            self.progress.restarts = self._supervisor.restarts
+            _log.warning("the job starts again (restart %d): %s", self.progress.restarts, supervision.cause_of(event))
+        for effect in effects:
+            self._perform(effect)
+
+    def handle(self, event: Callable[[], None]) -> None:
+        """Handle an event, and those that performing its effects brings about, one wholly after the other."""
+        self._events.append(event)
+        if len(self._events) > 1:
+            return
+        while self._events:
+            self._events[0]()
+            self._events.popleft()
+
+    def _perform(self, effect: supervision.SupervisorEffect) -> None:
+        match effect:
+            case supervision.LaunchSlots():
+                self._services.launcher.launch(effect.launch)
+            case supervision.KillLaunch():
+                for slot in list(self._links):
+                    self._drop_link(slot)
+                self._services.launcher.kill(effect.launch)
+            case supervision.RefuseSlot():
+                if effect.launch == self._supervisor.launch and effect.slot in self._links:
+                    self._drop_link(effect.slot)
+            case supervision.ResolveRestore():
+                self._checkpoints.when_settled(lambda: self._resolve(effect.attempt))
+            case supervision.Deploy():
+                self._deploy(effect.attempt)
+            case supervision.StartAttempt():
+                self._start(effect.attempt)
+            case supervision.EndAttempt():
+                self._ended = effect.attempt
+                self._checkpoints.attempt_ended(effect.attempt)
+            case supervision.TearDown():
+                self.send_all(messages.TearDown(attempt=effect.attempt))
+            case supervision.ShutDownSlots():
+                self.send_all(messages.Shutdown())
+            case supervision.EndJob():
+                self._checkpoints.when_tidy(lambda: self._end(effect.status, effect.cause))
+            case _:
+                assert_never(effect)
+
+    def send_all(self, message: ToSlot) -> None:
+        """Send a message to every slot."""
+        for link in list(self._links.values()):
+            link.send(message)
+
+    def _resolve(self, attempt: Attempt) -> None:
+        def done(result: RestorePoint | BaseException) -> None:
+            if attempt != self._supervisor.attempt:
+                return  # a slot was lost meanwhile, and the next attempt looks for itself
+            now_ms = self._now()
+            if isinstance(result, BaseException):
+                reason = f"attempt {attempt} cannot start: {_describe(result)}"
+                may_mend = isinstance(result, StorageError) and not isinstance(result, DamagedFileError)
+                self._supervise(
+                    supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
+                )
+                return
+            self._starting.point = result
+            self._supervise(
+                supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
+            )
+
+        known = self._checkpoints.latest
+        self._services.io.submit(lambda: self._storage.resolve(self._plan, attempt, known), done)
+
+    def _deploy(self, attempt: Attempt) -> None:
+        point = self._starting.point
+        assert point is not None
+        self._counters.clear()
+        for slot, message in deploy_messages(
+            self._plan, attempt, point, self._starting.splits, dict(self._addresses)
+        ).items():
+            if slot in self._links:
+                self._links[slot].send(message)
+
+    def _start(self, attempt: Attempt) -> None:
+        point = self._starting.point
+        assert point is not None
+        self.progress.attempt = attempt
+        self._checkpoints.attempt_started(attempt, point)
+        self.send_all(messages.Start(attempt=attempt))
+
+    def _refuse(self, cause: str) -> None:
+        """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
+        self._ending = True
+        outcome = self._outcome_of(JobStatus.FAILED, cause)
+
+        def done(result: object) -> None:
+            self.outcome = outcome
+
+        self._services.io.submit(lambda: self._storage.release(self._plan), done)
+
+    def _end(self, status: JobStatus, cause: str | None) -> None:
+        """Write the durable result and clean up; only then is there an outcome."""
+        self._ending = True
+        if self._fatal is not None:
+            status, cause = JobStatus.FAILED, self._fatal
+        outcome = self._outcome_of(status, cause)
+
+        def done(result: object) -> None:
+            if isinstance(result, BaseException):
+                _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
+            self.outcome = outcome
+
+        self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
+
+    def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
+        counters: dict[str, int] = {}
+        for own in self._counters.values():
+            for name, count in own.items():
+                counters[name] = counters.get(name, 0) + count
+        return JobOutcome(
+            job_id=self._plan.job_id,
+            status=status,
+            cause=cause,
+            runtime_ms=self._now() - self._submitted_ms,
+            counters=counters,
+        )
+
+    # --- what checkpoints ask for
+
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        return self._services.clock
+
+    @property
+    def io(self) -> Io:
+        """Where blocking work is done."""
+        return self._services.io
+
+    def fail_attempt(self, attempt: Attempt, reason: str) -> None:
+        """Too many checkpoints failed."""
+        self._supervise(supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=True, now_ms=self._now()))
+
+    def job_done(self, attempt: Attempt) -> None:
+        """Everything is processed and committed."""
+        self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
+
+
+def _describe(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,380 @@
+"""The supervisor: takes a job through launch, deployment, failures and restarts to its end.
+
+Theory of operation
+-------------------
+A *launch* is one submission of the stage that hosts the slots; an *attempt* is one execution of the job's graph on the
+slots of a launch. A failure of user code ends the attempt only: the slots stay and run the next one. The loss of a slot
+ends the launch, since the stage cannot replace a single task. Both numbers only grow; what carries an old one is
+dropped, and a slot of an old launch is refused.
+
+A restart has two phases: first every slot confirms that it holds nothing of the old attempt, then all deploy the new
+one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made anew.
+
+    state         waits for                                     legal edges
+    CREATED       the order to run                              Submitted -> LAUNCHING
+    LAUNCHING     all slots to register                         the last SlotRegistered -> RESOLVING; start deadline
+    RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
+                                                                or FINISHING when trying again is of no use
+    DEPLOYING     all slots to be ready                         the last SlotReady -> RUNNING
+    RUNNING       the end of the data                           JobDone -> FINISHING
+    TEARING_DOWN  all slots to confirm the attempt is over      the last SlotTornDown -> WAITING; late -> RELAUNCHING
+    WAITING       the restart delay to pass                     restart time -> RESOLVING
+    RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
+    FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED or CANCELLED
+    FINISHED, FAILED, CANCELLED                                 nothing: the job is over
+
+    AttemptFailed in DEPLOYING, RUNNING               -> TEARING_DOWN, or FINISHING when it may not restart
+    SlotLost, LaunchEnded in LAUNCHING ... RUNNING    -> RELAUNCHING, or FINISHING when it may not restart
+    SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
+    CancelRequested in any state before the end       -> FINISHING
+
+Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch that gets no
+slot, or too few in time, fails the job at once: the cluster is too small or refuses the stage, and trying again would
+only hide that. Later launches, those of a job that an earlier driver has run, and losses of slots that had registered
+are for the restart strategy to decide.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import assert_never, final
+
+from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.runtime.master.restart import RestartStrategy
+from headgate.runtime.master.supervision import (
+    AttemptFailed,
+    CancelRequested,
+    Deploy,
+    EndAttempt,
+    EndJob,
+    JobDone,
+    JobStatus,
+    KillLaunch,
+    LaunchEnded,
+    LaunchSlots,
+    RefuseSlot,
+    ResolveRestore,
+    RestoreFailed,
+    RestoreResolved,
+    ShutDownSlots,
+    SlotLost,
+    SlotReady,
+    SlotRegistered,
+    SlotTornDown,
+    StartAttempt,
+    Submitted,
+    SupervisorEffect,
+    SupervisorEvent,
+    TearDown,
+    Tick,
+)
+from headgate.story import Story
+
+
+@final
+class SupervisorState(Enum):
+    """What the supervisor waits for; see the theory of operation."""
+
+    CREATED = "created"
+    LAUNCHING = "launching"
+    RESOLVING = "resolving"
+    DEPLOYING = "deploying"
+    RUNNING = "running"
+    TEARING_DOWN = "tearing down"
+    WAITING = "waiting"
+    RELAUNCHING = "relaunching"
+    FINISHING = "finishing"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing will happen any more."""
+        return self in _END_STATES.values()
+
+
+_S = SupervisorState
+_END_STATES = {
+    JobStatus.FINISHED: _S.FINISHED,
+    JobStatus.FAILED: _S.FAILED,
+    JobStatus.CANCELLED: _S.CANCELLED,
+}
+_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.RUNNING})
+_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.DEPLOYING, _S.RUNNING})
+_BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
+_AttemptEvent = RestoreResolved | RestoreFailed | SlotReady | SlotTornDown | AttemptFailed | JobDone
+
+
+@final
+class Supervisor:
+    """Supervises one job. Pure; owned by the job master's loop."""
+
+    def __init__(
+        self, *, slots: int, restart: RestartStrategy, teardown_timeout_ms: float, start_timeout_ms: float
+    ) -> None:
+        if slots < 1:
+            raise ValueError(f"a job needs at least one slot, not {slots}")
+        self._slots = frozenset(SlotIndex(index) for index in range(slots))
+        self._restart = restart
+        self._teardown_timeout_ms = teardown_timeout_ms
+        self._start_timeout_ms = start_timeout_ms
+        self._story = Story("supervisor", length=30)
+        self._state = _S.CREATED
+        self._launch = Launch(0)
+        self._launch_over = True
+        self._attempt = Attempt(0)
+        self._restarts = 0
+        self._has_history = False
+        self._registered: set[SlotIndex] = set()
+        self._answered: set[SlotIndex] = set()
+        self._deadline_ms: float | None = None
+        self._restart_ms = 0.0
+        self._outcome: tuple[JobStatus, str | None] | None = None
+
+    @property
+    def state(self) -> SupervisorState:
+        """What the supervisor waits for."""
+        return self._state
+
+    @property
+    def launch(self) -> Launch:
+        """The newest launch; 0 before the first."""
+        return self._launch
+
+    @property
+    def attempt(self) -> Attempt:
+        """The newest attempt; 0 before the first. Numbers may be skipped."""
+        return self._attempt
+
+    @property
+    def restarts(self) -> int:
+        """How often the job was started again after a failure."""
+        return self._restarts
+
+    def next_wake_ms(self) -> float | None:
+        """When to send the next `Tick`, if nothing else happens before; None: no need."""
+        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self._launch_over):
+            return self._restart_ms
+        return self._deadline_ms
+
+    def handle(self, event: SupervisorEvent) -> list[SupervisorEffect]:
+        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        self._story.add(event)
+        return [*self._apply(event), *self._on_time(event.now_ms)]
+
+    def _apply(self, event: SupervisorEvent) -> list[SupervisorEffect]:
+        match event:
+            case Submitted():
+                if self._state is not _S.CREATED:
+                    raise self._story.broken(f"the job was submitted in state {self._state}")
+                self._attempt = event.last_attempt
+                self._has_history = event.last_attempt > 0
+                return self._start_launch(event.now_ms)
+            case SlotRegistered() | SlotLost() | LaunchEnded():
+                return self._on_launch_event(event)
+            case RestoreResolved() | RestoreFailed() | SlotReady() | SlotTornDown() | AttemptFailed() | JobDone():
+                return self._on_attempt_event(event)
+            case CancelRequested():
+                return self._on_cancel(event.now_ms)
+            case Tick():
+                return []
+            case _:
+                assert_never(event)
+
+    # --- the launch -------------------------------------------------------------------------------------------------
+
+    def _start_launch(self, now_ms: float) -> list[SupervisorEffect]:
+        self._launch = Launch(self._launch + 1)
+        self._launch_over = False
+        self._registered.clear()
+        self._enter(_S.LAUNCHING, now_ms + self._start_timeout_ms)
+        return [LaunchSlots(launch=self._launch)]
+
+    def _on_launch_event(self, event: SlotRegistered | SlotLost | LaunchEnded) -> list[SupervisorEffect]:
+        if event.launch > self._launch:
+            raise self._story.broken(f"launch {event.launch} is not known yet")
+        stale = event.launch < self._launch or self._launch_over
+        match event:
+            case SlotRegistered():
+                return self._on_registered(event, stale)
+            case SlotLost():
+                return [] if stale else self._on_slot_lost(event)
+            case LaunchEnded():
+                return [] if stale else self._on_launch_ended(event)
+            case _:
+                assert_never(event)
+
+    def _on_registered(self, event: SlotRegistered, stale: bool) -> list[SupervisorEffect]:
+        if event.slot not in self._slots:
+            raise self._story.broken(f"slot {event.slot} registered, but the job has {len(self._slots)} slots")
+        if stale or self._state is not _S.LAUNCHING or event.slot in self._registered:
+            return [RefuseSlot(launch=event.launch, slot=event.slot)]
+        self._registered.add(event.slot)
+        return self._resolve() if self._registered == self._slots else []
+
+    def _on_slot_lost(self, event: SlotLost) -> list[SupervisorEffect]:
+        if self._state in _LIVE:
+            return self._fail_launch(f"slot {event.slot} was lost: {event.reason}", True, event.now_ms)
+        return self._relaunch() if self._state in _BETWEEN else []
+
+    def _on_launch_ended(self, event: LaunchEnded) -> list[SupervisorEffect]:
+        self._launch_over = True
+        if self._state is _S.FINISHING:
+            return self._end_job()
+        if self._state in _BETWEEN:
+            return self._relaunch()
+        if self._state not in _LIVE:
+            return []
+        error = event.error or "without an error, but before the job was done"
+        hosted_some = bool(self._registered) or not self._is_first_launch()
+        return self._fail_launch(f"the stage that hosts the slots ended: {error}", hosted_some, event.now_ms)
+
+    def _is_first_launch(self) -> bool:
+        """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
+        return self._launch == 1 and not self._has_history
+
+    def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[SupervisorEffect]:
+        effects = [*self._end_attempt(), *self._relaunch()]
+        if retriable and self._grant_restart(now_ms):
+            return effects
+        return [*effects, *self._finish(JobStatus.FAILED, self._explain(cause, retriable), now_ms)]
+
+    def _relaunch(self) -> list[SupervisorEffect]:
+        self._enter(_S.RELAUNCHING)
+        return [] if self._launch_over else [KillLaunch(launch=self._launch)]
+
+    # --- the attempt ------------------------------------------------------------------------------------------------
+
+    def _resolve(self) -> list[SupervisorEffect]:
+        self._attempt = Attempt(self._attempt + 1)
+        self._enter(_S.RESOLVING)
+        return [ResolveRestore(attempt=self._attempt)]
+
+    def _on_attempt_event(self, event: _AttemptEvent) -> list[SupervisorEffect]:
+        if event.attempt > self._attempt:
+            raise self._story.broken(f"attempt {event.attempt} is not known yet")
+        if event.attempt < self._attempt:
+            return []
+        match event, self._state:
+            case RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
+                self._enter(_S.DEPLOYING)
+                return [Deploy(attempt=self._attempt, checkpoint_id=checkpoint_id)]
+            case RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
+                if retriable and self._grant_restart(event.now_ms):
+                    self._enter(_S.WAITING)
+                    return []
+                return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
+            case SlotReady(slot=slot), _S.DEPLOYING:
+                if not self._all_answered(slot):
+                    return []
+                self._enter(_S.RUNNING)
+                return [StartAttempt(attempt=self._attempt)]
+            case SlotTornDown(slot=slot), _S.TEARING_DOWN:
+                if self._all_answered(slot):
+                    self._enter(_S.WAITING)
+                return []
+            case AttemptFailed(), _S.DEPLOYING | _S.RUNNING:
+                return self._fail_attempt(event)
+            case JobDone(), _S.RUNNING:
+                return [*self._end_attempt(), *self._finish(JobStatus.FINISHED, None, event.now_ms)]
+            case _:
+                return []  # true of the attempt, but overtaken by what has happened to it since
+
+    def _all_answered(self, slot: SlotIndex) -> bool:
+        if slot not in self._slots:
+            raise self._story.broken(f"slot {slot} answered, but the job has {len(self._slots)} slots")
+        self._answered.add(slot)
+        return self._answered == self._slots
+
+    def _fail_attempt(self, event: AttemptFailed) -> list[SupervisorEffect]:
+        ended = self._end_attempt()
+        if not (event.retriable and self._grant_restart(event.now_ms)):
+            cause = self._explain(event.cause, event.retriable)
+            return [*ended, *self._finish(JobStatus.FAILED, cause, event.now_ms)]
+        self._enter(_S.TEARING_DOWN, event.now_ms + self._teardown_timeout_ms)
+        return [*ended, TearDown(attempt=self._attempt)]
+
+    def _end_attempt(self) -> list[SupervisorEffect]:
+        return [EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
+
+    def _grant_restart(self, now_ms: float) -> bool:
+        delay_ms = self._restart.on_failure(now_ms)
+        if delay_ms is None:
+            return False
+        self._restarts += 1
+        self._restart_ms = now_ms + delay_ms
+        return True
+
+    def _explain(self, cause: str, retriable: bool) -> str:
+        return f"{cause}\n({self._restart.describe()})" if retriable else cause
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _on_cancel(self, now_ms: float) -> list[SupervisorEffect]:
+        if self._state is _S.FINISHING or self._state.is_over:
+            return []
+        effects = self._end_attempt()
+        if self._state is _S.LAUNCHING:
+            effects += self._relaunch()  # slots that are still to come would not hear of a shut-down
+        return [*effects, *self._finish(JobStatus.CANCELLED, None, now_ms)]
+
+    def _finish(self, status: JobStatus, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
+        self._outcome = (status, cause)
+        if self._launch_over:
+            return self._end_job()
+        was_killed = self._state is _S.RELAUNCHING
+        self._enter(_S.FINISHING, None if was_killed else now_ms + self._teardown_timeout_ms)
+        return [] if was_killed else [ShutDownSlots()]
+
+    def _end_job(self) -> list[SupervisorEffect]:
+        assert self._outcome is not None
+        status, cause = self._outcome
+        self._enter(_END_STATES[status])
+        return [EndJob(status=status, cause=cause)]
+
+    # --- time -------------------------------------------------------------------------------------------------------
+
+    def _on_time(self, now_ms: float) -> list[SupervisorEffect]:
+        wake_ms = self.next_wake_ms()
+        if wake_ms is None or now_ms < wake_ms:
+            return []
+        match self._state:
+            case _S.LAUNCHING:
+                return self._fail_launch(self._describe_missing(), not self._is_first_launch(), now_ms)
+            case _S.TEARING_DOWN:
+                return self._relaunch()
+            case _S.WAITING:
+                return self._resolve()
+            case _S.RELAUNCHING:
+                return self._start_launch(now_ms)
+            case _S.FINISHING:
+                self._deadline_ms = None
+                return [KillLaunch(launch=self._launch)]
+            case _:
+                raise self._story.broken(f"a deadline is set in state {self._state}")
+
+    def _describe_missing(self) -> str:
+        missing = ", ".join(str(slot) for slot in sorted(self._slots - self._registered))
+        return (
+            f"only {len(self._registered)} of {len(self._slots)} slots registered within {self._start_timeout_ms:g} ms "
+            f"(missing: {missing}). Check that the cluster has {len(self._slots)} free task slots and that its workers "
+            "can reach the driver, or lower the parallelism"
+        )
+
+    def _enter(self, state: SupervisorState, deadline_ms: float | None = None) -> None:
+        self._state = state
+        self._deadline_ms = deadline_ms
+        self._answered.clear()
+
+    def check_invariants(self) -> None:
+        """Raise InternalError if the state contradicts itself."""
+        broken = self._story.broken
+        if self._state in _LIVE | _BETWEEN and self._launch_over:
+            raise broken(f"no launch in state {self._state}")
+        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and self._registered != self._slots:
+            raise broken(f"not all slots are registered in state {self._state}")
+        if (self._outcome is not None) != (self._state is _S.FINISHING or self._state.is_over):
+            raise broken(f"outcome {self._outcome} in state {self._state}")
+        if self._state.is_over and not self._launch_over:
+            raise broken("the job is over, but not its launch")

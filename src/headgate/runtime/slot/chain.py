@@ -1,0 +1,195 @@
+"""Chain: operators that run fused, and the outputs behind them; batches, watermarks and ticks run through them.
+
+A batch goes through the operators at once. A watermark stops at each operator until its timers have been fired, a piece
+at a time: what is left meanwhile waits here, and the subtask takes nothing else before it is done.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from headgate.clock import Clock
+from headgate.elements import MAX_TIMESTAMP, Batch, Control, Flow, Watermark, WatermarkStatus
+from headgate.operators.base import Operator
+from headgate.runtime.slot.output import Output
+from headgate.runtime.slot.pace import Pace
+
+
+@final
+class Chain:
+    """The operators and outputs of one subtask. Owned by the slot's loop; no method blocks."""
+
+    def __init__(self, operators: list[Operator], outputs: list[Output], clock: Clock, batch_records: int) -> None:
+        self.operators = operators
+        self.outputs = outputs
+        self.current = operators[0]
+        """The operator at work, for error reports."""
+        self.pace = Pace(batch_records)
+        self.waiting: list[tuple[int, Flow]] = []
+        """What is still to run through operators: the next one to take it, and what; the last comes first."""
+        self._clock = clock
+        self._main = [output for output in outputs if output.tag is None]
+        self._sides = [output for output in outputs if output.tag is not None]
+        makers = [at for at, operator in enumerate(operators) if operator.makes_watermarks]
+        self._until = [next((at for at in makers if at >= first), None) for first in range(len(operators) + 1)]
+
+    # --- what runs through
+
+    def process(self, batch: Batch, first: int = 0) -> None:
+        """Run a batch through the operators from `first` on, and learn how long that took."""
+        began_ms = self._clock.monotonic_ms()
+        put_out = self._through(batch, first, began_ms)
+        if self.waiting:
+            put_out += self._work_off(began_ms) or 0
+        self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+
+    def process_second(self, batch: Batch) -> None:
+        """Run a batch of the second input through all operators, and learn how long that took."""
+        began_ms = self._clock.monotonic_ms()
+        self.current = self.operators[0]
+        put_out = self._through(self.current.process_second(batch), 1, began_ms)
+        if self.waiting:
+            put_out += self._work_off(began_ms) or 0
+        self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+
+    def advance(self, progress: Watermark | WatermarkStatus) -> None:
+        """Have event time progress, behind everything that waits; call `run` while something waits."""
+        self.waiting.insert(0, (0, progress))
+
+    def run(self) -> None:
+        """Do a piece of what waits."""
+        began_ms = self._clock.monotonic_ms()
+        put_out = self._work_off(began_ms)
+        if put_out is not None:
+            self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+
+    def tick(self, now_ms: float) -> None:
+        """Do a piece of the periodic work that is due, downstream first. Nothing may wait."""
+        for index in reversed(range(len(self.operators))):
+            operator = self.operators[index]
+            if operator.wake_ms is not None and operator.wake_ms <= now_ms and not self.waiting:
+                self.current = operator
+                self._queue(index + 1, operator.tick(now_ms))
+                self._emit_sides(now_ms)
+                self._work_off(now_ms)
+
+    def wake_ms(self) -> float | None:
+        """Return when `tick` has something to do, None when never."""
+        return min((operator.wake_ms for operator in self.operators if operator.wake_ms is not None), default=None)
+
+    # --- how it runs
+
+    def _queue(self, first: int, elements: list[Flow]) -> None:
+        """Have `elements` run, in order, from operator `first` on, before anything else that waits."""
+        self.waiting += [(first, element) for element in reversed(elements)]
+
+    def _work_off(self, now_ms: float) -> int | None:
+        """Work off what waits until there is nothing, or until a piece of timers was fired.
+
+        Return how many records were put out, None when there were no records at work.
+        """
+        put_out: int | None = None
+        while self.waiting:
+            first, element = self.waiting.pop()
+            match element:
+                case Batch():
+                    put_out = (put_out or 0) + self._through(element, first, now_ms)
+                case WatermarkStatus():
+                    self._pass(element, first)
+                case Watermark():
+                    fired = self._advance(element, first, now_ms)
+                    if fired is not None:
+                        return (put_out or 0) + fired
+        return put_out
+
+    def _through(self, batch: Batch, first: int, now_ms: float) -> int:
+        """Run the batch through the operators from `first` on; return how many records were put out.
+
+        An operator that makes watermarks ends that: what it makes of the batch waits for the rest of the way.
+        """
+        until = self._until[first]
+        for operator in self.operators[first:until]:
+            if not batch.records:
+                break
+            self.current = operator
+            batch = operator.process(batch)
+        if until is not None:
+            return self._mark(batch, until)
+        put_out = self._emit_sides(now_ms) if self._sides else 0
+        self._emit(batch, now_ms)
+        return put_out + len(batch.records)
+
+    def _mark(self, batch: Batch, at: int) -> int:
+        if batch.records:
+            self.current = self.operators[at]
+            self._queue(at + 1, self.current.mark(batch))
+        return 0
+
+    def _advance(self, watermark: Watermark, first: int, now_ms: float) -> int | None:
+        """Take the watermark from operator to operator until one fires timers; return how many records they put out.
+
+        None: it fired none, and the watermark has left.
+        """
+        ends = watermark.timestamp_ms == MAX_TIMESTAMP
+        for index in range(first, len(self.operators)):
+            self.current = operator = self.operators[index]
+            if operator.makes_watermarks and not ends:
+                return None
+            fired = operator.advance(watermark.timestamp_ms, self.pace.records)
+            if fired is not None:
+                self.waiting.append((index, watermark))
+                return self._through(fired, index + 1, now_ms)
+        self.broadcast(watermark)
+        return None
+
+    def _pass(self, status: WatermarkStatus, first: int) -> None:
+        """Send the status on, unless an operator behind makes watermarks, and so decides on the status itself."""
+        if self._until[first] is None:
+            self.broadcast(status)
+
+    # --- what leaves
+
+    def _emit(self, batch: Batch, now_ms: float) -> None:
+        if not batch.records or not self._main:
+            return
+        self.current = self.operators[-1]
+        for output in self._main[1:]:
+            output.emit(batch.copy(), now_ms)
+        self._main[0].emit(batch, now_ms)
+
+    def _emit_sides(self, now_ms: float) -> int:
+        """Send what the last operator has put out beside its result to those who read it; the rest is dropped.
+
+        Return how many records were sent.
+        """
+        tail = self.current = self.operators[-1]
+        sides, tail.sides = tail.sides, ()
+        put_out = 0
+        for tag, batch in sides:
+            for output in self._sides:
+                if output.tag == tag:
+                    put_out += len(batch)
+                    output.emit(batch.copy(), now_ms)
+        return put_out
+
+    def broadcast(self, element: Control) -> None:
+        """Send a control element on every output, behind everything that was put out so far."""
+        self.current = self.operators[-1]
+        for output in self.outputs:
+            output.broadcast(element)
+
+    def flush(self) -> bool:
+        """Send what the outputs have gathered; return whether there was anything."""
+        self.current = self.operators[-1]
+        return max([output.flush() for output in self.outputs], default=False)
+
+    def flush_due(self, now_ms: float) -> bool:
+        """Flush the outputs whose buffer timeout has passed; return whether there was one."""
+        self.current = self.operators[-1]
+        due = [output for output in self.outputs if output.is_due(now_ms)]
+        return max([output.flush() for output in due], default=False)
+
+    @property
+    def writable(self) -> bool:
+        """Whether every output has room."""
+        return all(output.writable for output in self.outputs)

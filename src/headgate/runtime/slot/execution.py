@@ -1,0 +1,323 @@
+"""Execution: one attempt's subtasks in one slot, built from the plan, and the order in which they work."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol, final
+
+from headgate import options
+from headgate.clock import Clock
+from headgate.elements import Barrier
+from headgate.functions.api import KeySelector
+from headgate.graph.physical import ChannelPlan, JobPlan
+from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
+from headgate.operators.base import (
+    USER_ERRORS,
+    Operator,
+    OperatorContext,
+    Restored,
+    Runtime,
+    close_function,
+    open_function,
+)
+from headgate.runtime.control.failure import failure_of, may_mend
+from headgate.runtime.control.messages import Deploy, UserFailure
+from headgate.runtime.exchange.channel import InputChannel, LocalOutput, OutputChannel
+from headgate.runtime.exchange.exchange import Exchange
+from headgate.runtime.exchange.partition import partitioner
+from headgate.runtime.slot.output import Output
+from headgate.runtime.slot.subtask import Subtask, SubtaskHost, Wiring
+from headgate.state.backend import BackendServices, StateWriter
+
+ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
+"""Rounds of work after which the sources are polled, whatever else there is to do."""
+
+
+class ExecutionHost(SubtaskHost, Protocol):
+    """What the subtasks of an execution ask of their slot."""
+
+    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        ...
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        ...
+
+    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        """Return a writer for state files of an operator that belong to no checkpoint yet."""
+        ...
+
+    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        """Return a local folder for files of an operator."""
+        ...
+
+    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
+        """The subtask's sinks have committed everything up to the checkpoint."""
+        ...
+
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Send records to the program that waits for them."""
+        ...
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a named counter."""
+        ...
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, *, retriable: bool = True) -> None:
+        """The subtask failed; not `retriable`: starting again cannot help."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OperatorServices:
+    """The `BackendServices` of one operator of a subtask."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    uid: str
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit(work, done)
+
+    def state_writer(self) -> StateWriter:
+        return self.host.state_writer(self.subtask, self.uid)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SubtaskServices:
+    """The `Services` of one subtask's operators."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    clock: Clock
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit_outward(work, done)
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        self.host.committed(self.subtask, checkpoint_id)
+
+    def fail(self, error: BaseException) -> None:
+        self.host.failed(self.subtask, f"{type(error).__name__}: {error}")
+
+    def of_backend(self, uid: str) -> BackendServices:
+        return OperatorServices(self.host, self.subtask, uid)
+
+    def scratch(self, uid: str) -> Path:
+        return self.host.scratch(self.subtask, uid)
+
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        self.host.collect(self.subtask, checkpoint_id, part, records)
+
+    def count(self, name: str, by: int) -> None:
+        self.host.count(name, by)
+
+
+@final
+class FailedToOpenError(Exception):
+    """An operator, or its key selector, could not be opened, because of `error`; `failure` is the report."""
+
+    def __init__(self, subtask: SubtaskId, failure: UserFailure, error: BaseException) -> None:
+        super().__init__(failure.describe())
+        self.subtask = subtask
+        self.failure = failure
+        self.retriable = may_mend(error)
+
+
+@final
+class Execution:
+    """The subtasks of one attempt in one slot. Owned by the slot's loop."""
+
+    def __init__(self, plan: JobPlan, slot: SlotIndex, exchange: Exchange, host: ExecutionHost) -> None:
+        self._plan = plan
+        self._slot = slot
+        self._exchange = exchange
+        self._host = host
+        self._batch_records = plan.settings.get(options.BATCH_RECORDS)
+        self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
+        self._own = plan.subtasks_of(slot)
+        self._inputs: dict[ChannelId, InputChannel] = {}
+        self.subtasks: dict[SubtaskId, Subtask] = {}
+        self._downstream_first: list[Subtask] = []
+        self.sources: list[Subtask] = []
+        self._opened: list[Operator] = []
+        self._selectors: list[KeySelector] = []
+        self._rounds_without_sources = 0
+        self._at_work: Subtask | None = None
+
+    def build(self, deploy: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+        """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
+        channels = {subtask: self._plan.inputs_of(subtask) for subtask in self._own}
+        self._inputs = {channel.id: InputChannel(channel.id) for own in channels.values() for channel in own}
+        self._exchange.listen(deploy.attempt, self._inputs)
+        for subtask in self._own:
+            operators = self._operators(subtask, deploy, restored.get(subtask, {}))
+            inputs = [self._inputs[channel.id] for channel in channels[subtask]]
+            input_of = [self._plan.edges[channel.edge].input_index for channel in channels[subtask]]
+            wiring = Wiring(inputs, self._outputs(subtask, operators[-1].context), input_of)
+            self.subtasks[subtask] = Subtask(subtask, operators, wiring, self._host, self._batch_records)
+        ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
+        self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
+        self.sources = [subtask for subtask in ordered if subtask.is_source]
+
+    def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, Restored]) -> list[Operator]:
+        vertex = self._plan.vertex_of(subtask)
+        operators: list[Operator] = []
+        for operator_plan in vertex.operators:
+            operator: Operator = operator_plan.factory.create()
+            context = OperatorContext(
+                job_id=self._plan.job_id,
+                name=operator_plan.name,
+                uid=operator_plan.uid,
+                subtask=subtask.index,
+                parallelism=vertex.parallelism,
+                max_parallelism=vertex.max_parallelism,
+                attempt=deploy.attempt,
+                checkpointing=self._plan.checkpointing,
+                parameters=self._plan.parameters,
+                services=SubtaskServices(self._host, subtask, self._host.clock),
+                restored=replace(
+                    restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                    moved_classes=self._plan.settings.get(options.MOVED_CLASSES),
+                ),
+                splits=deploy.splits.get(subtask),
+                settings=self._plan.settings,
+            )
+            self._opened.append(operator)
+            with _opening(subtask, context):
+                operator.open(context)
+            operators.append(operator)
+        return operators
+
+    def _outputs(self, subtask: SubtaskId, context: OperatorContext) -> list[Output]:
+        """Make the outputs of a subtask; `context` is that of its last operator, which selects keys."""
+        timeout_ms = self._plan.vertex_of(subtask).buffer_timeout_ms
+        outputs: list[Output] = []
+        for edge_index, channels in self._plan.outputs_of(subtask).items():
+            edge = self._plan.edges[edge_index]
+            target = self._plan.vertices[edge.target_vertex]
+            if isinstance(edge.key_selector, KeySelector):
+                self._open_selector(edge.key_selector, subtask, context)
+            part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
+            ends = [self._output(channel) for channel in channels]
+            outputs.append(Output(ends, part, self._batch_records, timeout_ms, edge.tag))
+        return outputs
+
+    def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
+        """Open a key selector; once, also if a union has it select the keys of several streams."""
+        if not any(selector is known for known in self._selectors):
+            self._selectors.append(selector)
+            with _opening(subtask, context):
+                open_function(selector, Runtime(context))
+
+    def _output(self, channel: ChannelPlan) -> OutputChannel:
+        target = self._plan.slot_of(channel.target)
+        if target == self._slot:
+            return LocalOutput(self._inputs[channel.id], self._credit_batches)
+        return self._exchange.output(channel, target)
+
+    # --- work
+
+    def work(self) -> bool:
+        """Do one round: downstream subtasks first, and sources when nothing else had work, or has had for too long.
+
+        A slot drains what it has before it reads more. But what comes from other slots may never end, and must not keep
+        the sources here from their turn.
+        """
+        worked = False
+        for subtask in self._downstream_first:
+            if self._run(subtask):
+                worked = True
+        self._rounds_without_sources += 1
+        if worked and self._rounds_without_sources < ROUNDS_WITHOUT_SOURCES_MAX:
+            return True
+        self._rounds_without_sources = 0
+        for subtask in self.sources:
+            if self._run(subtask):
+                worked = True
+        return worked
+
+    @property
+    def at_work(self) -> Operator | None:
+        """The operator that runs now, or did last: what log lines are about."""
+        if self._at_work is not None:
+            return self._at_work.current
+        return self._opened[-1] if self._opened else None
+
+    def tick(self, now_ms: float) -> bool:
+        """Do the periodic work that is due; return whether there was any that could be done."""
+        subtasks = self.subtasks.values()
+        return max([self._guard(subtask, partial(subtask.tick, now_ms)) for subtask in subtasks], default=False)
+
+    def _run(self, subtask: Subtask) -> bool:
+        return self._guard(subtask, subtask.run)
+
+    def trigger(self, barrier: Barrier) -> None:
+        """Inject a barrier at all sources."""
+        for subtask in self.sources:
+            self._guard(subtask, partial(subtask.trigger, barrier))
+
+    def abort(self, checkpoint_id: CheckpointId) -> None:
+        """Tell all subtasks that the checkpoint was given up."""
+        for subtask in self.subtasks.values():
+            self._guard(subtask, partial(subtask.abort, checkpoint_id))
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        """Tell all operators that the checkpoint is complete."""
+        for subtask in self.subtasks.values():
+            self._guard(subtask, partial(subtask.notify_completed, checkpoint_id))
+
+    def _guard(self, subtask: Subtask, work: Callable[[], bool | None]) -> bool:
+        """Do a piece of the subtask's work, which fails the subtask by what it raises; return its answer."""
+        self._at_work = subtask
+        try:
+            return bool(work())
+        except USER_ERRORS as error:
+            self._report(subtask, error)
+            return False
+
+    def _report(self, subtask: Subtask, error: BaseException) -> None:
+        index = subtask.operators.index(subtask.current)
+        name = self._plan.vertex_of(subtask.id).operators[index].name
+        failure = failure_of(error, name, subtask.id.index)
+        self._host.failed(subtask.id, failure, retriable=may_mend(error))
+
+    def flush(self) -> bool:
+        """Send everything gathered; return whether there was anything."""
+        return max([self._guard(subtask, subtask.flush) for subtask in self.subtasks.values()], default=False)
+
+    def flush_due(self, now_ms: float) -> bool:
+        """Send what has waited for its buffer timeout; return whether there was anything."""
+        subtasks = self.subtasks.values()
+        return max([self._guard(subtask, partial(subtask.flush_due, now_ms)) for subtask in subtasks], default=False)
+
+    def wake_ms(self) -> float | None:
+        """Return when a subtask has something to do by itself, None when none has."""
+        times = (subtask.next_ms() for subtask in self.subtasks.values())
+        return min((time_ms for time_ms in times if time_ms is not None), default=None)
+
+    def close(self) -> None:
+        """Close all user code, opened or half opened; what it raises then is of no use to anybody."""
+        for selector in self._selectors:
+            with contextlib.suppress(Exception):
+                close_function(selector)
+        for operator in self._opened:
+            with contextlib.suppress(Exception):
+                operator.close()
+        self._exchange.end()
+
+
+@contextlib.contextmanager
+def _opening(subtask: SubtaskId, context: OperatorContext) -> Iterator[None]:
+    """Report what user code raises meanwhile as `FailedToOpenError`."""
+    try:
+        yield
+    except USER_ERRORS as error:
+        raise FailedToOpenError(subtask, failure_of(error, context.name, context.subtask), error) from error

@@ -1,0 +1,118 @@
+"""Outputs: what leaves a subtask over one edge, gathered into batches of a good size.
+
+A batch leaves when it is full, when the buffer timeout has passed since its first record, or when the slot's loop has
+run out of work (`flush`). So under load records never travel one by one, and when idle they never wait.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from headgate.elements import Batch, Control
+from headgate.runtime.exchange.channel import OutputChannel
+from headgate.runtime.exchange.partition import Partitioner
+
+
+@final
+class Output:
+    """The channels of one edge that begin at one subtask. Owned by the slot's loop."""
+
+    __slots__ = (
+        "_batch_records",
+        "_channels",
+        "_partitioner",
+        "_pending",
+        "_since_ms",
+        "_timeout_ms",
+        "records_out",
+        "tag",
+    )
+
+    def __init__(
+        self,
+        channels: list[OutputChannel],
+        partitioner: Partitioner,
+        batch_records: int,
+        timeout_ms: int,
+        tag: str | None = None,
+    ) -> None:
+        """`tag` is the id of the side output that leaves here; None: the main output."""
+        self.tag = tag
+        self._channels = channels
+        self._partitioner = partitioner
+        self._batch_records = batch_records
+        self._timeout_ms = timeout_ms
+        self._pending: dict[int, Batch] = {}
+        self._since_ms: float | None = None
+        self.records_out = 0
+
+    @property
+    def writable(self) -> bool:
+        """Whether every channel has room."""
+        return all(channel.writable for channel in self._channels)
+
+    def emit(self, batch: Batch, now_ms: float) -> None:
+        """Deal a batch out. Full parts leave; the rest is kept for `flush`."""
+        self.records_out += len(batch)
+        for index, part in self._partitioner.split(batch):
+            self._add(index, part)
+        if self._timeout_ms == 0:
+            self.flush()
+        elif self._pending and self._since_ms is None:
+            self._since_ms = now_ms
+
+    def _add(self, index: int, part: Batch) -> None:
+        pending = self._pending.get(index)
+        if pending is not None and _alike(pending, part):
+            part = _joined(pending, part)
+        elif pending is not None:
+            self._channels[index].send(pending)
+        if len(part) < self._batch_records:
+            self._pending[index] = part
+        else:
+            self._pending.pop(index, None)
+            self._send(index, part)
+
+    def _send(self, index: int, part: Batch) -> None:
+        """Send in batches of at most twice the normal size, so that a receiver's pieces stay bounded."""
+        channel, size = self._channels[index], self._batch_records
+        start = 0
+        while len(part) - start > 2 * size:
+            channel.send(part.piece(start, start + size))
+            start += size
+        channel.send(part.piece(start, len(part)) if start else part)
+
+    def is_due(self, now_ms: float) -> bool:
+        """Whether something has waited for the buffer timeout. A negative timeout never passes."""
+        return self._since_ms is not None and 0 <= self._timeout_ms <= now_ms - self._since_ms
+
+    def flush(self) -> bool:
+        """Send everything gathered; return whether there was anything."""
+        self._since_ms = None
+        if not self._pending:
+            return False
+        pending, self._pending = self._pending, {}
+        for index, part in pending.items():
+            self._channels[index].send(part)
+        return True
+
+    def broadcast(self, element: Control) -> None:
+        """Send a control element on every channel, behind everything gathered so far."""
+        self.flush()
+        for channel in self._channels:
+            channel.send(element)
+
+
+def _alike(one: Batch, other: Batch) -> bool:
+    """Whether both batches have timestamps or neither has: a union may bring both kinds together."""
+    return (one.timestamps is None) == (other.timestamps is None)
+
+
+def _joined(pending: Batch, part: Batch) -> Batch:
+    """Return `pending` with `part` added to it."""
+    pending.records += part.records
+    if pending.keys is not None and part.keys is not None:
+        pending.keys += part.keys
+    if pending.timestamps is not None and part.timestamps is not None:
+        pending.timestamps += part.timestamps
+    return pending

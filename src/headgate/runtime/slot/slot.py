@@ -1,0 +1,369 @@
+"""Slot: one mailbox loop that runs the subtasks of one process, attempt after attempt.
+
+Everything happens in `step`: mails (control messages and results of work beside the loop), then pieces of work of the
+subtasks, a piece of a snapshot that is under way, and flushing. User code therefore never runs concurrently with
+timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`, the simulator) calls `step` and waits
+for as long as it says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from headgate.checkpoint.handles import SubtaskState
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.checkpoint.store import CheckpointStore
+from headgate.clock import Clock
+from headgate.elements import Barrier
+from headgate.errors import InternalError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
+from headgate.operators.base import Operator
+from headgate.runtime.control.failure import failure_of, may_mend
+from headgate.runtime.control.messages import (
+    CheckpointAborted,
+    CheckpointCompleted,
+    Collected,
+    Deploy,
+    FromSlot,
+    Progress,
+    Shutdown,
+    SlotReady,
+    SlotTornDown,
+    Start,
+    TaskFailed,
+    TearDown,
+    ToSlot,
+    Trigger,
+    UserFailure,
+)
+from headgate.runtime.exchange.exchange import Exchange
+from headgate.runtime.io import Io
+from headgate.runtime.slot.execution import Execution, FailedToOpenError
+from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot.slot_storage import Fetched, SlotStorage
+from headgate.runtime.slot.subtask import TakenSnapshot
+from headgate.runtime.slot.upload import Uploads
+from headgate.state.backend import StateWriter
+
+_log = logging.getLogger(__name__)
+
+PROGRESS_INTERVAL_MS: Final = 1000.0
+ROUNDS_PER_STEP: Final = 4
+"""Rounds of work between two looks at the mailbox and the network."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotServices:
+    """What the host of a slot provides. `send` takes a message to the job master; it does not block."""
+
+    clock: Clock
+    io: Io
+    store: CheckpointStore
+    exchange: Exchange
+    send: Callable[[FromSlot], None]
+    scratch: Scratch
+
+
+@final
+class Slot:
+    """One slot of a job. Owned by the thread that calls `step`; `receive` is called on that thread too."""
+
+    def __init__(self, load: Callable[[], JobPlan], index: SlotIndex, services: SlotServices) -> None:
+        """`load` returns the job's plan; it is called for each attempt, so that each begins with fresh functions."""
+        self.index = index
+        self.closed = False
+        """Whether the slot was told to end."""
+        self.clock = services.clock
+        self._load = load
+        self._services = services
+        self._storage = SlotStorage(services.store, services.scratch)
+        self._mailbox: deque[ToSlot] = deque()
+        self._attempt: Attempt | None = None
+        self._last_attempt = Attempt(0)
+        self._last_completed = CheckpointId(0)
+        self._execution: Execution | None = None
+        self._uploads: Uploads | None = None
+        self._running = False
+        self._counters: dict[str, int] = {}
+        self._progress_due_ms = 0.0
+        self._outward = 0
+        self._torn_down: Attempt | None = None
+
+    @property
+    def at_work(self) -> Operator | None:
+        """The operator that runs now, or did last; None between attempts."""
+        return None if self._execution is None else self._execution.at_work
+
+    # --- the loop
+
+    def receive(self, message: ToSlot) -> None:
+        """Put a message of the job master into the mailbox."""
+        self._mailbox.append(message)
+
+    def step(self, now_ms: float) -> float | None:
+        """Do a bounded amount of work.
+
+        Return the monotonic time at which there is more to do: `now_ms` if there is some left, None if only a mail or
+        an element from another slot can bring more.
+        """
+        while self._mailbox:
+            self._handle(self._mailbox.popleft())
+        execution = self._execution
+        if execution is None or not self._running:
+            return None
+        busy = self._work(execution)
+        uploads = self._uploads
+        if uploads is not None and (uploads.due if busy else uploads.pending):
+            busy = uploads.advance()
+        if self._running and execution.tick(now_ms):
+            busy = True
+        if execution.flush_due(now_ms):
+            busy = True
+        if not self._running:
+            return None
+        if now_ms >= self._progress_due_ms:
+            self._report_progress(execution, now_ms)
+        if not busy:
+            busy = execution.flush()
+        if busy or self._mailbox:
+            return now_ms
+        wake_ms = execution.wake_ms()
+        return self._progress_due_ms if wake_ms is None else min(wake_ms, self._progress_due_ms)
+
+    def _work(self, execution: Execution) -> bool:
+        """Do some rounds of work; return whether there may be more."""
+        for _ in range(ROUNDS_PER_STEP):
+            if not (self._running and execution.work()):
+                return False
+            if self._uploads is not None and self._uploads.due:
+                return True
+        return True
+
+    def _report_progress(self, execution: Execution, now_ms: float) -> None:
+        self._progress_due_ms = now_ms + PROGRESS_INTERVAL_MS
+        subtasks = execution.subtasks.values()
+        self._send(
+            Progress(
+                slot=self.index,
+                attempt=self._current(),
+                records_in={subtask.id: subtask.records_in for subtask in subtasks},
+                records_out={subtask.id: sum(out.records_out for out in subtask.outputs) for subtask in subtasks},
+                counters=dict(self._counters),
+            )
+        )
+
+    # --- messages
+
+    def _handle(self, message: ToSlot) -> None:
+        if isinstance(message, Shutdown):
+            self._end()
+            self.closed = True
+            return
+        if isinstance(message, Deploy):
+            self._deploy(message)
+            return
+        if isinstance(message, TearDown):
+            self._tear_down(message.attempt)
+            return
+        if message.attempt != self._attempt or self._execution is None:
+            return
+        try:
+            self._handle_running(message, self._execution)
+        except Exception as error:
+            self._slot_failed(error)
+
+    def _handle_running(
+        self, message: Start | Trigger | CheckpointCompleted | CheckpointAborted, execution: Execution
+    ) -> None:
+        match message:
+            case Start():
+                self._running = True
+            case Trigger():
+                self._completed(message.completed, execution)
+                execution.trigger(Barrier(message.checkpoint_id, message.trigger_ms))
+            case CheckpointCompleted():
+                self._completed(message.checkpoint_id, execution)
+            case CheckpointAborted():
+                self._completed(message.completed, execution)
+                execution.abort(message.checkpoint_id)
+                if self._uploads is not None:
+                    self._uploads.abandon(message.checkpoint_id)
+                if self._storage.keeps_copies:
+                    self._tidy(lambda: self._storage.aborted(message.checkpoint_id))
+
+    def _completed(self, checkpoint_id: CheckpointId | None, execution: Execution) -> None:
+        """Note the newest completed checkpoint: once, in whichever message it is heard of first."""
+        if checkpoint_id is not None and checkpoint_id > self._last_completed:
+            self._last_completed = checkpoint_id
+            execution.notify_completed(checkpoint_id)
+            if self._storage.keeps_copies:
+                self._tidy(lambda: self._storage.completed(checkpoint_id))
+
+    def _tidy(self, work: Callable[[], None]) -> None:
+        def done(result: BaseException | None) -> None:
+            if result is not None:
+                _log.warning("slot %d could not remove local copies: %s", self.index, result)
+
+        self._services.io.submit(work, done)
+
+    def _deploy(self, message: Deploy) -> None:
+        """Take up a new attempt: fetch its state beside the loop, then build and answer `SlotReady`."""
+        if message.attempt <= self._last_attempt:
+            return
+        self._end()
+        self._attempt = self._last_attempt = message.attempt
+        self._last_completed = message.checkpoint_id or CheckpointId(0)
+        self._storage.begin(message.attempt)
+        try:
+            plan = self._load()
+        except Exception as error:
+            self._slot_failed(error)
+            return
+
+        def done(result: Fetched | BaseException) -> None:
+            if isinstance(result, BaseException):
+                self._slot_failed(result)
+            else:
+                self._build(message, plan, result)
+
+        self.submit(lambda: self._storage.fetch(message, plan.settings), done)
+
+    def _build(self, message: Deploy, plan: JobPlan, fetched: Fetched) -> None:
+        if fetched.local_files or fetched.remote_files:
+            self.count("local_restored_files", fetched.local_files)
+            self.count("remote_restored_files", fetched.remote_files)
+        try:
+            self._uploads = Uploads(self._storage.writers(plan), self, message.attempt)
+            self._execution = Execution(plan, self.index, self._services.exchange, self)
+            self._execution.build(message, fetched.restored)
+        except FailedToOpenError as error:
+            self.failed(error.subtask, error.failure, retriable=error.retriable)
+        except Exception as error:
+            self._slot_failed(error)
+        else:
+            self._services.exchange.connect(message.attempt, message.peers)
+            self._send(SlotReady(slot=self.index, attempt=message.attempt))
+
+    def _tear_down(self, attempt: Attempt) -> None:
+        """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
+        if attempt == self._attempt:
+            self._end()
+        self._torn_down = attempt
+        self._confirm_end()
+
+    def _confirm_end(self) -> None:
+        if self._torn_down is not None and not self._outward:
+            self._send(SlotTornDown(slot=self.index, attempt=self._torn_down))
+            self._torn_down = None
+
+    def abandon(self) -> None:
+        """End at once, telling nobody: the slot's launch is over."""
+        self._end()
+
+    def _end(self) -> None:
+        """Let go of the current attempt. Results that come for it later are dropped."""
+        execution, self._execution = self._execution, None
+        self._attempt = None
+        self._uploads = None
+        self._running = False
+        self._counters = {}
+        if execution is not None:
+            execution.close()
+
+    def _send(self, message: FromSlot) -> None:
+        self._services.send(message)
+
+    def _current(self) -> Attempt:
+        if self._attempt is None:
+            raise InternalError(f"slot {self.index} reports from an attempt but runs none")
+        return self._attempt
+
+    def _slot_failed(self, error: BaseException) -> None:
+        failure = failure_of(error, f"slot {self.index}", self.index)
+        _log.error("slot %d failed: %s", self.index, failure.error)
+        self.failed(None, failure, retriable=may_mend(error))
+
+    def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
+        """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
+        self._running = False
+        if self._attempt is not None:
+            self._send(
+                TaskFailed(
+                    slot=self.index, attempt=self._attempt, subtask=subtask, failure=failure, retriable=retriable
+                )
+            )
+
+    def exchange_broken(self, reason: str) -> None:
+        """A peer was lost while the attempt ran."""
+        if self._execution is not None:
+            self.failed(None, reason)
+
+    # --- what subtasks and operators ask for
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        attempt = self._attempt
+        self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
+
+    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        attempt = self._attempt
+        self._outward += 1
+
+        def deliver(result: Any) -> None:
+            self._outward -= 1
+            self._confirm_end()
+            self._deliver(attempt, done, result)
+
+        self._services.io.submit(work, deliver)
+
+    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        if self._uploads is None:
+            raise InternalError(f"slot {self.index} is to write state but runs no attempt")
+        return self._uploads.ahead(uid, subtask.index)
+
+    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        return self._storage.work_folder(self._current(), subtask, uid)
+
+    def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
+        if attempt is None or attempt != self._attempt:
+            return
+        try:
+            done(result)
+        except Exception as error:
+            self._slot_failed(error)
+
+    def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
+        if self._uploads is not None:
+            self._uploads.add(snapshot)
+
+    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+        self._storage.taken(checkpoint_id, state)
+        self._send(SubtaskAcked(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, state=state))
+
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+        self._send(
+            SubtaskDeclined(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, reason=reason)
+        )
+
+    def ended(self, subtask: SubtaskId) -> None:
+        self._send(SubtaskEnded(attempt=self._current(), subtask=subtask))
+        self._progress_due_ms = 0.0  # the last counts must arrive before the job ends
+
+    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
+        self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))
+
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        self._send(
+            Collected(attempt=self._current(), subtask=subtask, checkpoint_id=checkpoint_id, part=part, records=records)
+        )
+
+    def count(self, name: str, by: int) -> None:
+        self._counters[name] = self._counters.get(name, 0) + by

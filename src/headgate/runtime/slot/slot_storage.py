@@ -1,0 +1,139 @@
+"""Slot storage: what a slot writes and reads of checkpoints, in storage and on its own disk, attempt after attempt."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from headgate import options
+from headgate.checkpoint import paths
+from headgate.checkpoint.handles import SubtaskState
+from headgate.checkpoint.messages import RestoredOperator
+from headgate.checkpoint.store import CheckpointStore
+from headgate.config import Settings
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.operators.base import Restored
+from headgate.runtime.control.messages import Deploy
+from headgate.runtime.slot.fetch import Fetch
+from headgate.runtime.slot.local_copies import LocalCopies
+from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot.state_writers import InlineWriters, StateWriters, StoreWriters
+from headgate.state.files import FileHandle
+
+_COPIES = "copies"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What the subtasks of a slot start from, and how many files were read from local copies and from storage."""
+
+    restored: dict[SubtaskId, dict[str, Restored]]
+    local_files: int
+    remote_files: int
+
+
+@final
+class SlotStorage:
+    """The storage of one slot. Belongs to its loop; the methods that block are called beside it."""
+
+    def __init__(self, store: CheckpointStore, scratch: Scratch) -> None:
+        self._store = store
+        self._scratch = scratch
+        self._copies: LocalCopies | None = None
+        self._attempt = Attempt(0)
+
+    @property
+    def keeps_copies(self) -> bool:
+        """Whether there are local copies: only then is it told what becomes of checkpoints."""
+        return self._copies is not None
+
+    def writers(self, plan: JobPlan) -> StateWriters:
+        """Return the writers of an attempt, by the job's settings."""
+        get = plan.settings.get
+        if not plan.checkpointing:
+            # Only the sinks' last commit is left to tell, which must not need storage that all share.
+            return StoreWriters(self._store, sys.maxsize)
+        if get(options.CHECKPOINT_STORAGE) == "jobmanager":
+            return InlineWriters(get(options.MAX_STATE_SIZE))
+        return StoreWriters(self._copies or self._store, get(options.CHECKPOINT_INLINE_THRESHOLD))
+
+    def begin(self, attempt: Attempt) -> None:
+        """An attempt takes the place of the one before it."""
+        self._attempt = attempt
+
+    def fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
+        """Bring what the subtasks of the attempt start from, and remove what earlier ones have left. Blocks.
+
+        Raises `StorageError`, `DamagedFileError`.
+        """
+        self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
+        try:
+            return self._fetch(deploy, settings)
+        finally:
+            if deploy.attempt != self._attempt:  # the next one began meanwhile, and has cleared up already
+                self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
+
+    def _fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
+        copies = self._copies_for(settings)
+        store: CheckpointStore = self._store
+        if copies is not None:
+            copies.begin(deploy.attempt, deploy.checkpoint_id, _files_of(deploy))
+            store = copies if _reads_copies(settings) else store
+        served = copies.served if copies is not None else 0
+        fetch = Fetch(
+            store, lambda name: self._scratch.folder(_folder_of(deploy.attempt), "fetched", name), deploy.checkpoint_id
+        )
+        restored = {subtask: fetch.operators(own) for subtask, own in deploy.restored.items()}
+        local = copies.served - served if copies is not None else 0
+        return Fetched(restored=restored, local_files=local, remote_files=fetch.files - local)
+
+    def _copies_for(self, settings: Settings) -> LocalCopies | None:
+        if self._copies is None and settings.get(options.LOCAL_BACKUP):
+            self._copies = LocalCopies(self._store, self._scratch.folder(_COPIES))
+        return self._copies
+
+    def work_folder(self, attempt: Attempt, subtask: SubtaskId, uid: str) -> Path:
+        """Return a folder for the files that an operator's backend works on, empty in each attempt."""
+        own = paths.Writer(attempt, uid, subtask.index).own()
+        return self._scratch.folder(_folder_of(attempt), "work", f"{subtask.vertex}-{own}")
+
+    # --- what becomes of checkpoints
+
+    def taken(self, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+        """A subtask's part of a checkpoint is in storage."""
+        if self._copies is not None:
+            keyed = [operator.keyed for operator in state.operators if operator.keyed is not None]
+            handles = [handle for each in keyed for handle in each.handles()]
+            self._copies.taken(checkpoint_id, [handle.path for handle in handles if isinstance(handle, FileHandle)])
+
+    def completed(self, checkpoint_id: CheckpointId) -> None:
+        """A checkpoint is complete. Blocks."""
+        if self._copies is not None:
+            self._copies.completed(checkpoint_id)
+
+    def aborted(self, checkpoint_id: CheckpointId) -> None:
+        """A checkpoint was given up. Blocks."""
+        if self._copies is not None:
+            self._copies.aborted(checkpoint_id)
+
+
+def _folder_of(attempt: Attempt) -> str:
+    return f"a{attempt}"
+
+
+def _reads_copies(settings: Settings) -> bool:
+    chosen = settings.get(options.RECOVER_FROM_LOCAL)
+    return chosen is None or chosen
+
+
+def _files_of(deploy: Deploy) -> list[str]:
+    parts = [part for own in deploy.restored.values() for operator in own.values() for part in _parts_of(operator)]
+    return [handle.path for handle in parts if isinstance(handle, FileHandle)]
+
+
+def _parts_of(operator: RestoredOperator) -> list[object]:
+    return [handle for part in operator.keyed for handle in part.handles()]

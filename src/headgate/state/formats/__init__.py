@@ -1,0 +1,1 @@
+"""Bytes: files of snapshots and deltas, codecs of values and keys, schemas and their changes."""

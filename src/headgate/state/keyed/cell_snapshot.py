@@ -1,0 +1,64 @@
+"""A snapshot of cells: a walk, and the file that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.state.backend import StateWriter
+from headgate.state.files import KeyedState, StateFile
+from headgate.state.keyed.increments import Line
+from headgate.state.keyed.walk import Walk
+
+SMALL_BYTES: Final = 16 * 1024
+"""Below this, state does not get a file that later checkpoints share: it fits into their manifests."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileTerms:
+    """How the file of a snapshot is named, which key groups it holds, and whether later checkpoints may use it, too."""
+
+    name: str
+    key_groups: tuple[int, int]
+    may_be_shared: bool
+
+
+@final
+class CellSnapshot:
+    """A snapshot under way. `line` is what it builds on, None for a whole one.
+
+    `older` are walks that have to be done first; a walk that is given up meanwhile must have been taken out of it.
+    """
+
+    def __init__(self, walk: Walk, line: Line | None, terms: FileTerms, older: list[Walk]) -> None:
+        self.walk = walk
+        self.line = line
+        self.epoch = walk.epoch
+        self.key_groups = terms.key_groups
+        self.stored: Line | None = None
+        """The line that the snapshot has become, once it is in storage."""
+        self._terms = terms
+        self._older = older
+
+    def advance(self) -> bool:
+        """Take about a thousand more cells; older walks come first. Raises `SerializationError`."""
+        for walk in self._older:
+            if walk is self.walk:
+                break
+            if not walk.advance():
+                return False
+        return self.walk.advance()
+
+    def store(self, writer: StateWriter) -> KeyedState:
+        """Write the file. Blocks."""
+        pieces = self.walk.finish()
+        name = f"{'base' if self.line is None else 'delta'}-{self._terms.name}"
+        shared = self._terms.may_be_shared and sum(map(len, pieces)) >= SMALL_BYTES
+        file = StateFile(name, writer.write(name, pieces, shared=shared))
+        if self.line is None:
+            state = KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
+            self.stored = Line(self.epoch, state)
+        else:
+            self.stored = self.line.then(self.epoch, file)
+        return self.stored.state

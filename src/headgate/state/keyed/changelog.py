@@ -1,0 +1,131 @@
+"""Changelog: writes what changes ahead of the barriers, so that a checkpoint has to write only the tail.
+
+Every now and then (`headgate.changelog.cut-interval`), unless a checkpoint has just done so, what has changed since the
+last time is written as a delta, and once in a long while (`state.changelog.periodic-materialize.interval`), or when the
+log has grown too long, the whole state as a new base. Both belong to no checkpoint: the next one names them, and adds
+the changes since.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Protocol, final
+
+from headgate import options
+from headgate.errors import SerializationError
+from headgate.state.backend import BackendContext, KeyedSnapshot
+from headgate.state.files import KeyedState
+from headgate.state.keyed.increments import Increments, Line, Stored
+from headgate.state.keyed.pace import rest_ms
+
+_log = logging.getLogger(__name__)
+
+
+class Cut(KeyedSnapshot, Stored, Protocol):
+    """A snapshot that may be an increment."""
+
+    line: Line | None
+    """What it builds on, None for a whole one."""
+
+
+class Cuttable(Protocol):
+    """A backend whose changes can be written at any time."""
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything has changed since the line."""
+        ...
+
+    def cut(self, line: Line | None) -> Cut:
+        """Begin a snapshot that belongs to no checkpoint."""
+        ...
+
+    def forget(self, pending: KeyedSnapshot) -> None:
+        """End the walk of a snapshot."""
+        ...
+
+    def line_moved(self) -> None:
+        """Let go of what was kept for the line before."""
+        ...
+
+
+@final
+class Changelog:
+    """The background work of one backend. Owned by the loop."""
+
+    def __init__(self, context: BackendContext, increments: Increments, owner: Cuttable) -> None:
+        self._context = context
+        self._increments = increments
+        self._owner = owner
+        self._interval_ms = context.settings.get(options.CHANGELOG_CUT_INTERVAL)
+        self._base_interval_ms = context.settings.get(options.CHANGELOG_MATERIALIZATION_INTERVAL)
+        self._walking: Cut | None = None
+        self._writing = False
+        self._next_ms: float | None = None
+        self._next_part_ms = 0.0
+        self._next_base_ms: float | None = None
+
+    def postpone(self) -> None:
+        """A checkpoint begins, which writes all changes itself: no part of the log is due for another interval."""
+        self._next_part_ms = self._context.clock.monotonic_ms() + self._interval_ms
+        if self._walking is not None and self._walking.line is not None:
+            self._owner.forget(self._walking)
+            self._walking = None
+
+    def advance(self, now_ms: float) -> float:
+        """Do a piece of work; return when there is more to do."""
+        if self._walking is not None:
+            return self._walk(self._walking, now_ms)
+        if self._next_ms is None:
+            self._schedule_base(now_ms)
+        elif now_ms >= self._next_ms and not self._writing:
+            self._begin(now_ms)
+        elif not self._writing:
+            return self._next_ms
+        self._next_ms = now_ms + self._interval_ms
+        return now_ms if self._walking is not None else self._next_ms
+
+    def _schedule_base(self, now_ms: float) -> None:
+        self._next_base_ms = now_ms + self._base_interval_ms if self._base_interval_ms > 0 else None
+
+    def _begin(self, now_ms: float) -> None:
+        line = self._increments.line
+        base_is_due = self._next_base_ms is not None and now_ms >= self._next_base_ms
+        if line is None or line.is_worn or base_is_due:
+            self._schedule_base(now_ms)
+            self._walking = self._owner.cut(None)
+            self._increments.base_begun(self._walking.epoch)
+        elif now_ms >= self._next_part_ms and self._owner.has_changes:
+            self._walking = self._owner.cut(line)
+
+    def _walk(self, cut: Cut, now_ms: float) -> float:
+        clock = self._context.clock
+        began_ms = clock.monotonic_ms()
+        try:
+            if not cut.advance():
+                took_ms = clock.monotonic_ms() - began_ms
+                return now_ms + took_ms + rest_ms(took_ms)
+        except SerializationError as error:
+            self._written(cut, error)
+        else:
+            self._writing = True
+            services = self._context.services
+            services.submit(lambda: cut.store(services.state_writer()), partial(self._written, cut))
+        self._owner.forget(cut)
+        self._walking = None
+        self._next_ms = now_ms + self._interval_ms
+        return self._next_ms
+
+    def _written(self, cut: Cut, result: KeyedState | BaseException) -> None:
+        """Build on what was written from now on, unless something newer has taken its place."""
+        self._writing = False
+        if isinstance(result, BaseException):
+            _log.warning("operator %r could not write its changelog: %s", self._context.name, result)
+            if cut.line is None:
+                self._increments.base_failed()
+        elif cut.line is None:
+            self._increments.base_written(Line(cut.epoch, result))
+        elif self._increments.line is not None and self._increments.since < cut.epoch:
+            self._increments.advance(Line(cut.epoch, result))
+        self._owner.line_moved()

@@ -1,0 +1,452 @@
+"""The hash-map backend: keyed state as live Python objects in one dictionary of cells.
+
+What its loop does for each record is told at `backend.KeyedBackend`. `enter` is the slow path: a new key, or the first
+touch of a key since a barrier. In the latter case a snapshot that is under way gets the cell first, as it was at the
+barrier (see `walk`), and the cell is noted as changed, for the next increment (see `increments`).
+
+A backend belongs to the mailbox loop of its subtask; no method blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, final
+
+from headgate.errors import InternalError, RestoreError
+from headgate.ids import CheckpointId
+from headgate.state import handles
+from headgate.state.backend import BackendContext, KeyedSnapshot
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.files import FetchedKeyed
+from headgate.state.formats.patch import patched
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import SavedState, decode
+from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
+from headgate.state.keyed.cells import (
+    CHUNK_CELLS,
+    DEAD,
+    EPOCH,
+    FIRST,
+    KEY,
+    NEVER_SAVED,
+    NO_CELL,
+    SAVED,
+    Cell,
+    Roster,
+    namespace_of,
+    plain_key,
+)
+from headgate.state.keyed.changelog import Changelog
+from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup
+from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
+from headgate.state.keyed.increments import NOTHING_KEPT, Increments, Line
+from headgate.state.keyed.namespaces import NamespaceView
+from headgate.state.keyed.timer_index import HeapTimerIndex
+from headgate.state.keyed.walk import DeltaWalk, Filter, Walk, WholeWalk
+from headgate.state.keygroups import key_group, murmur32
+from headgate.types.keys import hash_code
+from headgate.types.typeinfo import Types
+
+CHANGES_MAX: Final = 100_000
+"""When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
+
+_FEW: Final = 8
+"""Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
+
+
+@final
+class HashMapBackend:
+    """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self.cells: dict[Any, Cell] = {}
+        self.cell: Cell = NO_CELL
+        self.emptied: list[Cell] = []
+        self.epoch = 1
+        self.prefetch: Callable[[list[Any]], None] | None = None
+        self._context = context
+        self._max_parallelism = context.max_parallelism
+        self._key_groups = context.key_groups
+        self._blank: list[Any] = []
+        """What a cell without values holds, for each state."""
+        self._fresh: list[Cell] = []
+        self._roster = Roster()
+        self._columns = Columns()
+        self._swept_by_batch: list[IncrementalCleanup] = []
+        self._filters: dict[int, Callable[[Any, int], Any]] = {}
+        self._timers: dict[str, tuple[int, HeapTimerIndex]] = {}
+        self._view = NamespaceView(self)
+        self._walks: list[Walk] = []
+        self._increments = Increments()
+        self._notes_changes = False
+        """Whether a snapshot to come may build on one that there is, or is under way."""
+        self._changed: dict[int, list[Cell]] = {}
+        self._touched: list[Cell] = []
+        self._forgettable = 0
+        """Cells that have died since the barrier, or before, without having been in any snapshot."""
+        self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
+        self.is_incremental = context.is_incremental
+        """Whether snapshots may build on earlier ones."""
+
+    # --- the current key
+
+    def enter(self, key: Any, cell: Cell | None) -> Cell:
+        if cell is None:
+            cell = self.cells[key] = [self.epoch, NEVER_SAVED, self._group_of(key), key, *self._blank]
+            self._roster.add(cell)
+            self._fresh.append(cell)
+        else:
+            for walk in self._walks:
+                walk.save_one(cell)
+            cell[EPOCH] = self.epoch
+        if self._notes_changes:
+            self._touched.append(cell)
+        return cell
+
+    def _enter_all(self, keys: list[Any]) -> None:
+        """Enter the cells of a batch at once, which costs each far less.
+
+        This is `prefetch` after each barrier, until few cells are left that nobody has touched.
+        """
+        epoch = self.epoch
+        try:
+            stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
+        except TypeError:
+            return  # the loop comes upon the key that cannot be looked up, and says whose it is
+        if len(stale) * _FEW <= len(keys):
+            self.prefetch = None
+        for walk in self._walks:
+            walk.save(stale)
+        touched = []
+        for cell in stale:
+            if cell[EPOCH] != epoch:
+                cell[EPOCH] = epoch
+                touched.append(cell)
+        if self._notes_changes:
+            self._touched += touched
+
+    def _group_of(self, key: Any) -> int:
+        if type(key) is tuple:
+            key = plain_key(key)
+        group = murmur32(hash_code(key)) % self._max_parallelism
+        if group not in self._key_groups:
+            raise InternalError(
+                f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
+            )
+        return group
+
+    def _new_cell(self, epoch: int, group: int, key: Any, values: list[Any]) -> Cell:
+        cell = [epoch, 0, group, key, *values]
+        self.cells[key] = cell
+        self._roster.add(cell)
+        return cell
+
+    def leave(self) -> None:
+        self.cell = self._view.cell = NO_CELL
+        if self._swept_by_batch:
+            now_ms = self._context.clock.wall_ms()
+            for cleanup in self._swept_by_batch:
+                cleanup.advance(now_ms, TIMES_A_BATCH)
+        if self._fresh or self.emptied:
+            self._drop_empty()
+        self._roster.tidy()
+
+    def _drop_empty(self) -> None:
+        """Drop the cells without any value."""
+        for cell in self._fresh:
+            for value in cell[FIRST:]:
+                if value is not None:
+                    break
+            else:
+                self._bury(cell)
+        for cell in self.emptied:
+            for value in cell[FIRST:]:
+                if value is not None:
+                    break
+            else:
+                if cell[EPOCH] != DEAD:
+                    self._bury(cell)
+        self._fresh.clear()
+        self.emptied.clear()
+        if self._forgettable > max(CHUNK_CELLS, len(self._touched) // 2):
+            self._touched = [cell for cell in self._touched if cell[EPOCH] != DEAD or cell[SAVED] != NEVER_SAVED]
+            self._forgettable = 0
+
+    def _bury(self, cell: Cell) -> None:
+        del self.cells[cell[KEY]]
+        self._roster.bury(cell)
+        self._forgettable += cell[SAVED] == NEVER_SAVED
+
+    # --- states
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor), self)
+
+    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
+
+    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: handles.Owner) -> Any:
+        known = self._columns.handle(meta)
+        if known is not None:
+            return known
+        column = self._declare(meta)
+        handle = handles.bind(descriptor, owner, column, self._context.clock)
+        self._columns.keep(meta, handle)
+        cleanup = handles.cleanup_for_records(handle)
+        if cleanup is not None:
+            self._swept_by_batch.append(cleanup)
+        filter_ = snapshot_filter(descriptor)
+        if filter_ is not None:
+            self._filters[column] = filter_
+        return handle
+
+    def _declare(self, meta: StateMeta) -> int:
+        column, is_new, convert = self._columns.declare(meta, self._context.clock.wall_ms())
+        if is_new:
+            self._widen()
+        if convert is not None:
+            for walk in self._walks:
+                walk.save(self.cells.values())
+            for cell in self.cells.values():
+                if cell[column] is not None:
+                    cell[column] = convert(cell[column])
+            self._increments.restart()
+            self.line_moved()
+        return column
+
+    def _widen(self) -> None:
+        self._blank.append(None)
+        for cell in self.cells.values():
+            cell.append(None)
+
+    def set_namespace(self, namespace: Any) -> None:
+        self._view.set(namespace)
+
+    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        column = self._columns.index(descriptor.name)
+        if column is None:
+            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
+        stored = []
+        for source in sources:
+            cell = self._view.at(source)
+            if cell[column] is not None:
+                stored.append(cell[column])
+                cell[column] = None
+                self.emptied.append(cell)
+        if stored:
+            cell = self._view.at(target)
+            cell[column] = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
+            if cell[column] is None:
+                self.emptied.append(cell)
+
+    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
+        column = self._columns.index(state_name)
+        if column is not None:
+            for cell in self._roster.cells():
+                if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
+                    yield plain_key(cell[KEY])
+
+    def new_list(self, column: int, values: list[Any]) -> list[Any]:
+        return values
+
+    def new_map(self, column: int) -> dict[Any, Any]:
+        return {}
+
+    def drop(self, column: int) -> None:
+        self.drop_of(self.cell, column)
+
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> list[Any]:
+        return values
+
+    def map_of(self, cell: Cell, column: int) -> dict[Any, Any]:
+        return {}
+
+    def drop_of(self, cell: Cell, column: int) -> None:
+        cell[column] = None
+        self.emptied.append(cell)
+
+    # --- timers
+
+    def timers(self, name: str) -> tuple[int, HeapTimerIndex]:
+        if name not in self._timers:
+            meta = StateMeta(name, "timers", Types.PICKLED_BYTE_ARRAY())
+            column = self._declare(meta)
+            self._columns.keep(meta, None)
+            index = HeapTimerIndex()
+            for cell in self._roster.cells():
+                for timestamp_ms in cell[column] or ():
+                    index.add(timestamp_ms, cell[KEY])
+            self._timers[name] = (column, index)
+        return self._timers[name]
+
+    # --- clean-up of expired values
+
+    def live_cells(self) -> Iterator[Cell]:
+        """Yield all cells, once; some that come or go meanwhile may be left out."""
+        return (cell for _, chunk in self._roster.chunks() for cell in list(chunk) if cell[EPOCH] != DEAD)
+
+    def touch(self, cell: Cell) -> None:
+        """Make a cell that is not the current one safe to change."""
+        if cell[EPOCH] != self.epoch:
+            self.enter(cell[KEY], cell)
+
+    # --- snapshots
+
+    def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
+        if self._changelog is not None:
+            self._changelog.postpone()
+        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        if self.is_incremental:
+            self._increments.begun(checkpoint_id, pending)
+        return pending
+
+    def _builds_on(self) -> Line | None:
+        """Return the line that a snapshot is to be an increment of, None when it is to be a whole one."""
+        line = self._increments.line
+        if not self.is_incremental or line is None or line.is_worn:
+            return None
+        return line if self._changelog is not None or 2 * self._change_count <= len(self.cells) else None
+
+    @property
+    def _change_count(self) -> int:
+        """How many cells have changed since the line; some count more than once."""
+        return len(self._touched) + sum(map(len, self._changed.values()))
+
+    def _begin(self, line: Line | None, name: str) -> CellSnapshot:
+        epoch = self._close_epoch()
+        walk: Walk
+        if line is None:
+            now_ms = self._context.clock.wall_ms()
+            filters: dict[int, Filter] = {
+                column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
+            }
+            walk = WholeWalk(epoch, self._columns.metas, self._roster, filters)
+        else:
+            changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
+            walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
+        pending = CellSnapshot(walk, line, FileTerms(name, self.key_groups, self.is_incremental), self._walks)
+        self._walks.append(walk)
+        return pending
+
+    def _close_epoch(self) -> int:
+        epoch = self.epoch
+        if self._touched:
+            self._changed[epoch] = self._touched
+            self._touched = []
+        self._forgettable = 0
+        self._notes_changes = self.is_incremental
+        self.epoch += 1
+        self.prefetch = self._enter_all
+        return epoch
+
+    def forget(self, pending: KeyedSnapshot) -> None:
+        if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
+            self._walks.remove(pending.walk)
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        if self.is_incremental:
+            self._increments.completed(checkpoint_id)
+            self.line_moved()
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._increments.aborted(checkpoint_id)
+        if self._change_count > CHANGES_MAX + 4 * len(self.cells):
+            self._increments.restart()
+        self.line_moved()
+
+    def line_moved(self) -> None:
+        """Let go of the changes that no snapshot to come needs."""
+        since = self._increments.kept_since
+        self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
+        self._notes_changes = since != NOTHING_KEPT
+        if not self._notes_changes:
+            self._touched = []
+
+    @property
+    def key_groups(self) -> tuple[int, int]:
+        """The first and the last key group."""
+        groups = self._context.key_groups
+        return groups[0], groups[-1]
+
+    # --- what the changelog asks for
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything has changed since the line that the next snapshot builds on."""
+        return bool(self._touched or self._changed)
+
+    def cut(self, line: Line | None) -> CellSnapshot:
+        """Begin a snapshot that belongs to no checkpoint."""
+        return self._begin(line, f"e{self.epoch}")
+
+    def background(self, now_ms: float) -> float | None:
+        return None if self._changelog is None else self._changelog.advance(now_ms)
+
+    # --- restoring
+
+    def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
+        for part in parts:
+            if part.state.kind != "entries":
+                raise RestoreError(
+                    f"{where} was written by the RocksDB backend in its own format, which the hash map cannot read: "
+                    "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
+                )
+            for file in (*part.state.base, *part.state.log):
+                data = part.files[file]
+                assert isinstance(data, bytes)
+                place = getattr(file.handle, "path", "")
+                self._load(decode(data, f"{place} ({where})".lstrip(), self._context.moved_classes))
+        if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups:
+            self._increments.advance(Line(0, parts[0].state))
+            self.line_moved()
+
+    def _load(self, saved: SavedState) -> None:
+        columns = []
+        for meta in saved.states:
+            column, is_new = self._columns.restored(meta)
+            columns.append(column - FIRST)
+            if is_new:
+                self._widen()
+        width = len(self._columns.metas)
+        in_order = columns == list(range(width))
+        checked: set[int] = set()
+        for group, key, *values in saved.entries(self._context.key_groups):
+            if group not in checked:
+                checked.add(group)
+                self._check_group(group, key)
+            old = self.cells.get(key)
+            if old is not None:
+                self._bury(old)
+            if values:
+                row = values if in_order else _spread(values, columns, width)
+                if saved.is_delta:
+                    row = patched([None] * width if old is None else old[FIRST:], row)
+                self._new_cell(0, group, key, row)
+
+    def _check_group(self, group: int, key: Any) -> None:
+        """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
+        now = key_group(hash_code(plain_key(key)), self._context.max_parallelism)
+        if now != group:
+            raise RestoreError(
+                f"key {key!r} of operator {self._context.name!r} was saved in key group {group} and now belongs to "
+                f"{now}: the name or the module of its class has changed, and keys cannot change"
+            )
+
+    def close(self) -> None:
+        self.cells.clear()
+
+    def __len__(self) -> int:
+        """Number of keys that have state."""
+        return len(self.cells)
+
+
+def _spread(values: list[Any], columns: list[int], width: int) -> list[Any]:
+    row: list[Any] = [None] * width
+    for column, value in zip(columns, values, strict=True):
+        row[column] = value
+    return row
+
+
+def _filtered(filter_: Callable[[Any, int], Any], now_ms: int, value: Any) -> Any:
+    return filter_(value, now_ms)

@@ -1,0 +1,209 @@
+"""Walk: takes cells as they were at the end of an epoch, in pieces, while the loop goes on changing them.
+
+A cell is taken by the walk, or just before its first change after the barrier, whichever comes first. So a snapshot
+costs the loop nothing but the keys it touches, and shows the values of the barrier even when user code changes lists in
+place. What the loop takes counts for the walk: its next piece is smaller by as much.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Final, final
+
+from headgate.errors import SerializationError
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import Entry, SnapshotWriter
+from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NEVER_SAVED, SAVED, Cell, Roster
+
+_PIECE_LEAST: Final = 32
+"""Taking a chunk costs at least as much as so many cells."""
+
+LOOSE_MAX: Final = 128
+"""So many entries that came one by one are pickled together."""
+
+_IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
+
+Filter = Callable[[Any], Any]
+"""Returns what of a column's value is to be written, None for nothing."""
+
+
+class Walk(ABC):
+    """A walk under way. Of several, the oldest is to be done wholly before the next one is begun."""
+
+    def __init__(self, epoch: int, states: Sequence[StateMeta], *, delta: bool) -> None:
+        self.epoch = epoch
+        self._end = FIRST + len(states)
+        self._writer = SnapshotWriter(states, delta=delta)
+        self._loose: list[Entry] = []
+        self._failure: SerializationError | None = None
+        self._ahead = 0
+
+    def save(self, cells: Iterable[Cell]) -> None:
+        """Take those of the cells that the walk still needs: they are about to change. A cell may be given twice.
+
+        What cannot be pickled is for `advance` to raise.
+        """
+        due = self._claim(cells)
+        if due:
+            self._ahead += len(due)
+            self._try(partial(self._write, [cell[GROUP] for cell in due], due))
+
+    def save_one(self, cell: Cell) -> None:
+        """Take one cell, which is about to change, if the walk still needs it."""
+        if not self._claim((cell,)):
+            return
+        self._ahead += 1
+        entry = cell[GROUP : self._end]
+        if all(map(_is_immutable, entry)):
+            self._loose.append(entry)
+            if len(self._loose) >= LOOSE_MAX:
+                self._try(self._write_loose)
+        else:
+            self._try(partial(self._write, [cell[GROUP]], [cell]))
+
+    def _try(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except SerializationError as error:
+            self._failure = self._failure or error
+
+    def _write(self, groups: int | list[int], cells: list[Cell]) -> None:
+        columns = [[cell[column] for cell in cells] for column in range(FIRST, self._end)]
+        self._put(groups, [cell[KEY] for cell in cells], columns)
+
+    def _write_loose(self) -> None:
+        loose, self._loose = self._loose, []
+        if loose:
+            groups, keys, *columns = map(list, zip(*loose, strict=True))
+            self._put(groups, keys, columns)
+
+    def _put(self, groups: int | list[int], keys: list[Any], columns: list[list[Any]]) -> None:
+        self._writer.add_columns(groups, keys, columns)
+
+    @abstractmethod
+    def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Mark those of the cells that the walk needs as taken, and return them."""
+
+    def advance(self) -> bool:
+        """Take about a thousand more cells; return whether all are taken.
+
+        Raises `SerializationError`, from then on with each call: what could not be pickled is missing.
+        """
+        room, self._ahead = CHUNK_CELLS - self._ahead, 0
+        has_more = True
+        try:
+            has_more = self._take_piece(room)
+            if not has_more:
+                self._write_loose()
+        except SerializationError as error:
+            self._failure = self._failure or error
+        if self._failure is not None:
+            raise self._failure
+        return not has_more
+
+    @abstractmethod
+    def _take_piece(self, room: int) -> bool:
+        """Take about so many cells, none if it is not positive; return False when there were none left."""
+
+    def finish(self) -> list[bytes]:
+        """Return the file as pieces of bytes, once `advance` has returned True. May be called elsewhere."""
+        return self._writer.finish()
+
+
+@final
+class WholeWalk(Walk):
+    """Takes all `live` cells. `filters` maps columns to what is to be written of their values."""
+
+    def __init__(self, epoch: int, states: Sequence[StateMeta], roster: Roster, filters: dict[int, Filter]) -> None:
+        super().__init__(epoch, states, delta=False)
+        self._chunks = roster.chunks()[::-1]
+        self._left = roster.live
+        self._filters = {column - FIRST: filter_ for column, filter_ in filters.items()}
+
+    def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
+        epoch = self.epoch
+        claimed = []
+        for cell in cells:
+            if cell[SAVED] < epoch and cell[EPOCH] <= epoch:
+                cell[SAVED] = epoch
+                claimed.append(cell)
+        self._left -= len(claimed)
+        return claimed
+
+    def _put(self, groups: int | list[int], keys: list[Any], columns: list[list[Any]]) -> None:
+        if not self._filters:
+            super()._put(groups, keys, columns)
+            return
+        for index, filter_ in self._filters.items():
+            if index < len(columns):
+                columns[index] = [None if value is None else filter_(value) for value in columns[index]]
+        kept = [
+            at for at, values in enumerate(zip(*columns, strict=True)) if any(value is not None for value in values)
+        ]
+        if kept:
+            own = groups if isinstance(groups, int) else [groups[at] for at in kept]
+            super()._put(own, [keys[at] for at in kept], [[column[at] for at in kept] for column in columns])
+
+    def _take_piece(self, room: int) -> bool:
+        if not self._left:
+            self._chunks.clear()
+        if not self._chunks:
+            return False
+        while self._chunks and room > 0:
+            group, chunk = self._chunks.pop()
+            room -= max(len(chunk), _PIECE_LEAST)
+            due = self._claim(chunk)
+            if due:
+                self._write(group, due)
+        return True
+
+
+@final
+class DeltaWalk(Walk):
+    """Takes the cells that were touched after the epoch `since`: those of `changed`, where one may be twice.
+
+    Of those that are dead it notes the removal, unless no snapshot has ever taken them: then no file has them.
+    """
+
+    def __init__(self, epoch: int, states: Sequence[StateMeta], since: int, changed: list[list[Cell]]) -> None:
+        super().__init__(epoch, states, delta=True)
+        self._since = since
+        self._changed = changed[::-1]
+        self._position = 0
+
+    def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
+        epoch, since = self.epoch, self._since
+        claimed = []
+        for cell in cells:
+            if cell[SAVED] < epoch and since < cell[EPOCH] <= epoch:
+                cell[SAVED] = epoch
+                claimed.append(cell)
+        return claimed
+
+    def _take_piece(self, room: int) -> bool:
+        if not self._changed:
+            return False
+        if room > 0:
+            cells = self._changed[-1]
+            self._take(cells[self._position : self._position + room])
+            self._position += room
+            if self._position >= len(cells):
+                self._changed.pop()
+                self._position = 0
+        return True
+
+    def _take(self, piece: list[Cell]) -> None:
+        due = self._claim(piece)
+        if due:
+            self._write([cell[GROUP] for cell in due], due)
+        for cell in piece:
+            if cell[EPOCH] == DEAD and NEVER_SAVED < cell[SAVED] < self.epoch:
+                cell[SAVED] = self.epoch
+                self._writer.remove(cell[GROUP], cell[KEY])
+
+
+def _is_immutable(value: Any) -> bool:
+    kind = type(value)
+    return kind in _IMMUTABLE or (kind is tuple and all(map(_is_immutable, value)))

@@ -1,0 +1,47 @@
+"""What a snapshot knows of an operator state: its elements, each pickled by itself, and how they are dealt out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, final
+
+from headgate.state.formats.unpickle import loader
+
+
+@final
+class ListMode(StrEnum):
+    """How the elements of all old subtasks are dealt out to the new ones."""
+
+    SPLIT = "split"
+    """Each element goes to one subtask; at unchanged parallelism to the one that had it."""
+
+    UNION = "union"
+    """Each subtask gets all elements of all subtasks."""
+
+    BROADCAST = "broadcast"
+    """Each old subtask has a whole copy; each new one gets one of them. Elements are pickled (key, value) pairs."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListElements:
+    """The elements of one operator state. `type` describes their type (JSON), and is empty for states of our own."""
+
+    mode: ListMode = ListMode.SPLIT
+    elements: list[bytes] = field(default_factory=list)
+    type: str = ""
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> ListElements:
+        """Return the elements of a state of our own that is split, with these values."""
+        return cls(elements=[pickle.dumps(value, 5) for value in values])
+
+    def values(self, where: str, moved: Mapping[str, str]) -> list[Any]:
+        """Return what the elements are, with classes that have moved taken from where `moved` says.
+
+        Raises `RestoreError`, which begins with `where`, for a class that is not there.
+        """
+        return list(map(loader(moved, where), self.elements))

@@ -1,0 +1,78 @@
+"""Channels inside a slot: order is kept, batches count against credit and control elements do not."""
+
+from __future__ import annotations
+
+from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
+from headgate.ids import ChannelId, CheckpointId
+from headgate.runtime.exchange.channel import InputChannel, LocalOutput
+
+BARRIER = Barrier(CheckpointId(1), 0)
+
+
+def test_elements_come_out_in_the_order_in_which_they_came_in() -> None:
+    channel = InputChannel(ChannelId(0))
+    output = LocalOutput(channel, 16)
+    elements: list[Element] = [Batch([1]), BARRIER, Batch([2]), EndOfData()]
+    for element in elements:
+        output.send(element)
+    assert [channel.pop() for _ in elements] == elements
+
+
+def test_a_channel_is_writable_until_it_holds_its_batches_and_again_when_one_is_taken() -> None:
+    channel = InputChannel(ChannelId(0))
+    output = LocalOutput(channel, 2)
+    output.send(Batch([1]))
+    assert output.writable
+    output.send(Batch([2]))
+    assert not output.writable
+    channel.pop()
+    assert output.writable
+
+
+def test_control_elements_need_no_credit() -> None:
+    channel = InputChannel(ChannelId(0))
+    output = LocalOutput(channel, 1)
+    for _ in range(5):
+        output.send(BARRIER)
+    assert output.writable
+    assert channel.batches == 0
+
+
+def test_a_send_beyond_the_credit_is_taken_all_the_same() -> None:
+    channel = InputChannel(ChannelId(0))
+    output = LocalOutput(channel, 1)
+    output.send(Batch([1]))
+    output.send(Batch([2]))
+    assert channel.batches == 2
+
+
+def test_each_batch_taken_out_is_reported_with_the_size_it_came_with() -> None:
+    channel = InputChannel(ChannelId(0))
+    consumed: list[int] = []
+    channel.on_consumed(consumed.append)
+    channel.push(Batch([1]), 100)
+    channel.push(BARRIER)
+    channel.push(Batch([2]), 7)
+    channel.pop()
+    channel.pop()
+    assert consumed == [100]
+    channel.pop()
+    assert consumed == [100, 7]
+
+
+def test_a_watermark_takes_the_place_of_one_that_nobody_has_read_but_of_nothing_else() -> None:
+    channel = InputChannel(ChannelId(0))
+    for element in (Watermark(1), Watermark(2), Batch([1]), Watermark(3), BARRIER, Watermark(4), Watermark(5)):
+        channel.push(element)
+    assert [type(element).__name__ for element in channel.queue] == [
+        "Watermark",
+        "Batch",
+        "Watermark",
+        "Barrier",
+        "Watermark",
+    ]
+    assert [element for element in channel.queue if isinstance(element, Watermark)] == [
+        Watermark(2),
+        Watermark(3),
+        Watermark(5),
+    ]

@@ -1,0 +1,79 @@
+"""Garbage collection in the process of a slot."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from headgate.runtime.slot import garbage
+from headgate.runtime.slot.garbage import SetAside, survivors_set_aside
+
+
+class Node:
+    """May be part of a cycle."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_survived_a_full_collection_is_not_gone_over_again() -> None:
+    before = gc.get_freeze_count()
+    with survivors_set_aside():
+        kept = [[] for _ in range(10_000)]  # type: list[list[int]]
+        gc.collect()
+        assert gc.get_freeze_count() - before >= len(kept)
+
+
+def test_nothing_stays_set_aside_afterwards() -> None:
+    with survivors_set_aside():
+        gc.collect()
+    assert gc.get_freeze_count() == 0
+
+
+def test_young_cycles_are_collected() -> None:
+    with survivors_set_aside():
+        gc.collect()
+        gone = weakref.ref(Node())
+        gc.collect()
+        assert gone() is None
+
+
+def test_old_cycles_are_collected_once_memory_has_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    peak = 100
+    monkeypatch.setattr(garbage, "_memory_peak", lambda: peak)
+    with survivors_set_aside():
+        node = Node()
+        gone = weakref.ref(node)
+        gc.collect()
+        del node
+        peak = 149
+        gc.collect()
+        assert gone() is not None
+        peak = 151
+        gc.collect()
+        assert gone() is None
+
+
+def test_memory_has_to_grow_by_half_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    peak = 100
+    monkeypatch.setattr(garbage, "_memory_peak", lambda: peak)
+    rule = SetAside()
+    peak = 151
+    rule("start", {"generation": 2})
+    rule("stop", {"generation": 2})
+    aside = gc.get_freeze_count()
+    peak = 220
+    rule("start", {"generation": 2})
+    assert gc.get_freeze_count() == aside
+    peak = 230
+    rule("start", {"generation": 2})
+    assert gc.get_freeze_count() == 0
+
+
+def test_young_generations_set_nothing_aside() -> None:
+    gc.unfreeze()
+    with survivors_set_aside():
+        gc.collect(1)
+        assert gc.get_freeze_count() == 0
