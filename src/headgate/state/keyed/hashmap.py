@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, final
 
-from headgate.errors import InternalError, RestoreError
+from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
@@ -21,7 +21,7 @@ from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.formats.patch import patched
 from headgate.state.formats.schema import StateMeta
-from headgate.state.formats.snapshot import SavedState, decode
+from headgate.state.formats.snapshot import SavedState
 from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.keyed.cells import (
     CHUNK_CELLS,
@@ -41,10 +41,11 @@ from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup
 from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import NOTHING_KEPT, Increments, Line
+from headgate.state.keyed.loading import check_group, saved_files, spread
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import DeltaWalk, Filter, Walk, WholeWalk
-from headgate.state.keygroups import key_group, murmur32
+from headgate.state.keygroups import murmur32
 from headgate.types.keys import hash_code
 from headgate.types.typeinfo import Types
 
@@ -386,17 +387,8 @@ class HashMapBackend:
     # --- restoring
 
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
-        for part in parts:
-            if part.state.kind != "entries":
-                raise RestoreError(
-                    f"{where} was written by the RocksDB backend in its own format, which the hash map cannot read: "
-                    "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
-                )
-            for file in (*part.state.base, *part.state.log):
-                data = part.files[file]
-                assert isinstance(data, bytes)
-                place = getattr(file.handle, "path", "")
-                self._load(decode(data, f"{place} ({where})".lstrip(), self._context.moved_classes))
+        for saved in saved_files(parts, where, self._context):
+            self._load(saved)
         if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups:
             self._increments.advance(Line(0, parts[0].state))
             self.line_moved()
@@ -414,24 +406,15 @@ class HashMapBackend:
         for group, key, *values in saved.entries(self._context.key_groups):
             if group not in checked:
                 checked.add(group)
-                self._check_group(group, key)
+                check_group(group, key, self._context)
             old = self.cells.get(key)
             if old is not None:
                 self._bury(old)
             if values:
-                row = values if in_order else _spread(values, columns, width)
+                row = values if in_order else spread(values, columns, width)
                 if saved.is_delta:
                     row = patched([None] * width if old is None else old[FIRST:], row)
                 self._new_cell(0, group, key, row)
-
-    def _check_group(self, group: int, key: Any) -> None:
-        """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
-        now = key_group(hash_code(plain_key(key)), self._context.max_parallelism)
-        if now != group:
-            raise RestoreError(
-                f"key {key!r} of operator {self._context.name!r} was saved in key group {group} and now belongs to "
-                f"{now}: the name or the module of its class has changed, and keys cannot change"
-            )
 
     def close(self) -> None:
         self.cells.clear()
@@ -439,13 +422,6 @@ class HashMapBackend:
     def __len__(self) -> int:
         """Number of keys that have state."""
         return len(self.cells)
-
-
-def _spread(values: list[Any], columns: list[int], width: int) -> list[Any]:
-    row: list[Any] = [None] * width
-    for column, value in zip(columns, values, strict=True):
-        row[column] = value
-    return row
 
 
 def _filtered(filter_: Callable[[Any, int], Any], now_ms: int, value: Any) -> Any:

@@ -1,0 +1,54 @@
+"""Loading: the files that a restore finds, and whether what they hold can be taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from headgate.errors import RestoreError
+from headgate.state.backend import BackendContext
+from headgate.state.files import FetchedKeyed
+from headgate.state.formats.snapshot import SavedState, decode
+from headgate.state.keyed.cells import plain_key
+from headgate.state.keygroups import key_group
+from headgate.types.keys import hash_code
+
+
+def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendContext) -> Iterator[SavedState]:
+    """Yield the files of entries in the order in which they are to be taken over: each base, then its log.
+
+    Raises `RestoreError` for files of RocksDB's own, `DamagedFileError` for one that is not whole.
+    """
+    for part in parts:
+        if part.state.kind != "entries":
+            raise RestoreError(
+                f"{where} was written by the RocksDB backend in its own format, which the hash map cannot read: "
+                "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
+            )
+        for file in (*part.state.base, *part.state.log):
+            data = part.files[file]
+            assert isinstance(data, bytes)
+            place = getattr(file.handle, "path", "")
+            yield decode(data, f"{place} ({where})".lstrip(), context.moved_classes)
+
+
+def check_group(group: int, key: Any, context: BackendContext) -> None:
+    """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
+    now = key_group(hash_code(plain_key(key)), context.max_parallelism)
+    if now != group:
+        raise RestoreError(
+            f"key {key!r} of operator {context.name!r} was saved in key group {group} and now belongs to {now}: the "
+            "name or the module of its class has changed, and keys cannot change"
+        )
+
+
+def spread(values: list[Any], columns: list[int], width: int) -> list[Any]:
+    """Return a row of `width` columns with the values where they belong, and None elsewhere.
+
+    >>> spread(["a", "b"], [2, 0], 3)
+    ['b', None, 'a']
+    """
+    row: list[Any] = [None] * width
+    for column, value in zip(columns, values, strict=True):
+        row[column] = value
+    return row
