@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from headgate.errors import ProgramError
@@ -217,3 +219,23 @@ def check_text(what: str, value: Any) -> None:
     """Raise ProgramError unless `value` is text with something in it."""
     if not isinstance(value, str) or not value.strip():
         raise ProgramError(f"{what} must be text that is not empty, not {value!r}")
+
+
+def check_not_importing() -> None:
+    """Raise ProgramError when a module is being imported that runs the job: slots that need it would wait, or run it.
+
+    The import of a module is not over before its last line; whoever else imports it waits for that.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = frame.f_globals.get("__name__")
+        if frame.f_code.co_name == "<module>" and name != "__main__" and _is_importing(sys.modules.get(str(name))):
+            raise ProgramError(
+                f"the job is run while module {name!r} is being imported, and its slots import it, too: put the run "
+                "into a function, and call that under if __name__ == '__main__'"
+            )
+
+
+def _is_importing(module: ModuleType | None) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))

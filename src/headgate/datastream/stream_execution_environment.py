@@ -22,7 +22,14 @@ from headgate.connectors.parquet import ParquetSink
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
-from headgate.datastream.checks import check_positive, check_source, check_strategy, check_text, check_timeout
+from headgate.datastream.checks import (
+    check_not_importing,
+    check_positive,
+    check_source,
+    check_strategy,
+    check_text,
+    check_timeout,
+)
 from headgate.datastream.collection import typed_records
 from headgate.datastream.data_stream import DataStream
 from headgate.datastream.execution_mode import RuntimeExecutionMode
@@ -251,6 +258,7 @@ class StreamExecutionEnvironment(OlderEnvironment):
         """Start the program and return the handle of the job: what `execute_async` and streams build on."""
         if job_name is not None:
             check_text("the name of a job", job_name)
+        check_not_importing()
         graph = self._program.take()
         settings = self._settings()
         options = JobOptions(

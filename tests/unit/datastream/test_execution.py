@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 from typing import Any
@@ -134,3 +136,22 @@ def test_the_program_learns_how_many_lines_were_left_out(tmp_path: Path) -> None
     assert result.get_all_accumulator_results() == {"skipped_lines": 1}
     with pytest.raises(KeyError, match="skipped_lines"):
         result.get_accumulator_result("other")
+
+
+def test_a_job_that_is_run_while_its_module_is_imported_is_refused_in_the_place_of_waiting_for_ever(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "job_at_top_level.py").write_text(
+        "from headgate.common import Configuration\n"
+        "from headgate.datastream import MapFunction, StreamExecutionEnvironment\n"
+        "class Double(MapFunction):\n"
+        "    def map(self, value):\n"
+        "        return 2 * value\n"
+        "config = Configuration().set_string('headgate.deploy.target', 'minicluster')\n"
+        "env = StreamExecutionEnvironment.get_execution_environment(config)\n"
+        "env.from_collection([1, 2]).map(Double()).print()\n"
+        "env.execute()\n"
+    )
+    command = [sys.executable, "-c", "import job_at_top_level"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert "while module 'job_at_top_level' is being imported" in done.stderr
