@@ -18,6 +18,8 @@ SPREAD_KEYS = 100_000
 MANY_KEYS = 1_000_000
 CHURN_KEYS, CHURN_KEYS_QUICK = 2_000_000, 300_000
 TIMERS, TIMERS_QUICK = 1_000_000, 200_000
+TIMERS_DISORDER_MS = 1_000
+"""By so much the times of a stream are out of order."""
 
 _WORDS = ("to", "be", "or", "not", "that", "is", "the", "question", "whether", "nobler", "in", "mind", "suffer")
 
@@ -102,9 +104,13 @@ class CycleReader(SourceReader[int]):
 @final
 @dataclass(frozen=True, slots=True)
 class TimedSource(Source[int]):
-    """So many `(key, event time)` records of 100,000 keys, with as many event times in no order, read once."""
+    """So many `(key, event time)` records of 100,000 keys, with as many event times, read once.
+
+    The times are out of order by up to `disorder_ms`, as in a stream; None: they are in no order at all.
+    """
 
     count: int
+    disorder_ms: int | None
     parallelism_max = 1
 
     def splits(self, parallelism: int) -> list[int]:
@@ -112,7 +118,11 @@ class TimedSource(Source[int]):
 
     def reader(self, context: SourceContext) -> TimedReader:
         times_ms = list(range(self.count))
-        random.Random(5).shuffle(times_ms)
+        rng = random.Random(5)
+        if self.disorder_ms is None:
+            rng.shuffle(times_ms)
+        else:
+            times_ms.sort(key=lambda time_ms: time_ms + rng.uniform(0, self.disorder_ms or 0))
         return TimedReader([(time_ms % SPREAD_KEYS, time_ms) for time_ms in times_ms], times_ms)
 
 

@@ -165,8 +165,10 @@ def build_paced_churn(env: StreamExecutionEnvironment, folder: str, seconds: flo
     env.from_source(source, None, "paced").key_by(key_of).process(PassOfMany(folder)).sink_to(LatencySink(folder))
 
 
-def build_timers(env: StreamExecutionEnvironment, folder: str, seconds: float, timers: int) -> None:
-    source = inputs.TimedSource(timers)
+def build_timers(
+    env: StreamExecutionEnvironment, folder: str, seconds: float, timers: int, disorder_ms: int | None
+) -> None:
+    source = inputs.TimedSource(timers, disorder_ms)
     env.from_source(source, None, "timed").key_by(key_of).process(Remind()).sink_to(TallySink(folder))
 
 
@@ -191,7 +193,11 @@ JOBS: dict[str, Build] = {
     "spread": build_spread,
     **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
-    **{f"timers-{timers}": partial(build_timers, timers=timers) for timers in (inputs.TIMERS, inputs.TIMERS_QUICK)},
+    **{
+        f"timers-{timers}-{order}": partial(build_timers, timers=timers, disorder_ms=disorder_ms)
+        for timers in (inputs.TIMERS, inputs.TIMERS_QUICK)
+        for order, disorder_ms in (("stream", inputs.TIMERS_DISORDER_MS), ("any", None))
+    },
     "latency-1000": lambda env, folder, seconds: build_latency(env, folder, seconds, 1_000.0),
     "latency-10000": lambda env, folder, seconds: build_latency(env, folder, seconds, 10_000.0),
 }
