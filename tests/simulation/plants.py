@@ -32,7 +32,6 @@ from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.slot.state_writers import StoreWriters
 from headgate.runtime.slot.subtask import Subtask, TakenSnapshot
 from headgate.runtime.slot.upload import Uploads
-from headgate.state.keyed import cell_snapshot
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import Walk
@@ -312,4 +311,5 @@ def folder_of_shared_files_deleted(patch: pytest.MonkeyPatch) -> None:
 
 def _share_all_files(patch: pytest.MonkeyPatch) -> None:
     """Have small increments, too, be files that later checkpoints use."""
-    patch.setattr(cell_snapshot, "SMALL_BYTES", 0)
+    made = StoreWriters.__init__
+    patch.setattr(StoreWriters, "__init__", lambda self, store, inline_bytes: made(self, store, 0))

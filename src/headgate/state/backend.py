@@ -21,11 +21,12 @@ class StateWriter(Protocol):
     """Takes the files of one subtask's keyed state, for one checkpoint, into storage. Called beside the loop; blocks.
 
     A name is used once in a checkpoint. A file that is `shared` may be named by later checkpoints, too, and lives for
-    as long as one of them is kept. All raise `StorageError`.
+    as long as one of them is kept. Small state becomes part of the handle, but for local files that are
+    shared. All raise `StorageError`.
     """
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        """Store these bytes; small state that is not shared becomes part of the handle."""
+        """Store these bytes."""
         ...
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:

@@ -36,14 +36,15 @@ class Files:
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
         data = b"".join(pieces)
-        if not shared and len(data) < self.inline_bytes:
-            return InlineHandle(data)
+        return InlineHandle(data) if len(data) < self.inline_bytes else self._file(name, data, shared=shared)
+
+    def _file(self, name: str, data: bytes, *, shared: bool) -> FileHandle:
         path = f"{'shared' if shared else 'chk'}/{next(self._ids)}-{name}"
         self.files[path] = data
         return FileHandle(path, len(data), zlib.crc32(data))
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
-        return self.write(name, [source.read_bytes()], shared=shared)
+        return self._file(name, source.read_bytes(), shared=shared)
 
     def fetch(self, state: KeyedState) -> FetchedKeyed:
         """Return the state with its files; those of a RocksDB checkpoint as local copies."""

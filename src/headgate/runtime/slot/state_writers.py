@@ -42,7 +42,7 @@ class StateWriters(Protocol):
 
 @final
 class StoreWriters:
-    """Writers of files; state below `inline_bytes` that is not shared travels in the acknowledgement."""
+    """Writers of files; state below `inline_bytes` travels in the acknowledgement, and in manifests."""
 
     def __init__(self, store: CheckpointStore, inline_bytes: int) -> None:
         self._store = store
@@ -69,22 +69,24 @@ class StoreWriter:
         self._inline_bytes = inline_bytes
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        if shared:
-            return self._store.write(paths.shared_state(self._checkpoint_id, self._own, name), pieces)
-        return self._write_exclusive(paths.keyed_state(self._checkpoint_id, self._own, name), pieces)
+        return self._write(self._path(name, shared=shared), pieces)
 
     def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
-        path = paths.list_state(self._checkpoint_id, self._own, name)
-        return self._write_exclusive(path, [pickle.dumps(elements, 5)])
+        return self._write(paths.list_state(self._checkpoint_id, self._own, name), [pickle.dumps(elements, 5)])
 
-    def _write_exclusive(self, path: str, pieces: list[bytes]) -> StateHandle:
+    def _write(self, path: str, pieces: list[bytes]) -> StateHandle:
         if sum(map(len, pieces)) < self._inline_bytes:
             return InlineHandle(b"".join(pieces))
         return self._store.write(path, pieces)
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
+        if not shared and source.stat().st_size < self._inline_bytes:
+            return InlineHandle(source.read_bytes())
+        return self._store.upload(self._path(name, shared=shared), source)
+
+    def _path(self, name: str, *, shared: bool) -> str:
         path_of = paths.shared_state if shared else paths.keyed_state
-        return self._store.upload(path_of(self._checkpoint_id, self._own, name), source)
+        return path_of(self._checkpoint_id, self._own, name)
 
 
 @final
@@ -98,7 +100,7 @@ class AheadWriter:
         self._inline_bytes = inline_bytes
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        if not shared and sum(map(len, pieces)) < self._inline_bytes:
+        if sum(map(len, pieces)) < self._inline_bytes:
             return InlineHandle(b"".join(pieces))
         return self._store.write(self._path(name), pieces)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 from headgate.state.backend import StateWriter
 from headgate.state.files import KeyedState, StateFile
 from headgate.state.keyed.increments import Line
 from headgate.state.keyed.walk import Walk
-
-SMALL_BYTES: Final = 16 * 1024
-"""Below this, state does not get a file that later checkpoints share: it fits into their manifests."""
 
 
 @final
@@ -54,8 +51,7 @@ class CellSnapshot:
         """Write the file. Blocks."""
         pieces = self.walk.finish()
         name = f"{'base' if self.line is None else 'delta'}-{self._terms.name}"
-        shared = self._terms.may_be_shared and sum(map(len, pieces)) >= SMALL_BYTES
-        file = StateFile(name, writer.write(name, pieces, shared=shared))
+        file = StateFile(name, writer.write(name, pieces, shared=self._terms.may_be_shared))
         if self.line is None:
             state = KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
             self.stored = Line(self.epoch, state)

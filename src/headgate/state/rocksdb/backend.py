@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate import options
 from headgate.errors import InternalError
@@ -45,6 +45,9 @@ from headgate.state.rocksdb.store import Store
 from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
 from headgate.types.typeinfo import Types
+
+FRAMES_BYTES_MAX: Final = 64 * 2**20
+"""When checkpoints fail, and more changes than so many bytes wait to be written, a new base costs less."""
 
 
 @final
@@ -233,6 +236,9 @@ class RocksDBBackend(CellCache):
         if self._pending is not None and self._pending.name == f"{checkpoint_id}":
             self._drop(self._pending)
         self._increments.aborted(checkpoint_id)
+        if self._frames.size_bytes > FRAMES_BYTES_MAX:
+            self._increments.restart()
+        self.line_moved()
 
     @property
     def key_groups(self) -> tuple[int, int]:

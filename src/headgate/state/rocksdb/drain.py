@@ -218,6 +218,11 @@ class Frames:
     def __init__(self) -> None:
         self._frames: dict[int, list[bytes]] = {}
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all frames."""
+        return sum(len(frame) for frames in self._frames.values() for frame in frames)
+
     def add(self, entries: list[Entry], epoch: int) -> None:
         """Add entries of an epoch."""
         self._frames.setdefault(epoch, []).append(pickled(entries))

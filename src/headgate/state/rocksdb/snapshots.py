@@ -21,7 +21,7 @@ from headgate.state.backend import StateWriter
 from headgate.state.files import KeyedState, StateFile
 from headgate.state.formats.codecs import pickled
 from headgate.state.formats.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
-from headgate.state.keyed.cell_snapshot import SMALL_BYTES, FileTerms
+from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
 from headgate.state.keyed.increments import Line
 from headgate.state.keyed.walk import Filter
@@ -141,9 +141,8 @@ class DeltaSnapshot(RowsSnapshot):
     def store(self, writer: StateWriter) -> KeyedState:
         pieces = [self._layout.begin(), *(self._layout.add(ALL_GROUPS, piece) for piece in self._pieces)]
         pieces.append(self._layout.end())
-        shared = sum(map(len, pieces)) >= SMALL_BYTES
         name = f"delta-{self.name}"
-        self.stored = self._since.then(self.epoch, StateFile(name, writer.write(name, pieces, shared=shared)))
+        self.stored = self._since.then(self.epoch, StateFile(name, writer.write(name, pieces, shared=True)))
         return self.stored.state
 
 
@@ -174,10 +173,7 @@ class EntriesSnapshot(RowsSnapshot):
             with self._file.open("wb") as out:
                 for piece in self._pieces():
                     out.write(piece)
-            if self._file.stat().st_size < SMALL_BYTES:
-                handle = writer.write(name, [self._file.read_bytes()], shared=False)
-            else:
-                handle = writer.upload(name, self._file, shared=False)
+            handle = writer.upload(name, self._file, shared=False)
         except OSError as error:
             raise StorageError(f"the snapshot could not be written to {self._file}: {error}") from error
         finally:
@@ -261,11 +257,10 @@ class FilesSnapshot(RowsSnapshot):
 
     def _stored(self, writer: StateWriter, name: str) -> StateFile:
         source = self._folder / name
-        size_bytes = source.stat().st_size
         if not name.endswith(".sst"):
-            return StateFile(name, writer.write(name, [source.read_bytes()], shared=size_bytes >= SMALL_BYTES))
+            return StateFile(name, writer.write(name, [source.read_bytes()], shared=True))
         known = self._known.get(name)
-        if known is not None and known.handle.size_bytes == size_bytes:
+        if known is not None and known.handle.size_bytes == source.stat().st_size:
             return known
         return StateFile(name, writer.upload(name, source, shared=True))
 

@@ -73,10 +73,11 @@ class Writer:
         self._mark = mark
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        """Store bytes; few that are not shared become part of the handle."""
+        """Store bytes; few become part of the handle."""
         data = b"".join(pieces)
-        if not shared and len(data) <= INLINE_BYTES_MAX:
-            return InlineHandle(data)
+        return InlineHandle(data) if len(data) <= INLINE_BYTES_MAX else self._file(name, data, shared=shared)
+
+    def _file(self, name: str, data: bytes, *, shared: bool) -> FileHandle:
         path = f"{SHARED if shared else self._exclusive}/{self._mark}-{name}"
         assert path not in self._storage.files, f"{path} is written twice"
         self._storage.files[path] = data
@@ -84,7 +85,7 @@ class Writer:
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
         """Store the contents of a local file."""
-        return self.write(name, [source.read_bytes()], shared=shared)
+        return self._file(name, source.read_bytes(), shared=shared)
 
 
 @final

@@ -18,16 +18,17 @@ OWN = Writer(Attempt(3), "op", 1)
 FOUR = CheckpointId(4)
 
 
-def test_files_that_later_checkpoints_may_use_are_never_inline_and_lie_apart(tmp_path: Path) -> None:
+def test_what_later_checkpoints_may_use_lies_apart_and_small_state_needs_no_file(tmp_path: Path) -> None:
     store = MemoryStore()
     writer = StoreWriters(store, inline_bytes=1000).of_checkpoint(OWN, FOUR)
     local = tmp_path / "000012.sst"
     local.write_bytes(b"sorted")
-    shared = writer.write("log", [b"a", b"b"], shared=True)
-    assert shared == FileHandle("shared/4-a3-op-1-log", 2, zlib.crc32(b"ab"))
+    log = b"x" * 1000
+    assert writer.write("log", [log], shared=True) == FileHandle("shared/4-a3-op-1-log", 1000, zlib.crc32(log))
+    assert writer.write("log", [log[1:]], shared=True) == InlineHandle(log[1:])
     assert isinstance(writer.upload("000012.sst", local, shared=True), FileHandle)
-    assert isinstance(writer.upload("CURRENT", local, shared=False), FileHandle)
-    assert store.list_files("") == ["chk-4/a3-op-1-CURRENT", "shared/4-a3-op-1-000012.sst", "shared/4-a3-op-1-log"]
+    assert writer.upload("base", local, shared=False) == InlineHandle(b"sorted")
+    assert store.list_files("") == ["shared/4-a3-op-1-000012.sst", "shared/4-a3-op-1-log"]
 
 
 def test_what_is_written_ahead_of_a_checkpoint_is_numbered_for_each_operator_of_a_subtask() -> None:
