@@ -98,19 +98,20 @@ def test_a_disk_that_takes_no_copy_fails_nothing(rig: Rig, tmp_path: Path) -> No
     assert rig.store.served == 0
 
 
-@pytest.fixture
+@contextmanager
 def full_disk() -> Iterator[None]:
-    """From here on no file can be longer than a thousand bytes."""
+    """No file can become longer than a thousand bytes meanwhile, that of the test's own output included."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_on_a_full_disk_no_part_of_a_copy_stays(
-    rig: Rig, tmp_path: Path, full_disk: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handle = rig.store.write(FILE, [b"x" * 900, b"y" * 900])
+def test_on_a_full_disk_no_part_of_a_copy_stays(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with full_disk():
+        handle = rig.store.write(FILE, [b"x" * 900, b"y" * 900])
     assert read_state(rig.store, handle) == b"x" * 900 + b"y" * 900
     assert rig.copies() == []
     monkeypatch.setattr(os, "link", _refuse)  # the working files lie on another disk
