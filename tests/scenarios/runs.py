@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,10 +41,16 @@ BACKENDS: Final = {
 
 INCREMENTAL_BACKENDS: Final = {name: settings for name, settings in BACKENDS.items() if "full" not in name}
 
-on_every_backend: Final = pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
-on_incremental_backends: Final = pytest.mark.parametrize(
-    "backend", INCREMENTAL_BACKENDS.values(), ids=INCREMENTAL_BACKENDS
-)
+
+def _with_marks(names: Iterable[str]) -> list[Any]:
+    """Return parameters of these backends; those of RocksDB take longer, and wait for the whole suite."""
+    return [
+        pytest.param(BACKENDS[name], id=name, marks=pytest.mark.slow if "rocksdb" in name else ()) for name in names
+    ]
+
+
+on_every_backend: Final = pytest.mark.parametrize("backend", _with_marks(BACKENDS))
+on_incremental_backends: Final = pytest.mark.parametrize("backend", _with_marks(INCREMENTAL_BACKENDS))
 
 
 class Runs:

@@ -12,7 +12,7 @@ import pytest
 from headgate.common import WatermarkStrategy
 from headgate.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from tests.scenarios import ledger
-from tests.scenarios.runs import BACKENDS, Runs
+from tests.scenarios.runs import BACKENDS, Runs, on_every_backend
 
 COUNT: Final = 900
 FAR_MS: Final = 10**6
@@ -51,7 +51,7 @@ def check_moved(runs: Runs, before: dict[str, str], after: dict[str, str]) -> No
     assert sorted(ledger.SEEN) == sorted((ledger.key_of(value), FAR_MS - value) for value in range(COUNT))
 
 
-@pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+@on_every_backend
 def test_timers_go_on_at_another_parallelism(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -42,7 +43,11 @@ def python_files() -> list[Path]:
 
 @cache
 def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(), filename=str(path))
+    gc.disable()  # millions of nodes that live on: going over them again and again took most of the time
+    try:
+        return ast.parse(path.read_text(), filename=str(path))
+    finally:
+        gc.enable()
 
 
 def name(path: Path) -> str:

@@ -27,7 +27,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "changelog, nothing cached": {**CHANGELOG, **TINY},
 }
 
-QUICK = ("whole", "incremental, nothing cached")
+QUICK = ("incremental, nothing cached",)
 
 
 def rocksdb(variant: str) -> BackendUnderTest:
