@@ -24,11 +24,11 @@ from typing import Final, final
 from urllib.parse import quote
 
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.state.files import SHARED
 
 RESULT: Final = "_result"
 PROBES: Final = "_probe"
 ATTEMPTS: Final = "_attempt"
-SHARED: Final = "shared"
 TASK_OWNED: Final = "taskowned"
 METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")

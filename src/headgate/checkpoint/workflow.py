@@ -21,6 +21,7 @@ from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex
+from headgate.state.files import SHARED
 
 MASTER: Final = "master"
 
@@ -187,7 +188,7 @@ def discard_files(store: CheckpointStore, checkpoint_id: CheckpointId, attempt: 
     manifest = store.read(paths.metadata(checkpoint_id))
     if manifest is not None and not is_torn(manifest):
         return
-    listing = [*store.list_files(paths.checkpoint_folder(checkpoint_id)), *store.list_files(paths.SHARED)]
+    listing = [*store.list_files(paths.checkpoint_folder(checkpoint_id)), *store.list_files(SHARED)]
     files = abandoned_files(listing, checkpoint_id, attempt)
     _delete(store, files, _checkpoints_of(_emptied(listing, files)))
 
@@ -196,7 +197,7 @@ def delete_checkpoints(store: CheckpointStore) -> None:
     """Delete all checkpoints of the job, which is over. Its result must be written before."""
     listing = store.list_files("")
     files = checkpoint_files(listing)
-    _delete(store, files, sorted({*_emptied(listing, files), paths.SHARED}))
+    _delete(store, files, sorted({*_emptied(listing, files), SHARED}))
 
 
 def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:

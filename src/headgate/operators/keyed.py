@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from headgate import options
 from headgate.elements import Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.broadcast import KeyedBroadcastProcessFunction
@@ -69,7 +68,6 @@ class KeyedOperator(Operator):
                 services=services.of_backend(context.uid),
                 scratch=lambda: services.scratch(context.uid),
                 checkpointing=context.checkpointing,
-                moved_classes=context.settings.get(options.MOVED_CLASSES),
             )
         )
         if context.restored.keyed:

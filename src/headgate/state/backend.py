@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, final
 
@@ -85,7 +85,11 @@ class BackendContext:
     services: BackendServices
     scratch: Callable[[], Path]
     checkpointing: bool = True
-    moved_classes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def moved_classes(self) -> dict[str, str]:
+        """The new names of classes that have moved since they were saved."""
+        return self.settings.get(options.MOVED_CLASSES)
 
     @property
     def has_changelog(self) -> bool:

@@ -15,7 +15,7 @@ from headgate.checkpoint.store import Chunk, MemoryStore, chunks_of
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE
-from headgate.state.files import FileHandle, InlineHandle, StateHandle
+from headgate.state.files import SHARED, FileHandle, InlineHandle, StateHandle
 from headgate.testing.sim.world import Action, World
 
 _MISHAPS: Final = ("nothing", "torn", "complete")
@@ -81,7 +81,7 @@ class Ledger:
 
     def deleting_folder(self, folder: str) -> None:
         """A folder is about to be deleted, with all that slots may have put there since it was looked at."""
-        if folder == paths.SHARED and paths.RESULT not in self._memory.files:
+        if folder == SHARED and paths.RESULT not in self._memory.files:
             self._world.violated("the folder of shared files is deleted while slots write to it")
 
 
