@@ -7,7 +7,7 @@ SEED ?= 1
 NO_JVM := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo bench sim sim-10000 soak-memory docs clean
+.PHONY: help venv lock quick test demo bench sim sim-20000 soak-memory soak-chaos docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples)
-	$(BIN)/python -m pytest -q -m "$(NO_JVM)"
+	$(BIN)/python -m pytest -q -n auto -m "$(NO_JVM)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
 	$(BIN)/python -m pytest -q -m "not ($(NO_JVM))"
@@ -48,8 +48,11 @@ bench: $(STAMP) ## measure against the bare Python loop (CHECK=1: fail below the
 sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 	$(BIN)/python -m headgate.testing.sim --seed $(SEED)
 
-sim-10000: $(STAMP) ## ten thousand simulated runs, result into docs/results
-	$(BIN)/python -m headgate.testing.sim --seeds 10000 --out docs/results/sim-10000.txt
+sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
+	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
+
+soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark
+	$(BIN)/python -m tests.cluster.chaos --minutes 10 --out docs/results/chaos-10min.txt
 
 soak-memory: $(STAMP) ## memory of a slot over twenty minutes
 	$(BIN)/python -m bench.memory

@@ -161,13 +161,14 @@ class Rig:
         """Take a whole checkpoint of one subtask, which completes."""
         checkpoint_id = CheckpointId(number)
         began_s = time.monotonic()
-        snapshot = operator.snapshot(Barrier(checkpoint_id, 0))
+        barrier = Barrier(checkpoint_id, 0)
+        snapshot = operator.snapshot(barrier)
         sync_s = time.monotonic() - began_s
         assert snapshot.keyed is not None
         while not snapshot.keyed.advance():
             pass
         operator.forget(snapshot)
-        state = snapshot.keyed.store(self._writers().of_checkpoint(self._own(subtask), checkpoint_id))
+        state = snapshot.keyed.store(self._writers().of(self._own(subtask), barrier))
         took_s = time.monotonic() - began_s
         operator.notify_completed(checkpoint_id)
         return Taken(state, sync_s, took_s)

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count
 from typing import Any, final
 
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
@@ -34,6 +34,10 @@ def spread_tuples() -> list[tuple[int, int]]:
     """Return (key, number) tuples of 100,000 keys, each as likely as the others."""
     pick = random.Random(1).randrange
     return [(pick(SPREAD_KEYS), number) for number in range(RECORDS)]
+
+
+STRIDE = 7_368_787
+"""A prime: its multiples, modulo the number of keys, are all keys in no order."""
 
 
 def shuffled_keys(count: int) -> list[tuple[int, int]]:
@@ -234,22 +238,26 @@ class FilledReader(SourceReader[PacedSplit]):
     """Goes over the keys as fast as it can once, then round and round as records fall due."""
 
     def __init__(self, source: FilledSource) -> None:
-        self._keys = [key for key, _ in shuffled_keys(source.keys)]
-        keys = cycle(self._keys)
-        count = int(source.records_per_second * source.seconds)
-        self._paced = PacedReader(source.records_per_second, count, lambda due_s: (next(keys), due_s, 0))
+        self._keys = source.keys
+        keys = map(self._key, count())
+        records = int(source.records_per_second * source.seconds)
+        self._paced = PacedReader(source.records_per_second, records, lambda due_s: (next(keys), due_s, 0))
         self._filled = 0
+
+    def _key(self, index: int) -> int:
+        """Return the key at this place, as if they were shuffled."""
+        return index * STRIDE % self._keys
 
     def add_splits(self, splits: list[PacedSplit]) -> None:
         self._paced.add_splits(splits)
 
     def poll(self, records_max: int) -> Poll:
-        if self._filled >= len(self._keys):
+        first = self._filled
+        if first >= self._keys:
             return self._paced.poll(records_max)
-        keys = self._keys[self._filled : self._filled + records_max]
-        self._filled += len(keys)
+        self._filled = min(self._keys, first + records_max)
         now_s = time.monotonic()
-        return Records([(key, now_s, 0) for key in keys])
+        return Records([(self._key(index), now_s, 0) for index in range(first, self._filled)])
 
     def snapshot(self) -> list[PacedSplit]:
         return self._paced.snapshot()

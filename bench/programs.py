@@ -20,6 +20,9 @@ from headgate.datastream import (
 from headgate.datastream.state import ValueState, ValueStateDescriptor
 
 CHURN_RATE = 200_000.0
+PROFILE_BYTES = 1_000
+HELD_KEYS = 100_000
+SLOW_RECORD_S = 100e-6
 FAIL_FILE = "fail"
 FAILED_FILE = "failed"
 
@@ -83,6 +86,20 @@ class Remind(KeyedProcessFunction):
 
     def on_timer(self, timestamp: int, ctx: Any) -> list[Any]:
         return [timestamp]
+
+
+class Hold(KeyedProcessFunction):
+    """Counts the records of each key, which has a kilobyte of its own in state, and passes them on."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self._profile = runtime_context.get_state(ValueStateDescriptor("profile", Types.PICKLED_BYTE_ARRAY()))
+
+    def process_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        if self._count.value() is None:
+            self._profile.update(value[0].to_bytes(8, "big") * (PROFILE_BYTES // 8))
+        self._count.update((self._count.value() or 0) + 1)
+        yield value
 
 
 class FailOnOrder(MapFunction):
@@ -183,6 +200,24 @@ def build_fragile(env: StreamExecutionEnvironment, folder: str, seconds: float) 
     stream.map(FailOnOrder(folder)).sink_to(ArrivalSink(folder))
 
 
+def build_held(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.FilledSource(HELD_KEYS, 1_000.0, seconds)
+    stream = env.from_source(source, None, "paced").key_by(key_of).process(Hold())
+    stream.map(FailOnOrder(folder)).sink_to(ArrivalSink(folder))
+
+
+def slowly(value: Any) -> Any:
+    """Take long for a record."""
+    time.sleep(SLOW_RECORD_S)
+    return value
+
+
+def build_clogged(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_tuples, seconds)
+    counted = env.from_source(source, None, "tuples").key_by(key_of).process(Count())
+    counted.rebalance().map(slowly).sink_to(TallySink(folder))
+
+
 Build = Callable[[StreamExecutionEnvironment, str, float], None]
 JOBS: dict[str, Build] = {
     "count": build_count,
@@ -191,6 +226,8 @@ JOBS: dict[str, Build] = {
     "million": build_million,
     "fragile": build_fragile,
     "spread": build_spread,
+    "held": build_held,
+    "clogged": build_clogged,
     **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headgate import unsupported
 from headgate.errors import UnsupportedError
 from headgate.options import REGISTRY
+from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetric, TaskMetric
 from headgate.unsupported.table import FEATURES, Feature
 
 DOCS = Path(__file__).parent
@@ -126,7 +127,24 @@ def _default(value: object, unit: str) -> str:
     return f"{str(value).lower() if isinstance(value, bool) else value}{unit}"
 
 
-PAGES = {"compat.md": compat_page, "configuration.md": configuration_page}
+def metrics_page() -> str:
+    """The page as it is, with its two tables as the code has them."""
+    page = (DOCS / "metrics.md").read_text()
+    for mark, metrics in (("tasks", TASK_METRICS), ("job", JOB_METRICS)):
+        before, begin, rest = page.partition(f"<!-- {mark} -->\n")
+        _, end, after = rest.partition("<!-- end -->\n")
+        page = "".join([before, begin, *(f"{line}\n" for line in _metric_rows(metrics)), end, after])
+    return page
+
+
+def _metric_rows(metrics: Sequence[TaskMetric | JobMetric]) -> Iterator[str]:
+    yield "| name | type | unit | meaning |"
+    yield "|---|---|---|---|"
+    for metric in metrics:
+        yield f"| `{metric.name}` | {metric.kind} | {metric.unit} | {metric.meaning} |"
+
+
+PAGES = {"compat.md": compat_page, "configuration.md": configuration_page, "metrics.md": metrics_page}
 
 
 def main() -> None:

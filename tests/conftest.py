@@ -1,8 +1,23 @@
-"""What holds for every test: hypothesis measures no time, because a shared machine is slow now and then."""
+"""What holds for every test: hypothesis measures no time, because a shared machine is slow now and then.
+
+Drivers leave their addresses in a folder of the test run, not in the user's.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 
 settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(RUN_DIRECTORY, str(tmp_path_factory.mktemp("drivers") / "run"))
+        yield

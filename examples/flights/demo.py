@@ -28,7 +28,7 @@ from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark.java import ensure_java
-from headgate.runtime.master.outcome import CheckpointFigures
+from headgate.runtime.monitoring.statistics import CheckpointFigures
 
 HERE = Path(__file__).parent
 WORK = HERE / "work"

@@ -50,6 +50,13 @@ def _text(value: object) -> str:
     return value
 
 
+def _hex_id(value: object) -> str:
+    text = str(value).strip().lower()
+    if not re.fullmatch(r"[0-9a-f]{32}", text):
+        raise ValueError(value)
+    return text
+
+
 _LENGTHS_MS: Final[dict[str, int]] = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1000),
@@ -125,6 +132,7 @@ INTEGER: Final = Kind("a whole number", _integer)
 NUMBER: Final = Kind("a number", _number)
 BOOLEAN: Final = Kind("true or false", _boolean)
 TEXT: Final = Kind("text", _text)
+HEX_ID: Final = Kind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
 DURATION_MS: Final = Kind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
 SIZE_BYTES: Final = Kind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
 PORT_RANGE: Final = Kind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)

@@ -7,6 +7,7 @@ channel is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, final
 
 from headgate.ids import CheckpointId
@@ -55,12 +56,39 @@ class Batch:
 
 
 @final
+class SavepointFormat(Enum):
+    """The form of keyed state in a savepoint: tables that any backend reads, or the files of the backend."""
+
+    CANONICAL = "canonical"
+    NATIVE = "native"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SavepointOrder:
+    """Where and how a savepoint is written: `location` is its own folder, a URI or an absolute path.
+
+    `stops`: sources put out nothing behind its barrier.
+    """
+
+    location: str
+    format: SavepointFormat = SavepointFormat.CANONICAL
+    stops: bool = False
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """Divides the records of a channel into those before and those after a checkpoint."""
+    """Divides the records of a channel into those before and those after a checkpoint or savepoint.
+
+    `trigger_ms` is wall clock. `unaligned_after_ms` is the time from the trigger after which the barrier overtakes
+    batches where it may: 0, at once; None, never. The barriers of savepoints never do.
+    """
 
     checkpoint_id: CheckpointId
     trigger_ms: int
+    unaligned_after_ms: int | None = None
+    savepoint: SavepointOrder | None = None
 
 
 @final

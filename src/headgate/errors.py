@@ -55,6 +55,10 @@ class RestoreError(HeadgateError):
     """A snapshot cannot be restored into this job; the message names operator and state."""
 
 
+class CheckpointError(HeadgateError):
+    """A checkpoint or savepoint that somebody asked for was not taken; the message says why."""
+
+
 class StateAccessError(HeadgateError):
     """State was used where there is no current key, or in another way that can have no meaning."""
 
@@ -65,6 +69,19 @@ class SourceError(HeadgateError):
 
 class SinkError(HeadgateError):
     """A sink could not write or commit; the message says where the data is."""
+
+
+class SuppressRestartsException(HeadgateError):
+    """Raise this, or an error caused by it, in a function, source or sink to have the job fail for good.
+
+    The restart strategy is not asked: starting again cannot help.
+
+    >>> try:
+    ...     raise SuppressRestartsException("the table has no column 'id'") from KeyError("id")
+    ... except HeadgateError as error:
+    ...     print(error)
+    the table has no column 'id'
+    """
 
 
 class JobFailedError(HeadgateError):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +21,11 @@ from pyspark.sql import SparkSession
 
 from headgate.deploy.spark import session as sessions
 from headgate.deploy.spark.java import ensure_java
+
+# Other runs on the machine leave files in its folder for temporary ones, too, and tests look at what is left there.
+TEMPORARY = tempfile.mkdtemp(prefix="headgate-tests-")
+atexit.register(shutil.rmtree, TEMPORARY, ignore_errors=True)
+os.environ["TMPDIR"] = tempfile.tempdir = TEMPORARY
 
 Conf = dict[str, bool | float | int | str | None]
 
@@ -72,18 +81,19 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
 class StandaloneCluster:
     """A master and workers of Spark's own cluster manager, as processes of this machine."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
+        self._names = [f"worker-{number}" for number in range(workers)]
         self._daemons: list[subprocess.Popen[bytes]] = []
         self.url = ""
 
     def start(self) -> None:
         self._daemon("master", "org.apache.spark.deploy.master.Master", "--port", "0")
         self.url = self._wait_for("master", r"Starting Spark master at (spark://\S+)")
-        for name in ("one", "two"):
+        for name in self._names:
             work = ("--work-dir", str(self.folder / name), "--cores", "2", "--memory", "600m")
             self._daemon(name, "org.apache.spark.deploy.worker.Worker", "--port", "0", *work, self.url)
-        for name in ("one", "two"):
+        for name in self._names:
             self._wait_for(name, r"(Successfully registered) with master")
 
     def _daemon(self, name: str, *arguments: str) -> None:
@@ -108,11 +118,20 @@ class StandaloneCluster:
             time.sleep(0.1)
         return found[1]
 
-    def stop(self) -> None:
+    def processes(self) -> list[psutil.Process]:
+        """Return all processes of the cluster that live, executors and Python workers too."""
+        found: list[psutil.Process] = []
         for daemon in self._daemons:
-            family = [psutil.Process(daemon.pid), *psutil.Process(daemon.pid).children(recursive=True)]
-            for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(daemon.pid)
+                found += [process, *process.children(recursive=True)]
+        return found
+
+    def stop(self) -> None:
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
+        for daemon in self._daemons:
             daemon.wait()
 
 

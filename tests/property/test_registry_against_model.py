@@ -11,8 +11,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.manifest import Manifest
-from headgate.checkpoint.registry import SharedStateRegistry
 from headgate.ids import Attempt
 from tests.unit.checkpoint.manifests import file, keyed, manifest, operator
 

@@ -5,21 +5,22 @@ A plant replaces a part of production code for the time of a test; production co
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from headgate.checkpoint import assign, paths, retention, workflow
+from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
+from headgate.checkpoint.cleanup import retention
+from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
-from headgate.checkpoint.coordination import CoordinatorEffect, DiscardFiles
-from headgate.checkpoint.coordinator import CheckpointCoordinator
-from headgate.checkpoint.handles import OperatorState
+from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
+from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
-from headgate.checkpoint.registry import SharedFiles
-from headgate.checkpoint.store import MemoryStore
+from headgate.checkpoint.restore import assign
 from headgate.elements import Barrier
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
@@ -29,14 +30,15 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
-from headgate.runtime.slot.state_writers import StoreWriters
-from headgate.runtime.slot.subtask import Subtask, TakenSnapshot
-from headgate.runtime.slot.upload import Uploads
+from headgate.runtime.slot.state_writers import StoreWriter, StoreWriters
+from headgate.runtime.slot.subtask import Subtask
+from headgate.state.files import FileHandle, StateHandle
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import Walk
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
+from headgate.testing.sim.beside import work_now
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
 from headgate.testing.sim.user_code import SimReader, SimSplit
@@ -68,7 +70,7 @@ def no_fencing(patch: pytest.MonkeyPatch) -> None:
 
     def arrived(self: SimExchange, flow: Any, channel_id: ChannelId, element: Any, consumed: Any) -> bool:
         if channel_id in self._inputs:
-            self._inputs[channel_id].push(element, 1)
+            self._inputs[channel_id].push(element)
             self.process.wake()
         consumed()
         return True
@@ -101,27 +103,26 @@ def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) 
     """Return a message of an older attempt as one of this attempt, about the checkpoint that is being collected."""
     if coordinator._attempt in (None, message.attempt):
         return message
-    if isinstance(message, SubtaskAcked) and coordinator._pending:
-        return replace(message, attempt=coordinator._attempt, checkpoint_id=min(coordinator._pending))
+    if isinstance(message, SubtaskAcked) and len(coordinator._under_way):
+        oldest = min(pending.checkpoint_id for pending in coordinator._under_way)
+        return replace(message, attempt=coordinator._attempt, checkpoint_id=oldest)
     return replace(message, attempt=coordinator._attempt)
 
 
 def metadata_before_the_state(patch: pytest.MonkeyPatch) -> None:
     """A subtask acknowledges first and writes its state after that."""
-    write = Uploads._write
+    write = StoreWriter._write
 
-    def later(self: Uploads, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
-        writers, shelf = self._writers, MemoryStore()
-        if not isinstance(writers, StoreWriters):
-            return write(self, snapshot)
-        self._writers = StoreWriters(shelf, writers._inline_bytes)
-        state = write(self, snapshot)
-        self._writers = writers
-        store, files = writers._store, shelf.files.items()
-        self._host.submit(lambda: [store.write(path, [data]) for path, data in files], lambda result: None)
-        return state
+    def later(self: StoreWriter, path: str, pieces: list[bytes]) -> StateHandle:
+        data = b"".join(pieces)
+        if len(data) < self._inline_bytes:
+            return write(self, path, pieces)
+        work = work_now()
+        assert work is not None
+        work._io.submit(lambda: self._store.write(path, [data]), lambda result: None)
+        return FileHandle(path, len(data), zlib.crc32(data))
 
-    patch.setattr(Uploads, "_write", later)
+    patch.setattr(StoreWriter, "_write", later)
 
 
 def operator_state_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -175,15 +176,14 @@ def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
 
     def give_up_all(self: CheckpointCoordinator, attempt: Attempt) -> list[CoordinatorEffect]:
         effects = ended(self, attempt)
-        if self._storing is None:
+        if self._under_way.storing is None:
             return effects
-        doubtful = self._pending.pop(self._storing)
-        self._storing = None
+        doubtful = self._under_way.settle(self._under_way.storing)
         return [*effects, DiscardFiles(checkpoint_id=doubtful.checkpoint_id, attempt=doubtful.attempt)]
 
     def when_known(settle: Callable[..., list[CoordinatorEffect]]) -> Callable[..., list[CoordinatorEffect]]:
         def handle(self: CheckpointCoordinator, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
-            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._storing else []
+            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._under_way.storing else []
 
         return handle
 
@@ -220,16 +220,15 @@ def double_commit(patch: pytest.MonkeyPatch) -> None:
 
 def position_ahead_of_the_barrier(patch: pytest.MonkeyPatch) -> None:
     """A source saves its position only after it has read on past the barrier."""
-    take = Subtask._take_snapshot
+    trigger = Subtask.trigger
 
     def read_on(self: Subtask, barrier: Barrier) -> None:
-        if self.is_source:
-            for output in self.outputs:
-                output.broadcast(barrier)
-            self._poll()
-        take(self, barrier)
+        for output in self.outputs:
+            output.broadcast(barrier)
+        self._poll()
+        trigger(self, barrier)
 
-    patch.setattr(Subtask, "_take_snapshot", read_on)
+    patch.setattr(Subtask, "trigger", read_on)
 
 
 def no_barrier_after_the_end(patch: pytest.MonkeyPatch) -> None:

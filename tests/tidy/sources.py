@@ -27,7 +27,7 @@ _TEXT = {
     ".yaml",
     ".yml",
 }
-_LEFT_OUT = {"__pycache__", "headgate.egg-info", "out", "work"}
+_LEFT_OUT = {"__pycache__", "golden", "headgate.egg-info", "out", "work"}
 
 
 def text_files() -> list[Path]:

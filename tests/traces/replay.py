@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, CancelReceived, CheckpointAborted
-from headgate.checkpoint.messages import SubtaskAcked
-from headgate.elements import Barrier
+from headgate.checkpoint.coordination.vocabulary import CheckpointRequest
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted
+from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay
 from tests.unit.checkpoint import coordinated
+from tests.unit.checkpoint.coordinated import SINK
 from tests.unit.runtime import supervised
 
 FOLDER = Path(__file__).parent
@@ -85,7 +87,17 @@ class CoordinatorTrace:
             "committed": lambda id_: job.commit(int(id_)),
             "stored": lambda id_: job.stored(int(id_)),
             "refused": lambda id_: job.refused(int(id_)),
-            "request": job.request,
+            "request": lambda number: job.request(CheckpointRequest(number=int(number))),
+            "savepoint": lambda number: job.savepoint(int(number)),
+            "stop": lambda number: job.stop(int(number)),
+            "drain": lambda number: job.stop(int(number), drains=True),
+            "committed-early": lambda attempt, id_: job.receive(
+                SubtaskCommitted(attempt=Attempt(int(attempt)), checkpoint_id=CheckpointId(int(id_)), subtask=SINK)
+            ),
+            "recorded": lambda id_: job.recorded(int(id_)),
+            "not-recorded": lambda id_: job.not_recorded(int(id_)),
+            "finishing": lambda attempt, id_: job.start(int(attempt), last_id=int(id_), finishing=int(id_)),
+            "job-ended": lambda status: job.end_job(finished=status == "finished"),
             "end-attempt": job.end_attempt,
         }
 
@@ -164,7 +176,11 @@ def _render_value(value: Any) -> str:
     if isinstance(value, dict):
         return "[" + ", ".join(str(key) for key in sorted(value)) + "]"
     if isinstance(value, Barrier):
-        return str(value.checkpoint_id)
+        return f"{value.checkpoint_id}" + (f"@{value.trigger_ms}" if value.trigger_ms else "")
+    if isinstance(value, SavepointOrder):
+        return value.location + (" (stops)" if value.stops else "")
+    if isinstance(value, CheckpointRequest):
+        return f"#{value.number}"
     if isinstance(value, Enum):
         return str(value.value)
     return repr(value)

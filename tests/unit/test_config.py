@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from headgate.options import (
     REGISTRY,
     RESTART_STRATEGY,
     STATE_BACKEND,
+    UNALIGNED,
     resolve,
 )
 
@@ -105,14 +107,11 @@ def test_the_warning_of_an_unknown_key_names_the_one_that_was_probably_meant(cap
 @pytest.mark.parametrize(
     "given",
     [
-        {"execution.checkpointing.mode": "AT_LEAST_ONCE"},
         {"state.backend.type": "forst"},
         {"state.backend": "ForSt"},
-        {"restart-strategy.type": "failure-rate"},
         {"execution.runtime-mode": "BATCH"},
-        {"execution.checkpointing.unaligned.enabled": "true"},
         {"pipeline.jars": "file:///x.jar"},
-        {"state.savepoints.dir": "file:///x"},
+        {"execution.checkpointing.interval-during-backlog": "1 min"},
     ],
 )
 def test_keys_and_values_of_flink_that_are_missing_are_refused_by_name(given: dict[str, str]) -> None:
@@ -123,8 +122,25 @@ def test_keys_and_values_of_flink_that_are_missing_are_refused_by_name(given: di
 
 
 def test_switching_off_what_is_missing_is_no_error() -> None:
-    settings = resolve({"execution.checkpointing.unaligned.enabled": "False", "state.backend.incremental": "false"})
+    settings = resolve({"execution.checkpointing.snapshot-compression": "False", "state.backend.incremental": "false"})
     assert settings.get(STATE_BACKEND) == "hashmap"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("initial-backoff", "2 min", "initial-backoff is 120000 ms, but must not be above .*max-backoff"),
+        ("initial-backoff", "0 ms", "initial-backoff is '0 ms' .*at least 1 ms"),
+        ("backoff-multiplier", "1", "backoff-multiplier is 1, .*above 1"),
+        ("backoff-multiplier", "nan", "backoff-multiplier is nan, .*above 1"),
+        ("jitter-factor", "1.5", "jitter-factor is 1.5, .*0 to 1"),
+        ("jitter-factor", "much", "jitter-factor is 'much' .*must be a number"),
+        ("attempts-before-reset-backoff", "0", "attempts-before-reset-backoff is '0' .*at least 1"),
+    ],
+)
+def test_impossible_delays_before_restarts_are_refused_by_key_and_value(key: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve({f"restart-strategy.exponential-delay.{key}": value})
 
 
 def test_words_are_read_in_any_case_and_by_their_synonyms() -> None:
@@ -153,3 +169,13 @@ def test_every_default_is_a_value_that_could_be_given() -> None:
         assert option.doc.endswith(".")
         if option.default is not None and not isinstance(option.default, tuple):
             assert option.parse(option.default, option.key, Source.DEFAULT) == option.default
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"execution.checkpointing.mode": "AT_LEAST_ONCE"}, {"execution.checkpointing.max-concurrent-checkpoints": 2}],
+)
+def test_unaligned_checkpoints_are_exactly_once_and_one_at_a_time(other: dict[str, Any]) -> None:
+    assert resolve({"execution.checkpointing.unaligned": True}).get(UNALIGNED)
+    with pytest.raises(ConfigError, match=r"unaligned\.enabled is true, but .* leave unaligned checkpoints off"):
+        resolve({"execution.checkpointing.unaligned.enabled": True, **other})

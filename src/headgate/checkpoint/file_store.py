@@ -12,24 +12,17 @@ from typing import Final, final
 import pyarrow as pa
 from pyarrow import fs
 
-from headgate.checkpoint.paths import job_folder
+from headgate.checkpoint.paths import absolute, below
 from headgate.checkpoint.store import CHUNK_BYTES, Chunk, chunks_of, missing, receive
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.state.files import FileHandle
 
+__all__ = ["FileSystemStore", "absolute"]
+
 _WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 _SETTING: Final = f"{CHECKPOINT_DIR.key} or {STORAGE_DIR.key}"
-
-
-def absolute(location: str) -> str:
-    """Return a URI as it is, a local path absolute: what it means to a process with another working folder.
-
-    >>> absolute("file:/data/checkpoints"), absolute("/data/checkpoints")
-    ('file:/data/checkpoints', '/data/checkpoints')
-    """
-    return location if "://" in location or location.startswith("file:") else os.path.abspath(location)
 
 
 def _without_secret(location: str) -> str:
@@ -56,6 +49,15 @@ class FileSystemStore:
 
         Raises StorageError naming the location.
         """
+        return cls._open(location, job_id)
+
+    @classmethod
+    def open_folder(cls, location: str) -> FileSystemStore:
+        """Open the folder at `location`: of a job, or of a savepoint. Otherwise as `open`."""
+        return cls._open(location, "")
+
+    @classmethod
+    def _open(cls, location: str, folder: str) -> FileSystemStore:
         try:
             file_system, root = fs.FileSystem.from_uri(absolute(location))
         except (OSError, pa.ArrowException, ImportError) as error:
@@ -64,7 +66,7 @@ class FileSystemStore:
                 f"cannot open checkpoint storage {shown!r}: {str(error).replace(location, shown)}. Give a local path "
                 "or a file:, s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"
             ) from None  # Arrow's own error may quote the URI, password and all
-        return cls(file_system, job_folder(root, job_id))
+        return cls(file_system, below(root, folder))
 
     def locate(self, path: str) -> str:
         scheme = self._fs.type_name
@@ -105,10 +107,26 @@ class FileSystemStore:
             raise missing(where) from None
 
     def list_files(self, folder: str) -> list[str]:
+        return list(self.list_sizes(folder))
+
+    def list_sizes(self, folder: str) -> dict[str, int]:
         with self._failing("list", folder):
             selector = fs.FileSelector(self._full(folder), recursive=True, allow_not_found=True)
             infos = self._fs.get_file_info(selector)
-        return sorted(info.path[len(self._folder) + 1 :] for info in infos if info.type == fs.FileType.File)
+        files = [info for info in infos if info.type == fs.FileType.File]
+        return {info.path[len(self._folder) + 1 :]: info.size for info in sorted(files, key=lambda info: info.path)}
+
+    def list_folders(self) -> list[str]:
+        """Return the names of the folders right below this one, sorted; none when it is not there. Blocks."""
+        with self._failing("list", ""):
+            infos = self._fs.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
+        return sorted(info.base_name for info in infos if info.type == fs.FileType.Directory)
+
+    def make_private(self, folder: str) -> None:
+        """Make a folder that nobody but this user can enter, on a local file system; on others, do nothing."""
+        if self._fs.type_name == "local":
+            with self._failing("write", folder):
+                os.makedirs(self._full(folder), mode=0o700, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:

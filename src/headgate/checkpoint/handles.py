@@ -36,15 +36,47 @@ class OperatorState:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InFlightState:
+    """Batches that an unaligned barrier has overtaken on one channel, in their order.
+
+    They were on their way to input `input_index` of the operator `uid`: from subtask `source` of the operator
+    `source_uid` to subtask `target`. `sequence` orders the parts of one channel: what lay nearer to its end is lower.
+    `handle` is on the pickled list of their payloads, each the pickled (records, timestamps, keys) of a batch. `keyed`:
+    they went to the subtasks by the groups of their keys.
+    """
+
+    uid: str
+    input_index: int
+    source_uid: str
+    source: int
+    target: int
+    sequence: int
+    handle: StateHandle
+    keyed: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskState:
-    """What one subtask has in a checkpoint, and what taking it cost."""
+    """What one subtask has in a checkpoint, and what taking it cost.
+
+    `start_delay_ms` is the time from the trigger to the first barrier here, `alignment_ms` that from the first barrier
+    to the last. `processed_bytes` and `persisted_bytes` are of data in flight: what came in during the alignment and
+    was processed, and what became part of the checkpoint.
+    """
 
     operators: tuple[OperatorState, ...]
+    in_flight: tuple[InFlightState, ...] = ()
     sync_ms: float = 0.0
     async_ms: float = 0.0
     alignment_ms: float = 0.0
+    start_delay_ms: float = 0.0
+    processed_bytes: int = 0
+    persisted_bytes: int = 0
+    unaligned: bool = False
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of state, inline state included."""
-        return sum(handle.size_bytes for operator in self.operators for handle in operator.handles())
+        """Bytes of state, inline state and data in flight included."""
+        handles = [handle for operator in self.operators for handle in operator.handles()]
+        return sum(handle.size_bytes for handle in [*handles, *(each.handle for each in self.in_flight)])

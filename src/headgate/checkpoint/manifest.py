@@ -1,16 +1,22 @@
-"""The manifest of a checkpoint, kept in its `_metadata` file: what there is, of which operators, and where.
+"""The manifest of a checkpoint or savepoint, kept in its `_metadata` file: what there is, of which operators, where.
 
-Format, version 2: a sealed JSON document (see `seal`) with
+Format, version 3: a sealed JSON document (see `seal`) with
 
-    format "headgate-checkpoint", version 2, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
-    before it, or null), trigger_ms (wall clock), final (whether it ended a bounded job), operators: a list of
+    format "headgate-checkpoint", version 3, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
+    before it, or null), nonce, trigger_ms (wall clock), final (whether it ended a bounded job), savepoint (null for a
+    checkpoint, else the format "canonical" or "native"), in_flight: a list of
+      uid, input, source_uid, source, target, sequence, keyed, and what its handle has: what an unaligned barrier has
+        overtaken
+    operators: a list of
       uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
         keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
           {name} and what its handle has
         lists: {name: {mode, type} and what its handle has}, and a handle has
-          {path, size_bytes, crc32}, the path relative to the job's folder, or {inline: base64}
+          {path, size_bytes, crc32}, the path relative to the folder of the job, or of the savepoint, or
+          {inline: base64}
 
-`epoch` counts the masters that have owned the job. A reader refuses versions it does not know.
+`epoch` counts the drivers that have owned the job, and with the nonce names one. Version 2 had neither nonce, savepoint
+nor in_flight, and is read. A reader refuses versions it does not know.
 """
 
 from __future__ import annotations
@@ -18,29 +24,49 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, final
 
-from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
 from headgate.checkpoint.seal import seal, unseal
+from headgate.elements import SavepointFormat
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import Attempt, CheckpointId, JobId, SubtaskId
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.operator.list_elements import ListMode
 
 FORMAT: Final = "headgate-checkpoint"
-VERSION: Final = 2
+VERSION: Final = 3
+OLDEST_VERSION: Final = 2
+
+
+@final
+class Arrival(Enum):
+    """How records come to an input of an operator."""
+
+    KEYED = "keyed"
+    """By the group of their key."""
+    DEALT = "dealt"
+    """Each to one subtask, from an exchange or from the operator that this one is chained to."""
+    COPIED = "copied"
+    """Each to every subtask."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorShape:
-    """An operator of the job as it runs now. `vertex` is the one that it is chained into."""
+    """An operator of the job as it runs now. `vertex` is the one that it is chained into; a source has no inputs.
+
+    `uid_hash` is another uid that snapshots may have its state under.
+    """
 
     uid: str
     name: str
     vertex: int
     parallelism: int
     max_parallelism: int
+    inputs: tuple[Arrival, ...] = (Arrival.DEALT,)
+    uid_hash: str | None = None
 
 
 @final
@@ -62,7 +88,7 @@ class OperatorManifest:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A completed checkpoint."""
+    """A completed checkpoint, or a savepoint in the given format."""
 
     job_id: JobId
     checkpoint_id: CheckpointId
@@ -72,11 +98,18 @@ class Manifest:
     trigger_ms: int
     final: bool
     operators: tuple[OperatorManifest, ...]
+    savepoint: SavepointFormat | None = None
+    in_flight: tuple[InFlightState, ...] = ()
+    nonce: str = ""
+
+    def handles(self) -> list[StateHandle]:
+        """Return the handles on all state that the checkpoint needs."""
+        own = [handle for operator in self.operators for handle in operator.handles()]
+        return [*own, *(each.handle for each in self.in_flight)]
 
     def files(self) -> frozenset[str]:
         """Return the paths of all state files that the checkpoint needs."""
-        handles = [handle for operator in self.operators for handle in operator.handles()]
-        return frozenset(handle.path for handle in handles if isinstance(handle, FileHandle))
+        return frozenset(handle.path for handle in self.handles() if isinstance(handle, FileHandle))
 
 
 def gather_operators(
@@ -108,9 +141,12 @@ def encode(manifest: Manifest) -> bytes:
             "checkpoint_id": manifest.checkpoint_id,
             "attempt": manifest.attempt,
             "epoch": manifest.epoch,
+            "nonce": manifest.nonce,
             "parent": manifest.parent,
             "trigger_ms": manifest.trigger_ms,
             "final": manifest.final,
+            "savepoint": None if manifest.savepoint is None else manifest.savepoint.value,
+            "in_flight": [_encode_in_flight(each) for each in manifest.in_flight],
             "operators": [_encode_operator(operator) for operator in manifest.operators],
         }
     )
@@ -124,9 +160,10 @@ def decode(data: bytes, where: str) -> Manifest:
     document = unseal(data, where)
     if document.get("format") != FORMAT:
         raise DamagedFileError(f"{where} is no checkpoint manifest: its format is {document.get('format')!r}")
-    if document.get("version") != VERSION:
+    if document.get("version") not in range(OLDEST_VERSION, VERSION + 1):
         raise RestoreError(
-            f"{where} has format version {document.get('version')}, and this headgate reads version {VERSION}: "
+            f"{where} has format version {document.get('version')}, and this headgate reads versions {OLDEST_VERSION} "
+            f"to {VERSION}: "
             "restore it with the release that wrote it, or a later one"
         )
     return Manifest(
@@ -138,6 +175,35 @@ def decode(data: bytes, where: str) -> Manifest:
         trigger_ms=document["trigger_ms"],
         final=document["final"],
         operators=tuple(_decode_operator(operator) for operator in document["operators"]),
+        savepoint=SavepointFormat(document["savepoint"]) if document.get("savepoint") else None,
+        in_flight=tuple(_decode_in_flight(each) for each in document.get("in_flight", ())),
+        nonce=document.get("nonce", ""),
+    )
+
+
+def _encode_in_flight(state: InFlightState) -> dict[str, Any]:
+    return {
+        "uid": state.uid,
+        "input": state.input_index,
+        "source_uid": state.source_uid,
+        "source": state.source,
+        "target": state.target,
+        "sequence": state.sequence,
+        "keyed": state.keyed,
+        **_encode_handle(state.handle),
+    }
+
+
+def _decode_in_flight(document: dict[str, Any]) -> InFlightState:
+    return InFlightState(
+        uid=document["uid"],
+        input_index=document["input"],
+        source_uid=document["source_uid"],
+        source=document["source"],
+        target=document["target"],
+        sequence=document["sequence"],
+        handle=_decode_handle(document),
+        keyed=document["keyed"],
     )
 
 

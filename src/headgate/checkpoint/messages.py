@@ -25,12 +25,13 @@ class SubtaskAcked:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubtaskDeclined:
-    """The subtask could not take part in the checkpoint."""
+    """The subtask does not take part in the checkpoint: because of a `fault`, or since another has given it up."""
 
     attempt: Attempt
     checkpoint_id: CheckpointId
     subtask: SubtaskId
     reason: str
+    fault: bool = True
 
 
 @final
@@ -65,4 +66,13 @@ class RestoredOperator:
     lists: dict[str, ListElements] = field(default_factory=dict)
 
 
-CheckpointMessage = SubtaskAcked | SubtaskDeclined | SubtaskEnded | SubtaskCommitted
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskRecovered:
+    """The subtask has processed all data in flight that it was restored with."""
+
+    attempt: Attempt
+    subtask: SubtaskId
+
+
+CheckpointMessage = SubtaskAcked | SubtaskDeclined | SubtaskEnded | SubtaskCommitted | SubtaskRecovered

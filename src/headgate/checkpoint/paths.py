@@ -3,12 +3,19 @@
     <root>/<job id>/chk-<n>/_metadata                                      the manifest: its existence completes chk-n
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-<name>     a file of keyed state of one subtask
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
+    <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-flight-<name>  batches that a barrier has overtaken
+    <root>/<job id>/chk-<n>/a<attempt>-claim                               id n is used by a driver, whatever follows
     <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
     <root>/<job id>/shared/ahead-<number>-a<attempt>-<operator uid>-<subtask>-<name>
                                                                            the same, written before its checkpoint
     <root>/<job id>/taskowned/                                             reserved: nobody here writes or deletes it
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
+    <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
+    <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from
+    <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
+    <root>/<job id>/_claimed                                               the snapshot that the job deletes some time
+    <root>/<job id>/_master/<n>-<nonce>                                    where a running driver is reached
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 
 All functions return paths relative to the folder of the job. A name carries the attempt that wrote it: a zombie of an
@@ -18,6 +25,7 @@ older attempt can never overwrite anything.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from typing import Final, final
@@ -29,11 +37,50 @@ from headgate.state.files import SHARED
 RESULT: Final = "_result"
 PROBES: Final = "_probe"
 ATTEMPTS: Final = "_attempt"
+MASTERS: Final = "_master"
+EPOCHS: Final = "_epoch"
+BASE_SUFFIX: Final = "-base"
+STOPPED: Final = "_stopped"
+CLAIMED: Final = "_claimed"
+SAVEPOINT: Final = "savepoint-"
+"""How the names of savepoints' folders begin, wherever they are."""
+
 TASK_OWNED: Final = "taskowned"
 METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
 _SHARED_FILE: Final = re.compile(r"shared/(?:([1-9][0-9]*)|ahead-([0-9]+))-(a([1-9][0-9]*)-[^-]*-[0-9]+)-")
+_OF_ATTEMPT: Final = re.compile(r"a([1-9][0-9]*)-")
 _NAME_MAX: Final = 80
+
+
+def below(location: str, path: str) -> str:
+    """Return the location, a URI or a local path, of what lies at `path` below another.
+
+    >>> below("/data/", "a/b"), below("s3://bucket/checkpoints?region=eu", "cd61")
+    ('/data/a/b', 's3://bucket/checkpoints/cd61?region=eu')
+    """
+    root, separator, query = location.partition("?") if "://" in location else (location, "", "")
+    return f"{root.rstrip('/')}/{path}{separator}{query}"
+
+
+def absolute(location: str) -> str:
+    """Return a URI as it is, a local path absolute: what it means to a process with another working folder.
+
+    >>> absolute("file:/data/checkpoints"), absolute("/data/checkpoints")
+    ('file:/data/checkpoints', '/data/checkpoints')
+    """
+    return location if "://" in location or location.startswith("file:") else os.path.abspath(location)
+
+
+def split(location: str) -> tuple[str, str]:
+    """Return the location that another lies in, and its name there: the reverse of `below`.
+
+    >>> split("/data/a/"), split("s3://bucket/cd61/chk-3?region=eu")
+    (('/data', 'a'), ('s3://bucket/cd61?region=eu', 'chk-3'))
+    """
+    root, separator, query = location.partition("?") if "://" in location else (location, "", "")
+    folder, _, name = root.rstrip("/").rpartition("/")
+    return f"{folder}{separator}{query}", name
 
 
 def job_folder(root: str, job_id: JobId) -> str:
@@ -42,7 +89,7 @@ def job_folder(root: str, job_id: JobId) -> str:
     >>> job_folder("s3://bucket/checkpoints/", JobId("cd61"))
     's3://bucket/checkpoints/cd61'
     """
-    return f"{root.rstrip('/')}/{job_id}"
+    return below(root, job_id)
 
 
 def checkpoint_folder(checkpoint_id: CheckpointId) -> str:
@@ -81,6 +128,29 @@ def keyed_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
 def list_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
     """Return the path of the operator list state called `name`."""
     return f"{checkpoint_folder(checkpoint_id)}/{writer.own()}-list-{_encode(name)}"
+
+
+def in_flight(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
+    """Return the path of the batches that a barrier has overtaken on one side of a channel.
+
+    >>> in_flight(CheckpointId(3), Writer(Attempt(1), "count", 0), "in12")
+    'chk-3/a1-count-0-flight-in12'
+    """
+    return f"{checkpoint_folder(checkpoint_id)}/{writer.own()}-flight-{_encode(name)}"
+
+
+def savepoint_state(writer: Writer, name: str) -> str:
+    """Return the path of the file `name` of keyed state, relative to the folder of a savepoint.
+
+    >>> savepoint_state(Writer(Attempt(1), "count", 0), "000012.sst")
+    'a1-count-0-000012.sst'
+    """
+    return f"{writer.own()}-{_encode(name)}"
+
+
+def savepoint_list(writer: Writer, name: str) -> str:
+    """Return the path of the operator list state called `name`, relative to the folder of a savepoint."""
+    return f"{writer.own()}-list-{_encode(name)}"
 
 
 def shared_state(checkpoint_id: CheckpointId, writer: Writer, name: str) -> str:
@@ -144,6 +214,71 @@ def attempt_marker(attempt: Attempt) -> str:
     return f"{ATTEMPTS}/{attempt}"
 
 
+def epoch(owner: str) -> str:
+    """Return the path of the file that says that `owner`, a number and a nonce, has taken an epoch.
+
+    >>> epoch("2-5f")
+    '_epoch/2-5f'
+    """
+    return f"{EPOCHS}/{owner}"
+
+
+def epoch_base(owner: str) -> str:
+    """Return the path of the file that says which checkpoint the owner started from.
+
+    >>> epoch_base("2-5f")
+    '_epoch/2-5f-base'
+    """
+    return f"{epoch(owner)}{BASE_SUFFIX}"
+
+
+def stop_intent(owner: str) -> str:
+    """Return the path of the file by which the owner says which savepoint the job is to end with.
+
+    >>> stop_intent("2-5f")
+    '_stopped/2-5f'
+    """
+    return f"{STOPPED}/{owner}"
+
+
+def id_claim(checkpoint_id: CheckpointId, attempt: Attempt) -> str:
+    """Return the path of a file that only says that the id of the checkpoint is used.
+
+    >>> id_claim(CheckpointId(3), Attempt(1))
+    'chk-3/a1-claim'
+    """
+    return f"{checkpoint_folder(checkpoint_id)}/{_prefix(attempt)}claim"
+
+
+def attempt_of_marker(path: str) -> Attempt:
+    """Return the attempt that the file says was begun; 0 for a file of any other name.
+
+    >>> attempt_of_marker("_attempt/12"), attempt_of_marker("_attempt/notes")
+    (12, 0)
+    """
+    number = path.rpartition("/")[2]
+    return Attempt(int(number) if number.isdecimal() else 0)
+
+
+def master_address(number: int, nonce: str) -> str:
+    """Return the path of the file that says where a driver is reached, the `number`-th of the job.
+
+    >>> master_address(2, "5f")
+    '_master/2-5f'
+    """
+    return f"{MASTERS}/{number}-{nonce}"
+
+
+def master_number(path: str) -> int:
+    """Return which of the job's drivers a file in the folder of addresses is of; 0 for a file of any other name.
+
+    >>> master_number("_master/2-5f"), master_number("_master/notes")
+    (2, 0)
+    """
+    number = path.rpartition("/")[2].partition("-")[0]
+    return int(number) if number.isdecimal() else 0
+
+
 def checkpoint_of(path: str) -> CheckpointId | None:
     """Return the checkpoint whose folder the path is or lies in, or None when it is in no such folder.
 
@@ -152,6 +287,19 @@ def checkpoint_of(path: str) -> CheckpointId | None:
     """
     found = _CHECKPOINT_FOLDER.match(path)
     return CheckpointId(int(found[1])) if found else None
+
+
+def attempt_of(path: str) -> Attempt | None:
+    """Return the attempt that wrote the file, None for one that bears no attempt's name.
+
+    >>> attempt_of("chk-3/a1-count-0-keyed"), attempt_of("shared/3-a2-count-0-000012.sst"), attempt_of("_result")
+    (1, 2, None)
+    """
+    origin = origin_of(path)
+    if origin is not None:
+        return origin.attempt
+    found = _OF_ATTEMPT.match(path.rpartition("/")[2])
+    return Attempt(int(found[1])) if found else None
 
 
 def is_of_attempt(path: str, attempt: Attempt) -> bool:

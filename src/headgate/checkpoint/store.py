@@ -19,6 +19,8 @@ Chunk = bytes | bytearray | memoryview
 CHUNK_BYTES: Final = 2**20
 """How much of a local file is held in memory at a time."""
 
+_MEND: Final = "Bring the file back as it was written, or start from another snapshot"
+
 
 class CheckpointStore(Protocol):
     """The folder of one job in checkpoint storage. Paths are relative to it, with `/` between their parts.
@@ -60,6 +62,10 @@ class CheckpointStore(Protocol):
         """
         ...
 
+    def list_sizes(self, folder: str) -> dict[str, int]:
+        """Return the size in bytes of each file that `list_files` returns."""
+        ...
+
     def delete(self, paths: Iterable[str]) -> None:
         """Delete the files, in this order. One that is not there is no error."""
         ...
@@ -83,15 +89,17 @@ def read_state(store: CheckpointStore, handle: StateHandle) -> bytes:
 
 def missing(where: str) -> DamagedFileError:
     """Return the error for a state file that is gone. `where` is its full path."""
-    return DamagedFileError(f"{where} is missing, but a checkpoint needs it: was it deleted from outside the job?")
+    return DamagedFileError(
+        f"{where} is missing, but a checkpoint needs it: was it deleted from outside the job? {_MEND}"
+    )
 
 
 def check_whole(handle: FileHandle, size_bytes: int, crc32: int, where: str) -> None:
     """Raise DamagedFileError, naming `where`, unless a file of this size and checksum is what was written."""
     if size_bytes != handle.size_bytes:
-        raise DamagedFileError(f"{where} has {size_bytes} bytes instead of {handle.size_bytes}: it is damaged")
+        raise DamagedFileError(f"{where} has {size_bytes} bytes instead of {handle.size_bytes}: it is damaged. {_MEND}")
     if crc32 != handle.crc32:
-        raise DamagedFileError(f"{where} has a wrong checksum: it is damaged")
+        raise DamagedFileError(f"{where} has a wrong checksum: it is damaged. {_MEND}")
 
 
 def chunks_of(source: Path) -> Iterator[bytes]:
@@ -147,6 +155,9 @@ class MemoryStore:
 
     def list_files(self, folder: str) -> list[str]:
         return sorted(path for path in list(self.files) if not folder or path.startswith(f"{folder}/"))
+
+    def list_sizes(self, folder: str) -> dict[str, int]:
+        return {path: len(self.files[path]) for path in self.list_files(folder)}
 
     def delete(self, paths: Iterable[str]) -> None:
         for path in paths:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.assign import Assignment, StoredElements, assign
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, superseded_files
+from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.manifest import Manifest, OperatorShape, decode, encode
-from headgate.checkpoint.registry import SharedFiles
-from headgate.checkpoint.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
-from headgate.checkpoint.retention import abandoned_files, checkpoint_files, superseded_files
+from headgate.checkpoint.restore.assign import Assignment, StoredElements, assign
+from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
+from headgate.checkpoint.restore.snapshots import file_troubles
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
@@ -55,19 +57,23 @@ def store_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refus
     """
     data = encode(manifest)
     try:
-        store.write(paths.metadata(manifest.checkpoint_id), [data])
+        store.write(metadata_of(manifest), [data])
     except StorageError as error:
-        return _read_back(store, manifest.checkpoint_id, data, str(error))
+        return _read_back(store, metadata_of(manifest), data, str(error))
     return Stored()
 
 
 def settle_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refused:
     """Look again whether a manifest in doubt is stored. Raises InDoubt when storage still does not answer."""
-    return _read_back(store, manifest.checkpoint_id, encode(manifest), "its write failed")
+    return _read_back(store, metadata_of(manifest), encode(manifest), "its write failed")
 
 
-def _read_back(store: CheckpointStore, checkpoint_id: CheckpointId, data: bytes, reason: str) -> Stored | Refused:
-    path = paths.metadata(checkpoint_id)
+def metadata_of(manifest: Manifest) -> str:
+    """Return the path of the manifest in the folder that it is of: of the job, or of the savepoint alone."""
+    return paths.METADATA if manifest.savepoint is not None else paths.metadata(manifest.checkpoint_id)
+
+
+def _read_back(store: CheckpointStore, path: str, data: bytes, reason: str) -> Stored | Refused:
     try:
         found = store.read(path)
     except StorageError as error:
@@ -82,16 +88,33 @@ def _read_back(store: CheckpointStore, checkpoint_id: CheckpointId, data: bytes,
 # --- restoring ---------------------------------------------------------------------------------------------------
 
 
-def resolve_latest(
-    store: CheckpointStore, job_id: JobId, *, known_complete: CheckpointId | None, may_fall_back: bool
-) -> Resolution:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a search for the latest checkpoint goes by, as in `RestoreFacts`.
+
+    `damaged` are checkpoints whose files have turned out not to be whole, with why.
+    """
+
+    known_complete: CheckpointId | None
+    may_fall_back: bool
+    chain: Chain = ()
+    damaged: Mapping[CheckpointId, str] = field(default_factory=dict)
+
+
+def resolve_latest(store: CheckpointStore, job_id: JobId, search: Search) -> Resolution:
     """Find the checkpoint to start from. Raises RestoreError when there is one, but it cannot be used."""
-    listing = store.list_files("")
-    ids = [checkpoint_id for path in listing if (checkpoint_id := _manifest_of(path)) is not None]
-    observed = {checkpoint_id: _observe(store, job_id, checkpoint_id) for checkpoint_id in ids}
+    sizes = store.list_sizes("")
+    ids = [checkpoint_id for path in sizes if (checkpoint_id := _manifest_of(path)) is not None]
+    observed = {checkpoint_id: _observe(store, job_id, checkpoint_id, sizes) for checkpoint_id in ids}
+    observed.update({id_: Damaged(reason) for id_, reason in search.damaged.items() if id_ in observed})
     return resolve_restore(
         RestoreFacts(
-            listing=tuple(listing), manifests=observed, known_complete=known_complete, may_fall_back=may_fall_back
+            listing=tuple(sizes),
+            manifests=observed,
+            known_complete=search.known_complete,
+            may_fall_back=search.may_fall_back,
+            chain=search.chain,
         )
     )
 
@@ -111,7 +134,7 @@ def _manifest_of(path: str) -> CheckpointId | None:
     return checkpoint_id if checkpoint_id is not None and path == paths.metadata(checkpoint_id) else None
 
 
-def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId) -> Observed:
+def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId, sizes: Mapping[str, int]) -> Observed:
     path = paths.metadata(checkpoint_id)
     data = store.read(path)
     if data is None or is_torn(data):
@@ -122,7 +145,8 @@ def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId)
         return Damaged(str(error))
     if manifest.job_id != job_id:
         return Damaged(f"{store.locate(path)} belongs to job {manifest.job_id}")
-    return manifest
+    troubles = file_troubles(store, manifest, sizes)
+    return Damaged(troubles[0]) if troubles else manifest
 
 
 def _read_lists(store: CheckpointStore, manifest: Manifest) -> StoredElements:
@@ -138,10 +162,12 @@ def _read_lists(store: CheckpointStore, manifest: Manifest) -> StoredElements:
 # --- before anything runs ----------------------------------------------------------------------------------------
 
 
-def check_writable(store: CheckpointStore) -> None:
-    """Write a file and delete it. Raises StorageError, naming the path, when the job could store nothing."""
-    path = paths.probe("start", MASTER)
-    store.delete([path])
+def check_writable(store: CheckpointStore, nonce: str) -> None:
+    """Write a file and delete it. Raises StorageError, naming the path, when the job could store nothing.
+
+    `nonce` is unique: two drivers may start the job at the same time.
+    """
+    path = paths.probe(nonce, MASTER)
     store.write(path, [b""])
     store.delete([path])
 
@@ -157,7 +183,7 @@ def begin_attempt(store: CheckpointStore, attempt: Attempt) -> None:
 def last_attempt(store: CheckpointStore) -> Attempt:
     """Return the highest attempt that any driver has begun for this job; 0 when none has."""
     markers = store.list_files(paths.ATTEMPTS)
-    return Attempt(max((int(path.rpartition("/")[2]) for path in markers), default=0))
+    return max(map(paths.attempt_of_marker, markers), default=Attempt(0))
 
 
 # --- cleaning up -------------------------------------------------------------------------------------------------
@@ -197,7 +223,7 @@ def delete_checkpoints(store: CheckpointStore) -> None:
     """Delete all checkpoints of the job, which is over. Its result must be written before."""
     listing = store.list_files("")
     files = checkpoint_files(listing)
-    _delete(store, files, sorted({*_emptied(listing, files), SHARED}))
+    _delete(store, files, sorted({*_emptied(listing, files), SHARED, paths.PROBES}))
 
 
 def _delete(store: CheckpointStore, files: Sequence[str], folders: Sequence[str]) -> None:
@@ -234,20 +260,22 @@ def _folder_of(path: str) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: `status` as a word, why if it failed, and when by the wall clock."""
+    """How a job ended: `status` as a word, why if it failed, and when by the wall clock. `owner` wrote it."""
 
     status: str
     cause: str | None
     ended_ms: int
+    owner: str = ""
 
 
 def write_result(store: CheckpointStore, result: JobResult) -> None:
     """Write the durable result of the job, before its checkpoints are deleted. Writing it again is harmless."""
     existing = store.read(paths.RESULT)
-    if existing is not None and not is_torn(existing):
+    if existing is not None and not is_torn(existing) and result.owner in ("", _result_of(existing, store).owner):
         return
     store.delete([paths.RESULT])
-    store.write(paths.RESULT, [seal({"status": result.status, "cause": result.cause, "ended_ms": result.ended_ms})])
+    document = {"status": result.status, "cause": result.cause, "ended_ms": result.ended_ms, "owner": result.owner}
+    store.write(paths.RESULT, [seal(document)])
 
 
 def read_result(store: CheckpointStore) -> JobResult | None:
@@ -255,8 +283,17 @@ def read_result(store: CheckpointStore) -> JobResult | None:
     data = store.read(paths.RESULT)
     if data is None or is_torn(data):
         return None
+    return _result_of(data, store)
+
+
+def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
     document = unseal(data, store.locate(paths.RESULT))
-    return JobResult(status=document["status"], cause=document["cause"], ended_ms=document["ended_ms"])
+    return JobResult(
+        status=document["status"],
+        cause=document["cause"],
+        ended_ms=document["ended_ms"],
+        owner=document.get("owner", ""),
+    )
 
 
 # --- proof that all see the same storage -------------------------------------------------------------------------
@@ -279,7 +316,7 @@ def answer_probe(store: CheckpointStore, nonce: str, slot: SlotIndex, host: str)
 
 
 def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, str]) -> None:
-    """The master's second part, when every slot has answered: find their files, then delete all of them.
+    """The master's second part, when every slot has answered: find their files, then delete them.
 
     Raises StorageError, naming host and path, for a slot whose file is not there.
     """
@@ -287,7 +324,13 @@ def check_probes(store: CheckpointStore, nonce: str, hosts: Mapping[SlotIndex, s
         path = paths.probe(nonce, f"slot-{slot}")
         if store.read(path) != nonce.encode():
             raise StorageError(_not_shared(store, path, f"the driver does not see the file of slot {slot} on {host}"))
-    store.delete_folder(paths.PROBES)
+    remove_probes(store, nonce)
+
+
+def remove_probes(store: CheckpointStore, nonce: str) -> None:
+    """Delete the files of this proof; another driver may be at its own."""
+    own = paths.probe(nonce, "")
+    store.delete(path for path in store.list_files(paths.PROBES) if path.startswith(own))
 
 
 def _not_shared(store: CheckpointStore, path: str, who: str) -> str:

@@ -15,6 +15,7 @@ from headgate.common.time import Duration, Instant, Time
 from headgate.common.typeinfo import TypeInformation, Types
 from headgate.common.types import Row, RowKind
 from headgate.common.watermark_strategy import WatermarkStrategy
+from headgate.errors import SuppressRestartsException
 
 __all__ = [
     "CompletableFuture",
@@ -36,6 +37,7 @@ __all__ = [
     "RowKind",
     "SerializationSchema",
     "SimpleStringSchema",
+    "SuppressRestartsException",
     "Time",
     "TypeInformation",
     "Types",

@@ -13,6 +13,7 @@ from headgate.common.job_id import JobID
 from headgate.common.job_status import JobStatus
 from headgate.common.outcome import failure_of, wait_for
 from headgate.deploy.handle import JobHandle
+from headgate.elements import SavepointFormat
 
 __all__ = ["JobClient"]
 
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 @final
 class JobClient:
-    """Asks about and cancels one job. No method blocks; `result()` of what they return may."""
+    """Asks about one job, takes savepoints of it and ends it. No method blocks; `result()` of what they return may."""
 
     def __init__(self, job: JobHandle) -> None:
         self._job = job
@@ -38,6 +39,55 @@ class JobClient:
         """Order the job to end. The future is done when it has ended and released everything it held."""
         self._job.cancel()
         return _later(self._wait)
+
+    def trigger_savepoint(
+        self, savepoint_directory: str | None = None, format: SavepointFormat = SavepointFormat.CANONICAL
+    ) -> CompletableFuture[str]:
+        """Take a savepoint while the job runs on; its `result()` is the savepoint's location.
+
+        It goes into a new folder below the directory, by default that of `execution.checkpointing.savepoint-dir`. The
+        result raises CheckpointError, saying why, when there is none.
+
+        >>> location = client.trigger_savepoint("/data/savepoints").result()    # doctest: +SKIP
+        """
+        job = self._job
+        return _later(lambda: job.trigger_savepoint(savepoint_directory, format).result())
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool,
+        savepoint_directory: str | None = None,
+        format: SavepointFormat = SavepointFormat.CANONICAL,
+    ) -> CompletableFuture[str]:
+        """Take a savepoint and end the job with it; its `result()` is the savepoint's location, when the job has ended.
+
+        With `advance_to_end_of_event_time` the input ends first: all windows and timers of event time fire, and a job
+        that starts from the savepoint has nothing of them left. Otherwise as `trigger_savepoint`; when there is no
+        savepoint the job goes on.
+        """
+        job = self._job
+
+        def stop() -> str:
+            location = job.stop_with_savepoint(advance_to_end_of_event_time, savepoint_directory, format).result()
+            job.wait()
+            return location
+
+        return _later(stop)
+
+    def cancel_with_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Older way to end a job: take a savepoint, then cancel. What came between the two is not committed.
+
+        `stop_with_savepoint` leaves nothing between. When there is no savepoint the job goes on.
+        """
+        job = self._job
+
+        def cancel() -> str:
+            location = job.trigger_savepoint(savepoint_directory, SavepointFormat.CANONICAL).result()
+            job.cancel()
+            job.wait()
+            return location
+
+        return _later(cancel)
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """Return how the job ended, once it has; its `result()` raises JobFailedError or JobCancelledError."""

@@ -6,9 +6,15 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from typing import Any, final
 
-from headgate import unsupported
 from headgate.config import Option
-from headgate.options import RESTART_ATTEMPTS, RESTART_DELAY, RESTART_STRATEGY
+from headgate.options import (
+    FAILURE_RATE_DELAY,
+    FAILURE_RATE_INTERVAL,
+    FAILURE_RATE_MAX,
+    RESTART_ATTEMPTS,
+    RESTART_DELAY,
+    RESTART_STRATEGY,
+)
 
 __all__ = ["RestartStrategies", "RestartStrategyConfiguration"]
 
@@ -56,10 +62,8 @@ class RestartStrategies:
         """The job is restarted some times, a fixed time after each failure."""
 
         def __init__(self, restart_attempts: int, delay_between_attempts_interval: dt.timedelta | int) -> None:
-            if isinstance(delay_between_attempts_interval, dt.timedelta):
-                delay_between_attempts_interval = delay_between_attempts_interval // dt.timedelta(milliseconds=1)
             self._attempts = restart_attempts
-            self._delay_ms = delay_between_attempts_interval
+            self._delay_ms = _milliseconds(delay_between_attempts_interval)
 
         def get_restart_attempts(self) -> int:
             """Return how often the job is restarted."""
@@ -75,6 +79,56 @@ class RestartStrategies:
         def settings(self) -> dict[Option[Any], object]:
             return {RESTART_STRATEGY: "fixed-delay", RESTART_ATTEMPTS: self._attempts, RESTART_DELAY: self._delay_ms}
 
+    @final
+    class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """The job is restarted unless it fails too often within some time."""
+
+        def __init__(
+            self,
+            max_failure_rate: int,
+            failure_interval: dt.timedelta | int,
+            delay_between_attempts_interval: dt.timedelta | int,
+        ) -> None:
+            self._failures_max = max_failure_rate
+            self._interval_ms = _milliseconds(failure_interval)
+            self._delay_ms = _milliseconds(delay_between_attempts_interval)
+
+        def get_max_failure_rate(self) -> int:
+            """Return how many failures within the interval the job survives."""
+            return self._failures_max
+
+        def get_failure_interval(self) -> dt.timedelta:
+            """Return the interval."""
+            return dt.timedelta(milliseconds=self._interval_ms)
+
+        def get_delay_between_attempts_interval(self) -> dt.timedelta:
+            """Return the time between a failure and the restart."""
+            return dt.timedelta(milliseconds=self._delay_ms)
+
+        def get_description(self) -> str:
+            return (
+                f"Restart with fixed delay ({self._delay_ms} ms), unless there are more than {self._failures_max} "
+                f"failures within {self._interval_ms} ms"
+            )
+
+        def settings(self) -> dict[Option[Any], object]:
+            return {
+                RESTART_STRATEGY: "failure-rate",
+                FAILURE_RATE_MAX: self._failures_max,
+                FAILURE_RATE_INTERVAL: self._interval_ms,
+                FAILURE_RATE_DELAY: self._delay_ms,
+            }
+
+    @final
+    class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """The program does not choose: the command line, the Spark conf or the default does."""
+
+        def get_description(self) -> str:
+            return "Restart as configured outside the program"
+
+        def settings(self) -> dict[Option[Any], object]:
+            return {RESTART_STRATEGY: None}
+
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
         """The first failure ends the job."""
@@ -87,5 +141,21 @@ class RestartStrategies:
         """Restart the job up to `restart_attempts` times, `delay_between_attempts` milliseconds after each failure."""
         return RestartStrategies.FixedDelayRestartStrategyConfiguration(restart_attempts, delay_between_attempts)
 
+    @staticmethod
+    def failure_rate_restart(
+        failure_rate: int, failure_interval: dt.timedelta | int, delay_interval: dt.timedelta | int
+    ) -> FailureRateRestartStrategyConfiguration:
+        """Restart the job after each failure, unless more than `failure_rate` come within `failure_interval`.
 
-unsupported.guard(__name__, globals())
+        Intervals are in milliseconds.
+        """
+        return RestartStrategies.FailureRateRestartStrategyConfiguration(failure_rate, failure_interval, delay_interval)
+
+    @staticmethod
+    def fall_back_restart() -> FallbackRestartStrategyConfiguration:
+        """Leave the choice to the command line, the Spark conf or the default."""
+        return RestartStrategies.FallbackRestartStrategyConfiguration()
+
+
+def _milliseconds(length: dt.timedelta | int) -> int:
+    return length // dt.timedelta(milliseconds=1) if isinstance(length, dt.timedelta) else length

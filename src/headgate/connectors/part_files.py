@@ -5,6 +5,7 @@ complete. Its name holds job, operator, subtask and attempt, so nothing else eve
 an earlier run is overwritten, and what a dead attempt left behind is known by its name.
 
     .part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl.inprogress     written, or waiting for its checkpoint
+    .part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl.kept           it is part of a savepoint: it is not removed
     part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl                 committed
 
 Files are closed, not synced to the disk: they outlive any process, but a host that loses power may lose the last ones.
@@ -29,6 +30,7 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
 
 IN_PROGRESS: Final = ".inprogress"
+KEPT: Final = ".kept"
 
 _FAILURES: Final = (OSError, pa.ArrowException)
 
@@ -120,14 +122,20 @@ class PartFolder:
             parts.append(str(subtask))
         return "-".join(parts) + "-"
 
-    def hidden(self, stem: str) -> list[Place]:
-        """Return the hidden files whose names begin so; blocks. Raises `SinkError` when the folder cannot be read."""
+    def pending(self, stem: str) -> list[Place]:
+        """Return the pending files whose names begin so, but for those that are kept for a savepoint; blocks.
+
+        Raises `SinkError` when the folder cannot be read.
+        """
         try:
             infos = self.place.system.get_file_info(fs.FileSelector(self.place.path, allow_not_found=True))
         except _FAILURES as error:
             raise SinkError(f"cannot list the folder {str(self.place)!r}: {error}") from error
-        names = [info.base_name for info in infos if info.type == fs.FileType.File]
-        return [self.place.child(name) for name in names if name.startswith(f".{stem}") and name.endswith(IN_PROGRESS)]
+        files = (info.base_name for info in infos if info.type == fs.FileType.File)
+        names = {name for name in files if name.startswith(f".{stem}")}
+        kept = {name.removesuffix(KEPT) for name in names if name.endswith(KEPT)}
+        pending = {name for name in names if name.endswith(IN_PROGRESS) and name.removesuffix(IN_PROGRESS) not in kept}
+        return [self.place.child(name) for name in sorted(pending)]
 
 
 @final
@@ -138,6 +146,11 @@ class PartFile:
     pending: Place
     final: Place
     size_bytes: int
+
+    @property
+    def mark(self) -> Place:
+        """The file that says that this one is part of a savepoint."""
+        return Place(self.pending.root, self.pending.path.removesuffix(IN_PROGRESS) + KEPT)
 
 
 class PartSink(Sink[PartFile]):
@@ -150,10 +163,11 @@ class PartSink(Sink[PartFile]):
     def prepare(self, job_id: JobId) -> None:
         claim(self._folder.place, job_id)
 
-    def release(self, job_id: JobId) -> None:
-        """Give up the folder, without the files that no checkpoint of the job will ever commit."""
-        for leftover in self._folder.hidden(self._folder.stem(job_id)):
+    def discard(self, job_id: JobId) -> None:
+        for leftover in self._folder.pending(self._folder.stem(job_id)):
             delete(leftover)
+
+    def release(self, job_id: JobId) -> None:
         give_up(self._folder.place, job_id)
 
     def writer(self, context: SinkContext) -> PartWriter:
@@ -260,21 +274,31 @@ class PartCommitter(Committer[PartFile]):
     def __init__(self, folder: PartFolder, context: SinkContext) -> None:
         self._folder = folder
         self._stem = folder.stem(context.job_id, context.uid, context.subtask)
+        self._attempt = context.attempt
 
     def commit(self, committables: list[PartFile]) -> None:
         for part in committables:
             _commit(part)
 
+    def keep(self, committables: list[PartFile]) -> None:
+        for part in committables:
+            _mark(part)
+
     def recover(self, restored: list[PartFile]) -> None:
         kept = {part.pending for part in restored}
-        for leftover in self._folder.hidden(self._stem):
-            if leftover not in kept:
+        for leftover in self._folder.pending(self._stem):
+            if leftover not in kept and self._attempt_of(leftover) < self._attempt:
                 delete(leftover)
+
+    def _attempt_of(self, pending: Place) -> int:
+        """A later attempt is another driver's, which has taken over the job: what it has written stays."""
+        return int(pending.name.removeprefix(f".{self._stem}").partition("-")[0])
 
 
 def _commit(part: PartFile) -> None:
     try:
-        pending, final = part.pending.system.get_file_info([part.pending.path, part.final.path])
+        places = [part.pending.path, part.final.path, part.mark.path]
+        pending, final, mark = part.pending.system.get_file_info(places)
         if final.is_file:
             _check_size(part, part.final, final.size)
             # Where renaming is copying and deleting, an earlier commit may have got no further than the copy.
@@ -285,12 +309,25 @@ def _commit(part: PartFile) -> None:
             part.pending.system.move(part.pending.path, part.final.path)
         else:
             raise _lost(part)
+        if mark.is_file:
+            delete(part.mark)
     except FileNotFoundError as error:
         # A dead attempt that has not noticed yet may be committing the same checkpoint: it may win, once.
         if not part.final.system.get_file_info(part.final.path).is_file:
             raise _lost(part) from error
     except _FAILURES as error:
         raise SinkError(f"cannot rename {str(part.pending)!r} to {str(part.final)!r}: {error}") from error
+
+
+def _mark(part: PartFile) -> None:
+    """Keep a pending file. One that is being committed beside the loop needs no mark, and may be final before it."""
+    try:
+        with part.mark.system.open_output_stream(part.mark.path):
+            pass
+        if part.final.system.get_file_info(part.final.path).is_file:
+            delete(part.mark)
+    except _FAILURES as error:
+        raise SinkError(f"cannot write {str(part.mark)!r}: {error}") from error
 
 
 def _check_size(part: PartFile, place: Place, size_bytes: int) -> None:

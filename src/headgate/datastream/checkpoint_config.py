@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from headgate import unsupported
 from headgate.common.configuration import Configuration
+from headgate.common.time import Duration
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.legacy import ExternalizedCheckpointCleanup, OlderCheckpointConfig
@@ -17,11 +18,12 @@ from headgate.options import (
     CHECKPOINT_RETENTION,
     CHECKPOINT_TIMEOUT,
     CHECKPOINT_TOLERABLE_FAILURES,
+    RECOVER_WITHOUT_CHANNEL_STATE,
+    UNALIGNED,
+    UNALIGNED_FORCED,
 )
 
 __all__ = ["CheckpointConfig", "ExternalizedCheckpointCleanup", "ExternalizedCheckpointRetention"]
-
-_WITHOUT_END: Final = 2**31 - 1
 
 
 @final
@@ -42,7 +44,7 @@ class CheckpointConfig(OlderCheckpointConfig):
         return CheckpointingMode[self._configuration.read(CHECKPOINT_MODE)]
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Set how often each record changes state. Raises UnsupportedError for AT_LEAST_ONCE."""
+        """Set how often each record changes state: at least once nothing waits for barriers."""
         self._configuration.write(CHECKPOINT_MODE, checkpointing_mode.name)
         return self
 
@@ -83,20 +85,12 @@ class CheckpointConfig(OlderCheckpointConfig):
         self._configuration.write(CHECKPOINT_MAX_CONCURRENT, max_concurrent_checkpoints)
         return self
 
-    def is_fail_on_checkpointing_errors(self) -> bool:
-        """Whether the first failed checkpoint makes the job fail."""
-        return self.get_tolerable_checkpoint_failure_number() == 0
-
-    def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> CheckpointConfig:
-        """Tolerate no failed checkpoint, or any number of them."""
-        return self.set_tolerable_checkpoint_failure_number(0 if fail_on_checkpointing_errors else _WITHOUT_END)
-
     def get_tolerable_checkpoint_failure_number(self) -> int:
         """Return how many failed checkpoints in a row the job survives."""
-        return self._configuration.read(CHECKPOINT_TOLERABLE_FAILURES)
+        return self._tolerable_failures()
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """Set how many failed checkpoints in a row the job survives."""
+        """Set how many failed checkpoints in a row the job survives; -1, as in older releases, for not set."""
         self._configuration.write(CHECKPOINT_TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
         return self
 
@@ -117,15 +111,44 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return False: checkpoints are aligned."""
-        return False
+        """Whether barriers overtake batches, which then are part of the checkpoint."""
+        return self._configuration.read(UNALIGNED)
 
-    def is_force_unaligned_checkpoints(self) -> bool:
-        """Return False: checkpoints are aligned."""
-        return False
+    def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
+        """Have barriers overtake batches, so that checkpoints do not wait for slow functions, or not."""
+        self._configuration.write(UNALIGNED, enabled)
+        return self
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
-        """Align checkpoints, as is always done."""
+        """Have barriers keep their place among batches."""
+        return self.enable_unaligned_checkpoints(False)
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Return what was set."""
+        return self._configuration.read(UNALIGNED_FORCED)
+
+    def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
+        """Allow unaligned checkpoints with iterations and custom partitioners. There are none: it changes nothing."""
+        self._configuration.write(UNALIGNED_FORCED, force_unaligned_checkpoints)
+        return self
+
+    def get_aligned_checkpoint_timeout(self) -> Duration:
+        """Return the time from the trigger after which the barriers of unaligned checkpoints overtake."""
+        return self.get_alignment_timeout()
+
+    def set_aligned_checkpoint_timeout(self, alignment_timeout: Duration) -> CheckpointConfig:
+        """Set the time from the trigger after which the barriers of unaligned checkpoints overtake; 0: at once."""
+        return self.set_alignment_timeout(alignment_timeout)
+
+    def get_checkpoint_id_of_ignored_in_flight_data(self) -> int | None:
+        """Return the checkpoint whose overtaken batches are dropped when the job starts from it; None: of none."""
+        return self._configuration.read(RECOVER_WITHOUT_CHANNEL_STATE)
+
+    def set_checkpoint_id_of_ignored_in_flight_data(
+        self, checkpoint_id_of_ignored_in_flight_data: int
+    ) -> CheckpointConfig:
+        """Drop the overtaken batches of a checkpoint when the job starts from it: they are lost."""
+        self._configuration.write(RECOVER_WITHOUT_CHANNEL_STATE, checkpoint_id_of_ignored_in_flight_data)
         return self
 
 

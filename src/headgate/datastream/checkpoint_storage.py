@@ -38,6 +38,10 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         """Return the folder or URI, or None for memory only."""
         return self._checkpoint_path
 
+    def get_savepoint_path(self) -> str | None:
+        """Return None: where savepoints go is an option, `execution.checkpointing.savepoint-dir`."""
+        return None
+
     def get_max_state_size(self) -> int:
         """Return the bytes that a single state may take."""
         return self.DEFAULT_MAX_STATE_SIZE if self._max_state_size is None else self._max_state_size
@@ -77,6 +81,10 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     def get_checkpoint_path(self) -> str:
         """Return the folder or URI."""
         return self._checkpoint_path
+
+    def get_savepoint_path(self) -> str | None:
+        """Return None: where savepoints go is an option, `execution.checkpointing.savepoint-dir`."""
+        return None
 
     def get_min_file_size_threshold(self) -> int:
         """Return the size in bytes from which on state gets a file of its own."""

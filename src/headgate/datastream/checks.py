@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -213,6 +214,14 @@ def check_timeout(value: Any) -> None:
     """Raise ProgramError unless `value` is a length of time in milliseconds."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ProgramError(f"the buffer timeout must be 0 (send at once) or a number of milliseconds, not {value!r}")
+
+
+def check_uid_hash(value: object) -> None:
+    """Raise ProgramError unless the value is 32 hexadecimal digits."""
+    if not isinstance(value, str) or re.fullmatch(r"[0-9A-Fa-f]{32}", value) is None:
+        raise ProgramError(
+            f"a uid hash is 32 hexadecimal digits, as those of operators without a uid are, not {value!r}"
+        )
 
 
 def check_text(what: str, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from headgate.datastream.checks import check_positive, check_text
+from headgate.datastream.checks import check_positive, check_text, check_uid_hash
 from headgate.graph.logical import ChainPolicy, Node
 
 
@@ -26,6 +26,12 @@ class DataStreamSink:
         """Set the id that the sink's state is stored under; it must be the only one of this id in the job."""
         check_text("the uid of a sink", uid)
         self._node.uid = uid
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
+        """Set another id that a snapshot may have the sink's state under, as `DataStream.set_uid_hash` does."""
+        check_uid_hash(uid_hash)
+        self._node.uid_hash = uid_hash.lower()
         return self
 
     def set_parallelism(self, parallelism: int) -> DataStreamSink:

@@ -11,14 +11,20 @@ from typing import Any, Final, Self, final
 
 from headgate import unsupported
 from headgate.common.configuration import Choice, Configuration
+from headgate.common.time import Duration
 from headgate.config import Option
 from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage, JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.options import (
+    ALIGNED_TIMEOUT,
     CHECKPOINT_DIR,
+    CHECKPOINT_FAIL_ON_ERRORS,
+    CHECKPOINT_FORCED,
     CHECKPOINT_INCREMENTAL,
     CHECKPOINT_RETENTION,
     CHECKPOINT_STORAGE,
+    CHECKPOINT_TOLERABLE_FAILURES,
+    SAVEPOINT_DIR,
     STATE_BACKEND,
 )
 
@@ -31,6 +37,9 @@ __all__ = [
     "RocksDBStateBackend",
     "TimeCharacteristic",
 ]
+
+WITHOUT_END: Final = 2**31 - 1
+"""Any number of failed checkpoints."""
 
 ExternalizedCheckpointCleanup: Final = ExternalizedCheckpointRetention
 """The name of ExternalizedCheckpointRetention before 2.0."""
@@ -49,8 +58,8 @@ class MemoryStateBackend:
     """Keyed state in memory, and checkpoints in the memory of the job master.
 
     HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
-    metadata, `max_state_size` the most bytes that one state may have in a checkpoint. Raises UnsupportedError for
-    snapshots that are not asynchronous, and for a folder for savepoints.
+    metadata, `savepoint_path` one for savepoints whose asker names none, `max_state_size` the most bytes that one state
+    may have in a checkpoint. Raises UnsupportedError for snapshots that are not asynchronous.
     """
 
     def __init__(
@@ -61,7 +70,7 @@ class MemoryStateBackend:
         using_asynchronous_snapshots: bool | None = None,
     ) -> None:
         _refuse_synchronous(using_asynchronous_snapshots)
-        _refuse_savepoints(savepoint_path)
+        self._savepoint_path = savepoint_path
         self._storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
 
     def get_max_state_size(self) -> int:
@@ -74,14 +83,14 @@ class MemoryStateBackend:
 
     def settings(self) -> dict[Option[Any], object]:
         """Return the options that choose this backend."""
-        return {STATE_BACKEND: "hashmap", **self._storage.settings()}
+        return {STATE_BACKEND: "hashmap", **self._storage.settings(), **_savepoints(self._savepoint_path)}
 
 
 @final
 class FsStateBackend:
     """Keyed state in memory, checkpoints in a folder or URI: HashMapStateBackend with FileSystemCheckpointStorage.
 
-    Raises UnsupportedError for snapshots that are not asynchronous, and for a folder for savepoints.
+    Raises UnsupportedError for snapshots that are not asynchronous.
     """
 
     def __init__(
@@ -93,7 +102,7 @@ class FsStateBackend:
         using_asynchronous_snapshots: bool | None = None,
     ) -> None:
         _refuse_synchronous(using_asynchronous_snapshots)
-        _refuse_savepoints(default_savepoint_directory_uri)
+        self._savepoint_path = default_savepoint_directory_uri
         buffer_bytes = -1 if write_buffer_size is None else write_buffer_size
         self._storage = FileSystemCheckpointStorage(checkpoint_directory_uri, file_state_size_threshold, buffer_bytes)
 
@@ -115,7 +124,7 @@ class FsStateBackend:
 
     def settings(self) -> dict[Option[Any], object]:
         """Return the options that choose this backend."""
-        return {STATE_BACKEND: "hashmap", **self._storage.settings()}
+        return {STATE_BACKEND: "hashmap", **self._storage.settings(), **_savepoints(self._savepoint_path)}
 
 
 @final
@@ -148,15 +157,59 @@ def _refuse_synchronous(using_asynchronous_snapshots: bool | None) -> None:
         unsupported.check_option("state.backend.async", using_asynchronous_snapshots)
 
 
-def _refuse_savepoints(folder: str | None) -> None:
-    if folder is not None:
-        unsupported.check_option("state.savepoints.dir", folder)
+def _savepoints(folder: str | None) -> dict[Option[Any], object]:
+    return {} if folder is None else {SAVEPOINT_DIR: folder}
 
 
 class OlderCheckpointConfig:
     """Methods of CheckpointConfig before 2.0."""
 
     _configuration: Configuration
+
+    def is_fail_on_checkpointing_errors(self) -> bool:
+        """Whether the first failed checkpoint makes the job fail."""
+        return self._tolerable_failures() == 0
+
+    def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> Self:
+        """Tolerate no failed checkpoint, or any number; of no effect where that number is set itself."""
+        self._configuration.write(CHECKPOINT_FAIL_ON_ERRORS, fail_on_checkpointing_errors)
+        return self
+
+    def _tolerable_failures(self) -> int:
+        number = self._configuration.read(CHECKPOINT_TOLERABLE_FAILURES)
+        if number >= 0 and self._configuration.contains_key(CHECKPOINT_TOLERABLE_FAILURES.key):
+            return number
+        return 0 if self._configuration.read(CHECKPOINT_FAIL_ON_ERRORS) else WITHOUT_END
+
+    def is_prefer_checkpoint_for_recovery(self) -> bool:
+        """Return True: a job restarts from its checkpoints, whatever savepoints there are."""
+        return True
+
+    def set_prefer_checkpoint_for_recovery(self, prefer_checkpoint_for_recovery: bool) -> Self:
+        """Accept True, as it is always so. Raises UnsupportedError for False."""
+        if not prefer_checkpoint_for_recovery:
+            unsupported.refuse(
+                "datastream.checkpoint_config.CheckpointConfig.set_prefer_checkpoint_for_recovery(False)"
+            )
+        return self
+
+    def is_force_checkpointing(self) -> bool:
+        """Whether checkpoints start when they are due, however many are under way and whatever the pause."""
+        return self._configuration.read(CHECKPOINT_FORCED)
+
+    def set_force_checkpointing(self, force_checkpointing: bool) -> Self:
+        """Set whether checkpoints start when they are due, however many are under way and whatever the pause."""
+        self._configuration.write(CHECKPOINT_FORCED, force_checkpointing)
+        return self
+
+    def set_alignment_timeout(self, alignment_timeout: Duration) -> Self:
+        """Older name of `set_aligned_checkpoint_timeout`."""
+        self._configuration.write(ALIGNED_TIMEOUT, alignment_timeout.to_millis())
+        return self
+
+    def get_alignment_timeout(self) -> Duration:
+        """Older name of `get_aligned_checkpoint_timeout`."""
+        return Duration.of_millis(self._configuration.read(ALIGNED_TIMEOUT))
 
     def enable_externalized_checkpoints(self, cleanup_mode: ExternalizedCheckpointRetention) -> Self:
         """Older name of `set_externalized_checkpoint_retention`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from headgate.datastream.checks import check_positive, check_text, check_timeout
+from headgate.datastream.checks import check_positive, check_text, check_timeout, check_uid_hash
 from headgate.datastream.program import Upstream
 from headgate.errors import ProgramError
 from headgate.graph.logical import ChainPolicy, Node
@@ -32,6 +32,16 @@ class OperatorSettings:
         """Set the id that the operator's state is stored under; it must be the only one of this id in the job."""
         check_text("the uid of an operator", uid)
         self._operator("uid").uid = uid
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """Set another id that a snapshot may have the operator's state under: one that headgate has generated.
+
+        Such ids, 32 hexadecimal digits, are those of operators that had no `uid` when the snapshot was taken; `headgate
+        state` shows them. New snapshots have the state under the operator's own uid.
+        """
+        check_uid_hash(uid_hash)
+        self._operator("set_uid_hash").uid_hash = uid_hash.lower()
         return self
 
     def set_parallelism(self, parallelism: int) -> Self:

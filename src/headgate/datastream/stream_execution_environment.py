@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, final
 
 import pyarrow as pa
@@ -36,13 +36,15 @@ from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.legacy import OlderEnvironment
 from headgate.datastream.program import Program, Upstream
 from headgate.deploy import choose
+from headgate.deploy.arguments import command_line
 from headgate.deploy.handle import JobHandle
+from headgate.deploy.stored import stored_max_parallelism
 from headgate.errors import ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
 from headgate.graph.logical import GraphDefaults
 from headgate.graph.physical import JobOptions, plan
-from headgate.ids import new_job_id
+from headgate.ids import JobId, new_job_id
 from headgate.operators.source import SourceFactory
 from headgate.options import (
     BUFFER_TIMEOUT,
@@ -50,10 +52,14 @@ from headgate.options import (
     CHANGELOG,
     CHECKPOINT_INTERVAL,
     CHECKPOINT_MODE,
+    JOB_ID,
     JOB_NAME,
     MAX_PARALLELISM,
     PARALLELISM,
     RUNTIME_MODE,
+    SAVEPOINT_DIR,
+    UNALIGNED,
+    UNALIGNED_FORCED,
     resolve,
 )
 from headgate.types.typeinfo import TypeInformation
@@ -163,12 +169,20 @@ class StreamExecutionEnvironment(OlderEnvironment):
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return False: checkpoints are aligned."""
-        return False
+        """Whether barriers overtake batches."""
+        return self._settings().get(UNALIGNED)
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return False: checkpoints are aligned."""
-        return False
+        """Return what was set; it changes nothing here."""
+        return self._settings().get(UNALIGNED_FORCED)
+
+    def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
+        """Set the folder or URI for savepoints whose asker names none."""
+        return self._set(SAVEPOINT_DIR, directory)
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Return the folder or URI for savepoints whose asker names none."""
+        return self._settings().get(SAVEPOINT_DIR)
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
         """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
@@ -261,10 +275,11 @@ class StreamExecutionEnvironment(OlderEnvironment):
         check_not_importing()
         graph = self._program.take()
         settings = self._settings()
+        fixed_id = settings.get(JOB_ID)
         options = JobOptions(
-            job_id=new_job_id(random.SystemRandom()),
+            job_id=new_job_id(random.SystemRandom()) if fixed_id is None else JobId(fixed_id),
             job_name=job_name or settings.get(JOB_NAME) or _JOB_NAME,
-            defaults=self._defaults(settings),
+            defaults=replace(self._defaults(settings), stored_max_parallelism=stored_max_parallelism(settings)),
             settings=settings,
             checkpointing=settings.is_given(CHECKPOINT_INTERVAL),
         )
@@ -310,7 +325,7 @@ class StreamExecutionEnvironment(OlderEnvironment):
         return self
 
     def _settings(self) -> Settings:
-        return resolve(self._configuration.to_dict(), sys.argv[1:], choose.spark_conf(self._spark))
+        return resolve(self._configuration.to_dict(), command_line(), choose.spark_conf(self._spark))
 
     def _defaults(self, settings: Settings) -> GraphDefaults:
         parallelism = settings.get(PARALLELISM)

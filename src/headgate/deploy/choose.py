@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from headgate.config import Settings
+from headgate.deploy.arguments import is_submitted
 from headgate.deploy.handle import Deployment
 from headgate.deploy.local import MiniCluster
 from headgate.errors import EnvironmentFault
@@ -15,9 +16,14 @@ from headgate.options import DEPLOY_TARGET
 from headgate.state.choose import check_backend
 
 
+def _may_have_spark() -> bool:
+    """Whether the program may have a session, or spark-submit has started it: else pyspark need not be loaded."""
+    return "pyspark" in sys.modules or is_submitted()
+
+
 def spark_conf(spark: Any) -> dict[str, str]:
-    """Return the conf of the Spark session `spark`, else of the active one; nothing where there is none."""
-    if spark is None and "pyspark" not in sys.modules:
+    """Return the conf of the Spark session `spark`, else of the active one, else of spark-submit; else nothing."""
+    if spark is None and not _may_have_spark():
         return {}
     from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
 
@@ -47,7 +53,7 @@ def default_parallelism(settings: Settings, spark: Any) -> int:
     """Return the parallelism of operators when nobody sets one. Starts nothing."""
     if settings.get(DEPLOY_TARGET) == "minicluster":
         return 1
-    if spark is None and "pyspark" not in sys.modules:
+    if spark is None and not _may_have_spark():
         return os.cpu_count() or 1
     from headgate.deploy.spark import session  # noqa: PLC0415  # only for who has pyspark
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from enum import Enum
 from typing import Any, Protocol, final
 
+from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
 from headgate.ids import JobId
 from headgate.runtime.master.outcome import JobOutcome
@@ -41,6 +43,30 @@ class JobHandle(Protocol):
 
     def cancel(self) -> None:
         """Order the job to end without finishing its input. Does not block; `wait` tells when it has ended."""
+        ...
+
+    def trigger_checkpoint(self) -> Future[str]:
+        """Take a checkpoint now. Does not block.
+
+        The future has the location of the complete checkpoint, or raises CheckpointError that says why there is none.
+        """
+        ...
+
+    def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        """Take a savepoint in a new folder below the target; None: the option execution.checkpointing.savepoint-dir.
+
+        Does not block. The future has the savepoint's location, or raises CheckpointError that says why there is none;
+        ConfigError when nobody names a folder.
+        """
+        ...
+
+    def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        """Take a savepoint, and end the job with it. Otherwise as `trigger_savepoint`.
+
+        `drain`: the input ends first, so that all timers fire and nothing is left to do. The future has the location
+        when all is committed and the job has finished. If there is no savepoint the job goes on; if there is one but
+        the job fails before it has committed what the savepoint holds, the error names it.
+        """
         ...
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:

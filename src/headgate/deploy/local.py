@@ -13,8 +13,9 @@ from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.store import CheckpointStore, MemoryStore
+from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
+from headgate.deploy.door import JobFolder, door_of
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.package import pack, unpack
 from headgate.deploy.running_job import Results, RunningJob
@@ -55,7 +56,7 @@ class LocalHost:
         self._package = pack(plan)
         self._woken = threading.Event()
         self._io = ThreadIo(2, "headgate-io", self.wake)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._slots: list[Slot] = []
         self._scratch: list[Scratch] = []
         self._launch = Launch(0)
@@ -64,25 +65,30 @@ class LocalHost:
         self._master: JobMaster | None = None
 
     def start(self, results: Results) -> JobMaster:
-        self._store = self._open_store()
+        self._folder = self._open_folder()
+        self._store = self._folder.store
         services = MasterServices(
             clock=self._clock,
             io=self._io,
-            storage=JobStorage(self._store, self._clock),
+            storage=JobStorage(self._store, self._clock, FileSystemStore.open_folder),
             launcher=self,
             collected=results.collected,
         )
         self._master = JobMaster(self._plan, services)
         return self._master
 
-    def _open_store(self) -> CheckpointStore:
+    def _open_folder(self) -> JobFolder:
         location = storage_location(self._plan)
         if location is None and keeps_in_memory(self._plan):
-            return MemoryStore()
+            return JobFolder(MemoryStore(), None)
         if location is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
-            location = self._folder.name
-        return FileSystemStore.open(location, self._plan.job_id)
+            self._temporary = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._temporary.name
+        store = FileSystemStore.open(location, self._plan.job_id)
+        return JobFolder.at(store, location, self._plan.job_id)
+
+    def folder(self) -> JobFolder:
+        return self._folder
 
     def turn(self) -> None:
         assert self._master is not None
@@ -110,8 +116,8 @@ class LocalHost:
         self.kill(self._launch)
         self._io.close()
         self._clear_scratch()
-        if self._folder is not None:
-            self._folder.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     def _clear_scratch(self) -> None:
         for scratch in self._scratch:
@@ -132,6 +138,7 @@ class LocalHost:
                 clock=self._clock,
                 io=self._io,
                 store=self._store,
+                open_store=FileSystemStore.open_folder,
                 exchange=MemoryExchange(number, switchboard, credit_batches),
                 send=lambda message: self._messages.append((launch, message)),
                 scratch=Scratch.by(self._plan.settings, number),
@@ -177,5 +184,6 @@ class MiniCluster:
     default_parallelism = 1
 
     def submit(self, job: JobPlan) -> JobHandle:
-        """Start the job on a thread of this process."""
-        return RunningJob(job, LocalHost(job, SystemClock())).start()
+        """Start the job on a thread of this process. It has a REST interface if `headgate.rest.enabled` is set."""
+        host = LocalHost(job, SystemClock())
+        return RunningJob(job, host, door_of(job.settings, default=False)).start()

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Protocol, final
 
+from headgate.deploy.door import Door, JobFolder
 from headgate.deploy.handle import JobStatus
+from headgate.elements import SavepointFormat
+from headgate.errors import CheckpointError
 from headgate.graph.physical import JobPlan
 from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master import supervision
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.outcome import JobOutcome, JobProgress
+from headgate.runtime.master.requests import SavepointWish
 
 _STATES: Final = {
     "created": JobStatus.CREATED,
@@ -35,6 +41,10 @@ class Host(Protocol):
 
     def start(self, results: Results) -> JobMaster:
         """Make the job master and everything it needs. May block, and may raise."""
+        ...
+
+    def folder(self) -> JobFolder:
+        """Return where the job is stored. Called after `start`."""
         ...
 
     def turn(self) -> None:
@@ -81,11 +91,14 @@ class Results:
 class RunningJob:
     """One submitted job: a `JobHandle`. All methods may be called from any thread."""
 
-    def __init__(self, plan: JobPlan, host: Host) -> None:
+    def __init__(self, plan: JobPlan, host: Host, door: Door | None = None) -> None:
+        """`door` is the way into the job for the command line and the REST interface, None for none."""
         self._plan = plan
         self._host = host
+        self._door = door
         self._results = Results()
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
+        self._answers: set[Future[str]] = set()
         self._master: JobMaster | None = None
         self._outcome: JobOutcome | None = None
         self._error: BaseException | None = None
@@ -106,6 +119,11 @@ class RunningJob:
     @property
     def job_id(self) -> JobId:
         return self._plan.job_id
+
+    @property
+    def plan(self) -> JobPlan:
+        """What runs."""
+        return self._plan
 
     @property
     def progress(self) -> JobProgress:
@@ -135,6 +153,32 @@ class RunningJob:
         self._orders.put(order)
         self._host.wake()
 
+    def trigger_checkpoint(self) -> Future[str]:
+        return self._ask(JobMaster.trigger_checkpoint)
+
+    def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        wish = SavepointWish(target=target_directory, format=format)
+        return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
+
+    def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        wish = SavepointWish(target=target_directory, format=format, stops=True, drains=drain)
+        return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
+
+    def _ask(self, order: Callable[[JobMaster, Future[str]], None]) -> Future[str]:
+        answer = Future[str]()
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
+        self.order(lambda master: order(master, answer))
+        if self._over.is_set():
+            self._answer_rest()
+        return answer
+
+    def _answer_rest(self) -> None:
+        """Answer what the job master cannot any more, as its thread has ended."""
+        for answer in list(self._answers):
+            with contextlib.suppress(InvalidStateError):
+                answer.set_exception(CheckpointError(f"job {self._plan.job_id} has ended"))
+
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
         if not self._over.wait(timeout_s):
             return None
@@ -151,6 +195,8 @@ class RunningJob:
         outcome: JobOutcome | None = None
         try:
             self._master = master = self._host.start(self._results)
+            if self._door is not None:
+                self._door.open(self, self._host.folder())
             self._started.set()
             master.submit()
             while (outcome := master.outcome) is None:
@@ -160,14 +206,20 @@ class RunningJob:
         except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
             self._error = error
         finally:
+            self._answer_rest()  # before the door closes: it waits for clients to fetch answers
             self._close()
             self._outcome = outcome
             self._started.set()
             self._over.set()
             self._results.end()
+            self._answer_rest()
 
     def _close(self) -> None:
         try:
-            self._host.close()
+            try:
+                if self._door is not None:
+                    self._door.close()
+            finally:
+                self._host.close()
         except Exception as error:  # noqa: BLE001  # raised again by whoever waits
             self._error = self._error or error

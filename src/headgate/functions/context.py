@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headgate import unsupported
 
 if TYPE_CHECKING:
+    from headgate.functions.metrics import MetricGroup
     from headgate.state.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
@@ -78,6 +79,13 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
+
+    @abstractmethod
+    def get_metrics_group(self) -> MetricGroup:
+        """Return the group for metrics of the function's own.
+
+        Raises `ProgramError` when metrics are switched off (`python.metric.enabled: false`).
+        """
 
 
 class TimerService(ABC):

@@ -38,8 +38,17 @@ class Sink(ABC, Generic[Committable]):
         Raises `SinkError` when the target cannot be used, for instance when another live job owns it.
         """
 
+    def discard(self, job_id: JobId) -> None:
+        """Remove all that the job has prepared and not committed, except what its committers were told to keep.
+
+        Called in the driver, before `release`, when the job has ended and none of its checkpoints stays; may block.
+        """
+
     def release(self, job_id: JobId) -> None:
-        """Give the target back when the job has ended. Called in the driver; may block; may be called twice."""
+        """Give the target back when the job has ended. Called in the driver; may block; may be called twice.
+
+        What was prepared stays: a checkpoint may, from which another job commits it.
+        """
 
     @abstractmethod
     def writer(self, context: SinkContext) -> SinkWriter[Committable]:
@@ -75,5 +84,15 @@ class Committer(ABC, Generic[Committable]):
         Raises `SinkError`; the job then restarts and tries again.
         """
 
+    def keep(self, committables: list[Committable]) -> None:
+        """Let these stay whatever becomes of the job, until they are committed: they are part of a savepoint.
+
+        The job may go back to a checkpoint before them, or be cancelled, and another job start from the savepoint and
+        commit them. Called at the savepoint's barrier, before it is complete, by the mailbox loop.
+        """
+
     def recover(self, restored: list[Committable]) -> None:
-        """Remove leftovers of dead attempts of this job and subtask, except `restored`, which are committed next."""
+        """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
+
+        What was to be kept stays, and what later attempts have prepared: another driver may have taken over the job.
+        """

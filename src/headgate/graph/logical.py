@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, final
@@ -51,6 +51,8 @@ class Node:
     operator: OperatorFactory
     description: str | None = None
     uid: str | None = None
+    uid_hash: str | None = None
+    """A uid that snapshots may have the operator's state under, beside its own."""
     parallelism: int | None = None
     max_parallelism: int | None = None
     parallelism_max: int | None = None
@@ -83,12 +85,17 @@ class Edge:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphDefaults:
-    """What holds where a node says nothing. `max_parallelism` None follows from the parallelism, as in Flink."""
+    """What holds where a node says nothing. `max_parallelism` None follows from the parallelism, as in Flink.
+
+    `stored_max_parallelism` is that of the operators, by uid, in the snapshot that the job starts from: it is fixed for
+    the life of state, and wins where the program says nothing.
+    """
 
     parallelism: int
     max_parallelism: int | None = None
     buffer_timeout_ms: int = 100
     chaining: bool = True
+    stored_max_parallelism: Mapping[str, int] = field(default_factory=dict)
 
 
 @final

@@ -17,11 +17,12 @@ from headgate.options import JOB_PARAMETERS
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPlan:
-    """One operator of a vertex. `uid` is what its state is stored under."""
+    """One operator of a vertex. `uid` is what its state is stored under; snapshots may have it under `uid_hash`."""
 
     uid: str
     name: str
     factory: OperatorFactory
+    uid_hash: str | None = None
 
 
 @final
@@ -145,7 +146,10 @@ def _vertex_plan(index: int, vertex: Vertex) -> VertexPlan:
     return VertexPlan(
         id=index,
         name=vertex.name,
-        operators=tuple(OperatorPlan(uid=node.uid, name=node.name, factory=node.operator) for node in vertex.nodes),
+        operators=tuple(
+            OperatorPlan(uid=node.uid, name=node.name, factory=node.operator, uid_hash=node.uid_hash)
+            for node in vertex.nodes
+        ),
         parallelism=vertex.head.parallelism,
         max_parallelism=vertex.head.max_parallelism,
         buffer_timeout_ms=vertex.tail.buffer_timeout_ms,

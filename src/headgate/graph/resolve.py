@@ -28,6 +28,7 @@ class ResolvedNode:
     name: str
     description: str | None
     uid: str
+    uid_hash: str | None
     operator: OperatorFactory
     parallelism: int
     max_parallelism: int
@@ -73,13 +74,18 @@ def parallelism_of(node: Node, defaults: GraphDefaults) -> int:
     return defaults.parallelism
 
 
-def max_parallelism_of(node: Node, defaults: GraphDefaults) -> int:
-    """Return the max parallelism the node gets: its own, the program's, or the one that follows from parallelism."""
+def max_parallelism_of(node: Node, generated_uid: str, defaults: GraphDefaults) -> int:
+    """Return the max parallelism the node gets.
+
+    That is its own, the program's, that of the state it starts from, or the one that follows from its parallelism.
+    """
     if node.max_parallelism is not None:
         return node.max_parallelism
     if defaults.max_parallelism is not None:
         return defaults.max_parallelism
-    return default_max_parallelism(parallelism_of(node, defaults))
+    uid = generated_uid if node.uid is None else node.uid
+    stored = defaults.stored_max_parallelism.get(uid, defaults.stored_max_parallelism.get(node.uid_hash or uid))
+    return default_max_parallelism(parallelism_of(node, defaults)) if stored is None else stored
 
 
 def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> ResolvedNode:
@@ -89,9 +95,10 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         name=_full_name(node),
         description=node.description,
         uid=generated_uid if node.uid is None else node.uid,
+        uid_hash=node.uid_hash,
         operator=node.operator,
         parallelism=parallelism_of(node, defaults),
-        max_parallelism=max_parallelism_of(node, defaults),
+        max_parallelism=max_parallelism_of(node, generated_uid, defaults),
         buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
         chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
     )

@@ -20,13 +20,15 @@ from headgate.state.keygroups import check_parallelism
 def validate(graph: LogicalGraph, defaults: GraphDefaults) -> None:
     """Raise ProgramError for the first thing found wrong; SerializationError, one of its kind, for a function."""
     _check_not_empty(graph)
+    uids = generate_uids(graph)
     for node in graph.nodes:
-        _check_parallelism(node, defaults)
+        _check_parallelism(node, uids[node.id], defaults)
         _check_buffer_timeout(node)
     _check_forward(graph, defaults)
     _check_inputs(graph)
     _check_sinks(graph)
     _check_uids(graph)
+    _check_uid_hashes(graph, uids)
     for node in graph.nodes:
         serialise(node.operator, node.name)
     for edge in graph.edges:
@@ -41,9 +43,14 @@ def _check_not_empty(graph: LogicalGraph) -> None:
         )
 
 
-def _check_parallelism(node: Node, defaults: GraphDefaults) -> None:
-    parallelism = parallelism_of(node, defaults)
-    check_parallelism(f"operator {node.name!r}", parallelism, max_parallelism_of(node, defaults))
+def _check_parallelism(node: Node, generated_uid: str, defaults: GraphDefaults) -> None:
+    parallelism, max_parallelism = parallelism_of(node, defaults), max_parallelism_of(node, generated_uid, defaults)
+    if max_parallelism < parallelism and max_parallelism in defaults.stored_max_parallelism.values():
+        raise ProgramError(
+            f"operator {node.name!r} is to have {parallelism} subtasks, but the state that it starts from was written "
+            f"with max parallelism {max_parallelism}, which is fixed for its life: give it {max_parallelism} at most"
+        )
+    check_parallelism(f"operator {node.name!r}", parallelism, max_parallelism)
     if node.parallelism_max is not None and parallelism > node.parallelism_max:
         raise ProgramError(
             f"operator {node.name!r} can have {node.parallelism_max} subtask(s) at most, but its parallelism is set to "
@@ -100,6 +107,20 @@ def _check_uids(graph: LogicalGraph) -> None:
             raise ProgramError(
                 f"the uid {uid!r} is given to {count} operators, {names}: state is stored by uid, so each needs its own"
             )
+
+
+def _check_uid_hashes(graph: LogicalGraph, generated: dict[int, str]) -> None:
+    users: dict[str, str] = {generated[node.id] if node.uid is None else node.uid: node.name for node in graph.nodes}
+    for node in graph.nodes:
+        own = generated[node.id] if node.uid is None else node.uid
+        if node.uid_hash is None or node.uid_hash == own:
+            continue
+        if node.uid_hash in users:
+            raise ProgramError(
+                f"the uid hash {node.uid_hash} of operator {node.name!r} belongs to operator {users[node.uid_hash]!r} "
+                "as well: state of a snapshot goes to one operator"
+            )
+        users[node.uid_hash] = node.name
 
 
 def _check_key_selector(edge: Edge, graph: LogicalGraph) -> None:

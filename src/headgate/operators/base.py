@@ -18,7 +18,9 @@ from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
+from headgate.functions.metrics import MetricGroup
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.options import USER_METRICS
 from headgate.state.backend import BackendServices, KeyedBackend, KeyedSnapshot
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
@@ -103,6 +105,7 @@ class OperatorContext:
     restored: Restored
     splits: list[Any] | None = None
     settings: Settings = field(default_factory=Settings)
+    metrics: MetricGroup = field(default_factory=MetricGroup)
 
 
 @final
@@ -255,6 +258,13 @@ class Runtime(RuntimeContext):
 
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         return self._context.parameters.get(key, default_value)
+
+    def get_metrics_group(self) -> MetricGroup:
+        if not self._context.settings.get(USER_METRICS):
+            raise ProgramError(
+                f"operator {self._context.name!r} asks for its metrics, but {USER_METRICS.key} is false: leave that out"
+            )
+        return self._context.metrics
 
     def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
         return cast("ValueState[Any]", self._keyed(state_descriptor, ValueStateDescriptor))

@@ -8,6 +8,7 @@ checkpoints, records are sent at once.
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -33,9 +34,9 @@ class CollectOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._parts: list[bytes] = []
-        self._unsent: list[Unsent] = context.restored.values(UNSENT_STATE)
+        self._unsent = _renumbered(context.restored.values(UNSENT_STATE))
         if context.restored.checkpoint_id is not None:
-            self._send_up_to(context.restored.checkpoint_id)
+            self.notify_completed(context.restored.checkpoint_id)
 
     def process(self, batch: Batch) -> Batch:
         if self.context.checkpointing:
@@ -58,6 +59,19 @@ class CollectOperator(Operator):
             if of_id <= checkpoint_id:
                 self.context.services.collect(of_id, number, records)
         self._unsent = [entry for entry in self._unsent if entry[0] > checkpoint_id]
+
+
+def _renumbered(unsent: list[Unsent]) -> list[Unsent]:
+    """Return parts that were several subtasks' before a change of parallelism as one's: with a number for each.
+
+    The receiver would drop those whose numbers it has had. What one subtask has written keeps its numbers.
+    """
+    numbers: Counter[CheckpointId] = Counter()
+    parts: list[Unsent] = []
+    for of_id, _, records in sorted(unsent, key=lambda part: part[0]):
+        parts.append((of_id, numbers[of_id], records))
+        numbers[of_id] += 1
+    return parts
 
 
 @final

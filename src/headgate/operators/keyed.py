@@ -19,7 +19,7 @@ from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, Oper
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.sides import split_sides
 from headgate.operators.user_function import UserFunction
-from headgate.state.backend import BackendContext
+from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.choose import open_backend
 from headgate.state.keyed.cells import EPOCH, KEY
 from headgate.state.keyed.timer_index import NEVER
@@ -203,10 +203,15 @@ class KeyedOperator(Operator):
     # --- checkpoints
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        if not self.context.checkpointing:
-            return OperatorSnapshot(uid=self.context.uid)
         lists = self._user.snapshot(barrier)
-        return OperatorSnapshot(uid=self.context.uid, keyed=self._backend.snapshot(barrier.checkpoint_id), lists=lists)
+        return OperatorSnapshot(uid=self.context.uid, keyed=self._keyed_snapshot(barrier), lists=lists)
+
+    def _keyed_snapshot(self, barrier: Barrier) -> KeyedSnapshot | None:
+        if not self._backend.has_states:
+            return None
+        if barrier.savepoint is not None:
+            return self._backend.savepoint(barrier.checkpoint_id, barrier.savepoint.format)
+        return self._backend.snapshot(barrier.checkpoint_id) if self.context.checkpointing else None
 
     def forget(self, snapshot: OperatorSnapshot) -> None:
         if snapshot.keyed is not None:

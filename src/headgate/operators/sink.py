@@ -66,8 +66,10 @@ class SinkOperator(Operator):
         prepared = self._writer.prepare_commit(barrier.checkpoint_id)
         committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))
         self._handle(Prepared(checkpoint_id=barrier.checkpoint_id, committables=committables))
-        pending = ListElements.of(self._tracker.pending())
-        return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: pending})
+        pending = self._tracker.pending()
+        if barrier.savepoint is not None:
+            self._committer.keep([each for some in pending for each in some.committables])
+        return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: ListElements.of(pending)})
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))

@@ -38,10 +38,8 @@ class SourceOperator(Operator):
             self.wake_ms = self._maker.wake_ms
         reader = self._source.reader(_Context(context))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
-        if context.restored.checkpoint_id is None:
-            splits = context.splits or []
-        else:
-            splits = context.restored.values(SPLITS_STATE)
+        is_restored = SPLITS_STATE in context.restored.lists
+        splits = context.restored.values(SPLITS_STATE) if is_restored else context.splits or []
         self._reader.add_splits(splits)
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:

@@ -33,10 +33,13 @@ class UserFunction:
     """One user function of an operator in one subtask, and its operator state (`store`, once it is open).
 
     Functions that do not implement `CheckpointedFunction` have operator state, too, if their operator asks for it:
-    broadcast state. In a job without checkpoints nothing is saved and nobody is told of the final one.
+    broadcast state. In a job without checkpoints nothing is saved but for savepoints, and of the final one nobody is
+    told.
     """
 
     store: OperatorStateStore
+    _saved_as: CheckpointId | None = None
+    """The last savepoint."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -62,7 +65,9 @@ class UserFunction:
 
     def snapshot(self, barrier: Barrier) -> dict[str, ListElements]:
         """Call `snapshot_state`; return the operator state then. Raises `UserCodeError`, `SerializationError`."""
-        if not self._context.checkpointing:
+        if barrier.savepoint is not None:
+            self._saved_as = barrier.checkpoint_id
+        elif not self._context.checkpointing:
             return {}
         if isinstance(self.function, CheckpointedFunction):
             try:
@@ -73,7 +78,7 @@ class UserFunction:
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         """Tell a `CheckpointListener`. Raises `UserCodeError`."""
-        if isinstance(self.function, CheckpointListener) and self._context.checkpointing:
+        if isinstance(self.function, CheckpointListener) and self._knows(checkpoint_id):
             try:
                 self.function.notify_checkpoint_complete(checkpoint_id)
             except USER_ERRORS as error:
@@ -81,11 +86,14 @@ class UserFunction:
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         """Tell a `CheckpointListener`. Raises `UserCodeError`."""
-        if isinstance(self.function, CheckpointListener) and self._context.checkpointing:
+        if isinstance(self.function, CheckpointListener) and self._knows(checkpoint_id):
             try:
                 self.function.notify_checkpoint_aborted(checkpoint_id)
             except USER_ERRORS as error:
                 raise UserCodeError(during="notify_checkpoint_aborted()") from error
+
+    def _knows(self, checkpoint_id: CheckpointId) -> bool:
+        return self._context.checkpointing or checkpoint_id == self._saved_as
 
     def close(self) -> None:
         """Close the function. Raises `UserCodeError`."""

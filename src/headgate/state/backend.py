@@ -10,6 +10,7 @@ from typing import Any, Protocol, final
 from headgate import options
 from headgate.clock import Clock
 from headgate.config import Settings
+from headgate.elements import SavepointFormat
 from headgate.ids import CheckpointId
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
@@ -158,8 +159,21 @@ class KeyedBackend(Protocol):
         """Yield the keys of this subtask that have a value of the state. State must not change meanwhile."""
         ...
 
+    @property
+    def has_states(self) -> bool:
+        """Whether any state was declared or restored: without, there is nothing to save."""
+        ...
+
     def snapshot(self, checkpoint_id: CheckpointId) -> KeyedSnapshot:
         """Begin a snapshot of the state as it is now. Cheap: the work is done by `KeyedSnapshot.advance`."""
+        ...
+
+    def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> KeyedSnapshot:
+        """Begin a snapshot of all state as it is now, that builds on nothing, and on which nothing is built.
+
+        It is of kind "entries", but for the `NATIVE` files of a backend that has some of its own. The next checkpoint
+        builds on what it would have built on without.
+        """
         ...
 
     def forget(self, pending: KeyedSnapshot) -> None:
@@ -177,6 +191,7 @@ class KeyedBackend(Protocol):
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
         """Take the key groups that this subtask owns; once, before any state is asked for. `where` is for messages.
 
+        Snapshots to come may build on parts that are the job's own, on others they never do.
         Raises `DamagedFileError` for a file that is not whole, `RestoreError` for one that cannot be read here.
         """
         ...

@@ -54,7 +54,7 @@ class StateFile:
     handle: StateHandle
 
 
-KeyedKind = Literal["entries", "rocksdb"]
+KeyedKind = Literal["entries", "rocksdb", "canonical"]
 
 
 @final
@@ -62,8 +62,9 @@ KeyedKind = Literal["entries", "rocksdb"]
 class KeyedState:
     """The keyed state of one operator of one subtask, which holds `key_groups` (first and last, both included).
 
-    `kind` says what `base` is: "entries", one file of entries; "rocksdb", the files of a RocksDB checkpoint. `log`
-    holds files of changed entries, oldest first, to be applied over the base.
+    `kind` says what `base` is: "entries", one file of entries; "rocksdb", the files of a RocksDB checkpoint;
+    "canonical", a Parquet file for each state. `log` holds files of changed entries, oldest first, to be applied over
+    the base.
     """
 
     key_groups: tuple[int, int]
@@ -81,9 +82,11 @@ class KeyedState:
 class FetchedKeyed:
     """Keyed state whose files are at hand, for an operator to restore.
 
-    `files` has their contents; of those of a base of kind "rocksdb", paths of local copies. The name of a file is not
-    enough to find it by: parts of a log that attempts before this one wrote may have the same.
+    `files` has their contents; of those of a base that is not of entries, paths of local copies. The name of a file is
+    not enough to find it by: parts of a log that attempts before this one wrote may have the same. Files that are not
+    `owned` are those of a savepoint or of another job: nothing that this job writes may name them.
     """
 
     state: KeyedState
     files: Mapping[StateFile, bytes | Path]
+    owned: bool = True

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from headgate.checkpoint.assign import assign_lists
+from headgate.checkpoint.restore.assign import assign_lists
 from headgate.clock import VirtualClock
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import RestoreError
@@ -122,6 +122,7 @@ class RecordingServices:
     commits: list[CheckpointId] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
     collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     folder: TemporaryDirectory[str] | None = None
 
@@ -155,7 +156,8 @@ class RecordingServices:
         return Path(self.folder.name)
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Note the records in `collections`."""
+        """Note the records in `collections`, and their number in `parts`."""
+        self.parts.append(part)
         self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
 
     def count(self, name: str, by: int) -> None:

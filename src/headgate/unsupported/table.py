@@ -96,43 +96,23 @@ FEATURES: Final = (
         options="state.backend.async!=true",
     ),
     Feature(
-        title="Unaligned checkpoints",
-        instead="use aligned checkpoints, the default",
-        names="""
-            datastream.checkpoint_config.CheckpointConfig: enable_unaligned_checkpoints
-            datastream.checkpoint_config.CheckpointConfig: get_aligned_checkpoint_timeout get_alignment_timeout
-            datastream.checkpoint_config.CheckpointConfig: set_aligned_checkpoint_timeout set_alignment_timeout
-            datastream.checkpoint_config.CheckpointConfig: set_force_unaligned_checkpoints
-        """,
-        options="""
-            execution.checkpointing.unaligned.enabled!=false
-            execution.checkpointing.unaligned!=false
-            execution.checkpointing.unaligned.forced!=false
-            execution.checkpointing.aligned-checkpoint-timeout
-        """,
+        title="Another interval of checkpoints while sources catch up with a backlog",
+        instead="leave it out, or set 0: no source tells that it has a backlog",
+        planned=False,
+        options="execution.checkpointing.interval-during-backlog!=0",
     ),
     Feature(
-        title="At-least-once checkpoints",
-        instead="use CheckpointingMode.EXACTLY_ONCE, the default",
-        values="datastream.checkpointing_mode.CheckpointingMode: AT_LEAST_ONCE",
-        options="execution.checkpointing.mode=AT_LEAST_ONCE",
+        title="Recovery from a savepoint that is newer than the last checkpoint",
+        instead="leave it out: a job restarts from its checkpoints, whatever savepoints there are; to go on from a "
+        "savepoint, start a job with execution.state-recovery.path",
+        planned=False,
+        values="datastream.checkpoint_config.CheckpointConfig.set_prefer_checkpoint_for_recovery(False)",
     ),
     Feature(
-        title="Savepoints",
-        instead="leave it out: restarts within a run go on from the last checkpoint, and a new run begins anew",
-        names="""
-            common.job_client.JobClient: stop_with_savepoint trigger_savepoint
-            datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_savepoint_directory
-            datastream.stream_execution_environment.StreamExecutionEnvironment: set_default_savepoint_directory
-            datastream.checkpoint_storage.FileSystemCheckpointStorage: get_savepoint_path
-            datastream.checkpoint_storage.JobManagerCheckpointStorage: get_savepoint_path
-        """,
-        options="""
-            execution.checkpointing.savepoint-dir
-            state.savepoints.dir
-            execution.savepoint.path
-            execution.state-recovery.path
-        """,
+        title="Claim mode LEGACY, in which nobody knows who owns a snapshot",
+        instead="use NO_CLAIM, the default, or CLAIM where the job is to delete the snapshot",
+        options="execution.state-recovery.claim-mode=LEGACY",
+        planned=False,
     ),
     Feature(
         title="Batch execution",
@@ -141,19 +121,6 @@ FEATURES: Final = (
         options="""
             execution.runtime-mode=BATCH
             execution.runtime-mode=AUTOMATIC
-        """,
-    ),
-    Feature(
-        title="Restart strategies other than fixed delay and none",
-        instead="use RestartStrategies.fixed_delay_restart(attempts, delay_ms) or restart-strategy.type: fixed-delay",
-        names="""
-            common.restart_strategy.RestartStrategies: failure_rate_restart fall_back_restart
-            common.restart_strategy.RestartStrategies: FailureRateRestartStrategyConfiguration
-            common.restart_strategy.RestartStrategies: FallbackRestartStrategyConfiguration
-        """,
-        options="""
-            restart-strategy.type=failure-rate
-            restart-strategy.type=exponential-delay
         """,
     ),
     Feature(
@@ -174,15 +141,6 @@ FEATURES: Final = (
             datastream.data_stream: CachedDataStream
             datastream.data_stream.DataStream: cache partition_custom project rescale shuffle
         """,
-    ),
-    Feature(
-        title="Metrics of user functions",
-        instead="log what you count, or emit it as records",
-        names="""
-            metrics
-            datastream.functions.RuntimeContext: get_metrics_group
-        """,
-        options="python.metric.enabled=true",
     ),
     Feature(
         title="Accumulators of a running job",
@@ -306,8 +264,6 @@ FEATURES: Final = (
             common.execution_config.ExecutionConfig: get_task_cancellation_interval set_task_cancellation_interval
             common.execution_config.ExecutionConfig: get_task_cancellation_timeout set_task_cancellation_timeout
             common.execution_config.ExecutionConfig: is_use_snapshot_compression set_use_snapshot_compression
-            datastream.data_stream.DataStream: set_uid_hash
-            datastream.data_stream.DataStreamSink: set_uid_hash
         """,
         options="""
             pipeline.force-kryo!=false

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from headgate.checkpoint import coordination as c
-from headgate.checkpoint.coordinator import CheckpointCoordinator
+from headgate.checkpoint.coordination import vocabulary as c
+from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import (
     CheckpointMessage,
@@ -14,6 +14,7 @@ from headgate.checkpoint.messages import (
     SubtaskDeclined,
     SubtaskEnded,
 )
+from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 
 SOURCE, SINK = SubtaskId(0, 0), SubtaskId(1, 0)
@@ -43,15 +44,29 @@ class Job:
         assert wake_ms is None or wake_ms > self.now_ms
         return effects
 
-    def start(self, attempt: int = 1, *, last_id: int = 0, restored: int | None = None) -> list[c.CoordinatorEffect]:
+    def start(
+        self,
+        attempt: int = 1,
+        *,
+        last_id: int = 0,
+        restored: int | tuple[int, ...] | None = None,
+        finishing: int | None = None,
+        recovering: frozenset[SubtaskId] = frozenset(),
+    ) -> list[c.CoordinatorEffect]:
+        """`restored` is the checkpoint that the attempt started from, or all complete ones, newest first."""
         self.attempt = Attempt(attempt)
+        complete = () if restored is None else (restored,) if isinstance(restored, int) else restored
+        ids = tuple(map(CheckpointId, complete))
         return self.handle(
             c.AttemptStarted(
                 attempt=self.attempt,
                 now_ms=self.now_ms,
                 wall_ms=WALL_MS + int(self.now_ms),
                 last_id=CheckpointId(last_id),
-                restored=None if restored is None else CheckpointId(restored),
+                restored=ids[0] if ids else None,
+                older=ids[1:],
+                recovering=recovering,
+                finishing=None if finishing is None else CheckpointId(finishing),
             )
         )
 
@@ -90,25 +105,45 @@ class Job:
         id_ = CheckpointId(checkpoint_id)
         return self.handle(c.ManifestRefused(checkpoint_id=id_, reason="no space", now_ms=self.now_ms))
 
-    def request(self) -> list[c.CoordinatorEffect]:
-        return self.handle(c.CheckpointRequested(now_ms=self.now_ms))
+    def request(self, request: c.CheckpointRequest | None = None) -> list[c.CoordinatorEffect]:
+        wanted = request or c.CheckpointRequest(number=1)
+        return self.handle(c.CheckpointRequested(request=wanted, now_ms=self.now_ms))
+
+    def savepoint(self, number: int) -> list[c.CoordinatorEffect]:
+        return self.request(c.CheckpointRequest(number=number, savepoint=order(number)))
+
+    def stop(self, number: int, *, drains: bool = False) -> list[c.CoordinatorEffect]:
+        return self.request(c.CheckpointRequest(number=number, savepoint=order(number, stops=True), drains=drains))
+
+    def recorded(self, checkpoint_id: int) -> list[c.CoordinatorEffect]:
+        return self.handle(c.StopRecorded(checkpoint_id=CheckpointId(checkpoint_id), now_ms=self.now_ms))
+
+    def not_recorded(self, checkpoint_id: int) -> list[c.CoordinatorEffect]:
+        id_ = CheckpointId(checkpoint_id)
+        return self.handle(c.StopRefused(checkpoint_id=id_, reason="no space", now_ms=self.now_ms))
+
+    def end_job(self, *, finished: bool = True, cause: str | None = None) -> list[c.CoordinatorEffect]:
+        return self.handle(c.JobEnded(finished=finished, cause=cause, now_ms=self.now_ms))
 
     def end_attempt(self) -> list[c.CoordinatorEffect]:
         return self.handle(c.AttemptEnded(attempt=self.attempt, now_ms=self.now_ms))
 
-    def trigger(self, checkpoint_id: int, *, final: bool = False) -> c.TriggerCheckpoint:
-        return c.TriggerCheckpoint(
-            attempt=self.attempt,
-            checkpoint_id=CheckpointId(checkpoint_id),
-            trigger_ms=WALL_MS + int(self.now_ms),
-            final=final,
-        )
+    def trigger(
+        self, checkpoint_id: int, *, final: bool = False, savepoint: SavepointOrder | None = None
+    ) -> c.TriggerCheckpoint:
+        barrier = Barrier(CheckpointId(checkpoint_id), WALL_MS + int(self.now_ms), savepoint=savepoint)
+        return c.TriggerCheckpoint(attempt=self.attempt, barrier=barrier, final=final)
 
     def notify(self, checkpoint_id: int) -> c.NotifyCompleted:
         return c.NotifyCompleted(attempt=self.attempt, checkpoint_id=CheckpointId(checkpoint_id))
 
     def discard(self, checkpoint_id: int, attempt: int = 1) -> c.DiscardFiles:
         return c.DiscardFiles(checkpoint_id=CheckpointId(checkpoint_id), attempt=Attempt(attempt))
+
+
+def order(number: int, *, stops: bool = False) -> SavepointOrder:
+    """The place that the savepoint of a request goes to."""
+    return SavepointOrder(f"/savepoints/{number}", stops=stops)
 
 
 def keep(*checkpoint_ids: int) -> c.RetainCheckpoints:

@@ -80,8 +80,8 @@ def test_a_whole_manifest_is_not_torn() -> None:
 
 
 def test_a_later_format_version_is_refused_in_words() -> None:
-    with pytest.raises(RestoreError, match="version 3, and this headgate reads version 2"):
-        decode(seal({"format": "headgate-checkpoint", "version": 3}), "here")
+    with pytest.raises(RestoreError, match="version 4, and this headgate reads versions 2 to 3"):
+        decode(seal({"format": "headgate-checkpoint", "version": 4}), "here")
 
 
 def test_another_sealed_document_is_no_manifest() -> None:

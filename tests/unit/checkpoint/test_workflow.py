@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint import paths, workflow
+from headgate.checkpoint.cleanup.registry import SharedFiles, SharedStateRegistry
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
-from headgate.checkpoint.registry import SharedFiles, SharedStateRegistry
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId, JobId, SlotIndex, SubtaskId
@@ -56,6 +56,9 @@ class FailingStore:
     def list_files(self, folder: str) -> list[str]:
         return self.files.list_files(folder)
 
+    def list_sizes(self, folder: str) -> dict[str, int]:
+        return self.files.list_sizes(folder)
+
     def delete(self, paths: Iterable[str]) -> None:
         self.files.delete(paths)
 
@@ -71,7 +74,8 @@ def store_of(*manifests: Manifest) -> MemoryStore:
 
 
 def latest(store: CheckpointStore, known_complete: CheckpointId | None = None) -> Manifest | None:
-    return workflow.resolve_latest(store, JOB, known_complete=known_complete, may_fall_back=False).manifest
+    search = workflow.Search(known_complete=known_complete, may_fall_back=False)
+    return workflow.resolve_latest(store, JOB, search).manifest
 
 
 # --- storing -----------------------------------------------------------------------------------------------------
@@ -330,6 +334,16 @@ def test_slots_that_share_the_storage_prove_it_and_leave_nothing_behind() -> Non
         workflow.answer_probe(store, "n1", slot, host)
     workflow.check_probes(store, "n1", HOSTS)
     assert store.files == {}
+
+
+def test_a_proof_leaves_that_of_another_driver_of_the_job_alone() -> None:
+    store = MemoryStore()
+    workflow.write_probe(store, "n2")
+    workflow.write_probe(store, "n1")
+    for slot, host in HOSTS.items():
+        workflow.answer_probe(store, "n1", slot, host)
+    workflow.check_probes(store, "n1", HOSTS)
+    assert list(store.files) == [paths.probe("n2", workflow.MASTER)]
 
 
 def test_a_slot_that_does_not_see_the_drivers_file_names_host_and_path() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from headgate.common.configuration import Configuration
 from headgate.common.restart_strategy import RestartStrategies
-from headgate.errors import ConfigError, UnsupportedError
+from headgate.errors import ConfigError
 
 
 def test_fixed_delay_sets_attempts_and_delay() -> None:
@@ -28,7 +28,23 @@ def test_a_negative_number_of_attempts_is_refused() -> None:
         Configuration().apply(RestartStrategies.fixed_delay_restart(-1, 0))
 
 
-def test_other_strategies_are_refused_by_name() -> None:
-    for name in ("failure_rate_restart", "fall_back_restart"):
-        with pytest.raises(UnsupportedError, match=r"use RestartStrategies.fixed_delay_restart"):
-            getattr(RestartStrategies, name)
+def test_failure_rate_sets_rate_interval_and_delay() -> None:
+    strategy = RestartStrategies.failure_rate_restart(3, dt.timedelta(minutes=5), 10_000)
+    configuration = Configuration()
+    configuration.apply(strategy)
+    assert configuration.to_dict() == {
+        "restart-strategy.type": "failure-rate",
+        "restart-strategy.failure-rate.max-failures-per-interval": "3",
+        "restart-strategy.failure-rate.failure-rate-interval": "300000",
+        "restart-strategy.failure-rate.delay": "10000",
+    }
+    assert strategy.get_max_failure_rate() == 3
+    assert strategy.get_failure_interval() == dt.timedelta(minutes=5)
+    assert strategy.get_delay_between_attempts_interval() == dt.timedelta(seconds=10)
+
+
+def test_falling_back_takes_the_choice_of_the_program_back() -> None:
+    configuration = Configuration()
+    configuration.apply(RestartStrategies.no_restart())
+    configuration.apply(RestartStrategies.fall_back_restart())
+    assert not configuration.contains_key("restart-strategy.type")

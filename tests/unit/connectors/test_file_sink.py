@@ -128,6 +128,13 @@ def test_recovery_removes_the_leftovers_of_dead_attempts(tmp_path: Path) -> None
     writer.close()
 
 
+def test_recovery_leaves_what_a_later_attempt_has_prepared_since_another_driver_has_taken_over(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    later = prepared(sink.writer(sink_context(attempt=3)), "of the other driver")
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert names(tmp_path) == [Path(later[0].pending.path).name]
+
+
 def test_subtask_with_a_longer_number_is_another_subtask(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
     prepared(sink.writer(sink_context(subtask=11)), "a")
@@ -143,15 +150,45 @@ def test_closing_removes_what_is_in_progress(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_release_leaves_committed_files_only(tmp_path: Path) -> None:
+def test_discarding_leaves_committed_files_and_those_that_a_savepoint_holds(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
     sink.prepare(JOB)
     sink.committer(sink_context()).commit(prepared(sink.writer(sink_context()), "a"))
     prepared(sink.writer(sink_context(attempt=2)), "never complete")
     of_another_job = prepared(sink.writer(sink_context(OTHER_JOB)), "b")
+    of_a_savepoint = prepared(sink.writer(sink_context(attempt=3)), "c")
+    sink.committer(sink_context(attempt=3)).keep(of_a_savepoint)
+    sink.discard(JOB)
     sink.release(JOB)
-    hidden = [name for name in names(tmp_path) if name.startswith(".")]
-    assert hidden == [Path(of_another_job[0].pending.path).name]
+    pending = [name for name in names(tmp_path) if name.endswith(".inprogress")]
+    assert pending == [of_a_savepoint[0].pending.name, of_another_job[0].pending.name]
+
+
+def test_releasing_the_folder_leaves_what_a_retained_checkpoint_is_to_commit(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink.prepare(JOB)
+    [part] = prepared(sink.writer(sink_context()), "a")
+    sink.release(JOB)
+    assert names(tmp_path) == [part.pending.name]
+
+
+def test_a_kept_file_survives_later_attempts_and_loses_its_mark_when_it_is_committed(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    held = prepared(sink.writer(sink_context()), "a")
+    sink.committer(sink_context()).keep(held)
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert names(tmp_path) == [held[0].pending.name, held[0].mark.name]
+    sink.committer(sink_context(OTHER_JOB)).commit(held)
+    assert names(tmp_path) == [held[0].final.name]
+
+
+def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    committer = sink.committer(sink_context())
+    held = prepared(sink.writer(sink_context()), "a")
+    committer.commit(held)
+    committer.keep(held)
+    assert names(tmp_path) == [held[0].final.name]
 
 
 def test_folder_that_a_host_does_not_see_is_named_with_the_host(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, OlderEnvironment, TimeCharacteristic
 from headgate.datastream.state_backend import HashMapStateBackend
 from headgate.errors import ConfigError, UnsupportedError
-from headgate.options import resolve
+from headgate.options import UNALIGNED, resolve
 
 
 @pytest.fixture
@@ -71,19 +71,49 @@ def test_times_below_10_ms_and_other_impossible_values_are_refused(config: Check
         config.set_min_pause_between_checkpoints(-1)
 
 
-def test_tolerating_errors_has_an_older_boolean(config: CheckpointConfig) -> None:
+def test_tolerating_errors_has_an_older_boolean_that_gives_way_to_the_number(config: CheckpointConfig) -> None:
     assert not config.set_fail_on_checkpointing_errors(False).is_fail_on_checkpointing_errors()
+    assert config.get_tolerable_checkpoint_failure_number() == 2**31 - 1
     assert config.set_fail_on_checkpointing_errors(True).get_tolerable_checkpoint_failure_number() == 0
+    config.set_tolerable_checkpoint_failure_number(3).set_fail_on_checkpointing_errors(False)
+    assert config.get_tolerable_checkpoint_failure_number() == 3
+    assert not config.is_fail_on_checkpointing_errors()
 
 
-def test_what_is_missing_is_refused_by_name(config: CheckpointConfig) -> None:
-    with pytest.raises(UnsupportedError, match="AT_LEAST_ONCE is not supported yet"):
-        config.set_checkpointing_mode(CheckpointingMode.AT_LEAST_ONCE)
-    with pytest.raises(UnsupportedError, match="enable_unaligned_checkpoints is not supported yet"):
-        config.enable_unaligned_checkpoints()  # type: ignore[attr-defined]
-    with pytest.raises(UnsupportedError, match="set_alignment_timeout is not supported yet"):
-        config.set_alignment_timeout(Duration.of_seconds(5))  # type: ignore[attr-defined]
-    assert config.disable_unaligned_checkpoints() is config
+def test_a_tolerable_number_of_minus_one_is_as_good_as_none(config: CheckpointConfig) -> None:
+    config.set_tolerable_checkpoint_failure_number(-1)
+    assert config.get_tolerable_checkpoint_failure_number() == 0
+    assert config.set_fail_on_checkpointing_errors(False).get_tolerable_checkpoint_failure_number() == 2**31 - 1
+    with pytest.raises(ConfigError, match="tolerable-failed-checkpoints is -2"):
+        config.set_tolerable_checkpoint_failure_number(-2)
+
+
+def test_unaligned_checkpoints_are_switched_with_their_timeout(
+    config: CheckpointConfig, configuration: Configuration
+) -> None:
+    config.enable_unaligned_checkpoints().set_alignment_timeout(Duration.of_seconds(5))
+    assert config.is_unaligned_checkpoints_enabled()
+    assert config.get_aligned_checkpoint_timeout().to_millis() == 5000
+    config.set_aligned_checkpoint_timeout(Duration.of_millis(7)).set_force_unaligned_checkpoints()
+    assert config.get_alignment_timeout().to_millis() == 7
+    assert config.is_force_unaligned_checkpoints()
+    config.set_checkpoint_id_of_ignored_in_flight_data(12)
+    assert config.get_checkpoint_id_of_ignored_in_flight_data() == 12
+    assert resolve(configuration.to_dict()).get(UNALIGNED)
+    assert not config.disable_unaligned_checkpoints().is_unaligned_checkpoints_enabled()
+
+
+def test_at_least_once_is_a_mode(config: CheckpointConfig) -> None:
+    config.set_checkpointing_mode(CheckpointingMode.AT_LEAST_ONCE)
+    assert config.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
+
+
+def test_older_settings_do_what_they_say_or_are_refused_by_name(config: CheckpointConfig) -> None:
+    assert not config.is_force_checkpointing()
+    assert config.set_force_checkpointing(True).is_force_checkpointing()
+    assert config.set_prefer_checkpoint_for_recovery(True).is_prefer_checkpoint_for_recovery()
+    with pytest.raises(UnsupportedError, match=r"whatever savepoints there are"):
+        config.set_prefer_checkpoint_for_recovery(False)
 
 
 def test_older_names_do_what_their_successors_do(config: CheckpointConfig, configuration: Configuration) -> None:
@@ -112,7 +142,8 @@ def test_older_methods_of_the_environment_set_options(configuration: Configurati
     assert configuration.to_dict() == {"state.backend.type": "hashmap", "restart-strategy.type": "none"}
     environment.set_state_backend(FsStateBackend("file:///x"))
     assert configuration.get_string("execution.checkpointing.dir", "") == "file:///x"
-    environment.set_state_backend(MemoryStateBackend(max_state_size=1024))
+    environment.set_state_backend(MemoryStateBackend(savepoint_path="file:///y", max_state_size=1024))
+    assert configuration.get_string("execution.checkpointing.savepoint-dir", "") == "file:///y"
     assert not configuration.contains_key("execution.checkpointing.dir")
     assert configuration.get_string("execution.checkpointing.storage", "") == "jobmanager"
     assert configuration.get_integer("headgate.checkpoint.max-state-size", 0) == 1024

@@ -249,3 +249,12 @@ def test_a_builder_in_place_of_what_it_builds_is_refused_with_what_to_call() -> 
 def test_an_output_type_that_is_no_type_is_refused() -> None:
     with pytest.raises(ProgramError, match=r"output type of Map\(\) must be a type such as Types.LONG\(\), not"):
         environment().from_collection([1]).map(lambda n: n, int)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("uid_hash", ["count", "0f" * 15, None])
+def test_a_uid_hash_is_thirty_two_hexadecimal_digits(uid_hash: Any) -> None:
+    env = environment()
+    with pytest.raises(ProgramError, match="a uid hash is 32 hexadecimal digits"):
+        numbers(env).set_uid_hash(uid_hash)
+    with pytest.raises(ProgramError, match="a uid hash is 32 hexadecimal digits"):
+        numbers(env).print().set_uid_hash(uid_hash)

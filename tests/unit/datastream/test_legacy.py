@@ -13,6 +13,7 @@ from headgate.datastream.externalized_checkpoint_retention import ExternalizedCh
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
 from headgate.datastream.state_backend import HashMapStateBackend
 from headgate.errors import UnsupportedError
+from headgate.options import SAVEPOINT_DIR
 from tests.unit.datastream.environments import environment
 
 
@@ -71,8 +72,7 @@ def test_snapshots_that_stop_the_job_are_refused_with_what_to_do_instead() -> No
     list(environment(state__backend__async="true").from_collection([1]).execute_and_collect())
 
 
-def test_a_folder_for_savepoints_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="Savepoints"):
-        FsStateBackend("file:///x", "file:///y")
-    with pytest.raises(UnsupportedError, match="Savepoints"):
-        MemoryStateBackend(savepoint_path="file:///y")
+def test_a_folder_for_savepoints_is_an_option_of_its_own() -> None:
+    assert FsStateBackend("file:///x", "file:///y").settings()[SAVEPOINT_DIR] == "file:///y"
+    assert MemoryStateBackend(savepoint_path="file:///y").settings()[SAVEPOINT_DIR] == "file:///y"
+    assert SAVEPOINT_DIR not in FsStateBackend("file:///x").settings()

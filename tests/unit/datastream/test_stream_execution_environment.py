@@ -111,10 +111,19 @@ def test_a_wrong_argument_says_what_to_pass_instead(
         wrong(environment())
 
 
+def test_the_mode_and_the_folder_for_savepoints_are_settings_of_the_environment() -> None:
+    env = environment().enable_checkpointing(100, CheckpointingMode.AT_LEAST_ONCE)
+    assert env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
+    assert env.get_default_savepoint_directory() is None
+    assert env.set_default_savepoint_directory("file:///y").get_default_savepoint_directory() == "file:///y"
+    env = environment()
+    env.get_checkpoint_config().enable_unaligned_checkpoints()
+    assert env.is_unaligned_checkpoints_enabled()
+    assert not env.is_force_unaligned_checkpoints()
+
+
 def test_what_is_not_supported_is_refused_at_the_call() -> None:
     with pytest.raises(UnsupportedError, match="BATCH is not supported yet"):
         environment().set_runtime_mode(RuntimeExecutionMode.BATCH)
-    with pytest.raises(UnsupportedError, match="AT_LEAST_ONCE is not supported yet"):
-        environment().enable_checkpointing(100, CheckpointingMode.AT_LEAST_ONCE)
     with pytest.raises(UnsupportedError, match="add_jars is not supported"):
         environment().add_jars  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

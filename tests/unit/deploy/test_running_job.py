@@ -7,9 +7,12 @@ import pickle
 import pytest
 
 from headgate.clock import SystemClock
+from headgate.deploy.door import JobFolder
 from headgate.deploy.handle import JobStatus
 from headgate.deploy.local import LocalHost
 from headgate.deploy.running_job import Results, RunningJob
+from headgate.elements import SavepointFormat
+from headgate.errors import CheckpointError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import Collected
@@ -102,6 +105,9 @@ class BrokenHost:
             raise OSError("no cluster")
         return self.inner.start(results)
 
+    def folder(self) -> JobFolder:
+        return self.inner.folder()
+
     def turn(self) -> None:
         raise OSError("the cluster is gone")
 
@@ -128,3 +134,14 @@ def test_what_breaks_the_jobs_thread_is_raised_by_wait_and_ends_the_results() ->
     assert list(running.results()) == []
     assert host.closed == 1
     assert running.status() is JobStatus.FAILED
+
+
+def test_what_nobody_can_answer_any_more_is_answered_all_the_same() -> None:
+    running = RunningJob(line_plan([1], CollectFactory()), BrokenHost("turn"))
+    early = running.trigger_savepoint("/savepoints", SavepointFormat.CANONICAL)
+    with pytest.raises(OSError, match="the cluster is gone"):
+        running.start().wait(timeout_s=10)
+    late = running.trigger_checkpoint()
+    for answer in (early, late):
+        with pytest.raises(CheckpointError, match="has ended"):
+            answer.result(10)

@@ -26,3 +26,12 @@ def test_an_operator_that_cannot_be_parallel_gets_what_it_can_have() -> None:
 def test_an_edge_that_says_nothing_is_forward_or_where_parallelism_changes_rebalance() -> None:
     edges = resolve(line(node(0, "a"), node(1, "b"), node(2, "c", parallelism=1)), TWO).edges
     assert [e.partitioning for e in edges] == [Partitioning.FORWARD, Partitioning.REBALANCE]
+
+
+def test_the_max_parallelism_of_stored_state_wins_where_the_program_says_nothing() -> None:
+    graph = line(node(0, "a", uid="a"), node(1, "b", uid="b", max_parallelism=16), node(2, "c", uid_hash="0f" * 16))
+    stored = {"a": 64, "b": 64, "0f" * 16: 32}
+    resolved = resolve(graph, GraphDefaults(parallelism=2, stored_max_parallelism=stored))
+    assert [resolved.nodes[index].max_parallelism for index in range(3)] == [64, 16, 32]
+    said = resolve(graph, GraphDefaults(parallelism=2, max_parallelism=256, stored_max_parallelism=stored))
+    assert [said.nodes[index].max_parallelism for index in range(3)] == [256, 16, 256]

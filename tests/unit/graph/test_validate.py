@@ -24,6 +24,18 @@ def test_a_duplicate_uid_names_both_operators() -> None:
         validate(line(node(0, "first", uid="u"), node(1, "second", uid="u")), TWO)
 
 
+@pytest.mark.parametrize("other", [{"uid_hash": "0f" * 16}, {"uid": "0f" * 16}])
+def test_state_of_a_snapshot_goes_to_one_operator(other: dict[str, str]) -> None:
+    with pytest.raises(ProgramError, match=r"uid hash 0f0f\S+ of operator '(first|second)' belongs to operator"):
+        validate(line(node(0, "first", uid_hash="0f" * 16), node(1, "second", **other)), TWO)
+
+
+def test_more_subtasks_than_stored_state_has_key_groups_say_that_they_are_fixed() -> None:
+    defaults = GraphDefaults(parallelism=65, stored_max_parallelism={"count": 64})
+    with pytest.raises(ProgramError, match=r"'second' is to have 65 subtasks, but the state .* max parallelism 64"):
+        validate(line(node(0, "first"), node(1, "second", uid="count")), defaults)
+
+
 def test_an_empty_uid_is_refused() -> None:
     with pytest.raises(ProgramError, match="uid of operator 'first' is empty"):
         validate(line(node(0, "first", uid=""), node(1, "second")), TWO)

@@ -40,10 +40,22 @@ def test_a_restored_operator_hands_over_what_its_checkpoint_holds_under_the_same
         harness.process("lost with the attempt")
     with OperatorHarness(CollectFactory(), restored=[saved]) as again:
         assert again.services.collections == [(1, ["a"])]
+        assert again.services.commits == [1], "the job may have been stopped with this checkpoint, and wait for it"
         again.process("b")
         again.snapshot()
         again.complete()
         assert again.services.collections == [(1, ["a"]), (2, ["b"])]
+
+
+def test_parts_of_several_subtasks_are_told_apart_by_the_one_that_gets_them() -> None:
+    saved = []
+    for value in ("a", "b"):
+        with OperatorHarness(CollectFactory()) as harness:
+            harness.process(value)
+            saved.append(harness.snapshot())
+    with OperatorHarness(CollectFactory(), restored=saved) as one:
+        assert one.services.collections == [(1, ["a"]), (1, ["b"])]
+        assert one.services.parts == [0, 1]
 
 
 def test_nothing_collected_is_committed_all_the_same() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
@@ -17,6 +18,7 @@ class Shelf(Sink[str]):
     def __init__(self) -> None:
         self.committed: list[str] = []
         self.recovered: list[list[str]] = []
+        self.kept: list[str] = []
         self.closed = 0
         self.is_broken = False
 
@@ -51,6 +53,9 @@ class ShelfCommitter(Committer[str]):
         if self.shelf.is_broken:
             raise SinkError("the shelf has fallen down")
         self.shelf.committed += committables
+
+    def keep(self, committables: list[str]) -> None:
+        self.shelf.kept += committables
 
     def recover(self, restored: list[str]) -> None:
         self.shelf.recovered.append(restored)
@@ -123,3 +128,15 @@ def test_the_writer_is_closed_with_the_operator() -> None:
     shelf = Shelf()
     harness_of(shelf).close()
     assert shelf.closed == 1
+
+
+def test_all_that_a_savepoint_holds_is_to_be_kept_and_what_a_checkpoint_holds_is_not() -> None:
+    shelf = Shelf()
+    harness = harness_of(shelf)
+    harness.process("a")
+    harness.snapshot()
+    assert shelf.kept == []
+    harness.process("b")
+    order = SavepointOrder("/savepoints/s", SavepointFormat.NATIVE)
+    harness.operator.snapshot(Barrier(CheckpointId(2), 0, savepoint=order))
+    assert shelf.kept == ["a", "b"]

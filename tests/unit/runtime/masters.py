@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +45,7 @@ class MasterRig:
     def __init__(self, plan: JobPlan, store: MemoryStore | None = None) -> None:
         self.plan = plan
         self.store = store or MemoryStore()
+        self.folders: defaultdict[str, MemoryStore] = defaultdict(MemoryStore)
         self.clock = VirtualClock(1000.0)
         self.io = HeldIo()
         self.launches: list[int] = []
@@ -61,7 +62,7 @@ class MasterRig:
         services = MasterServices(
             clock=self.clock,
             io=self.io,
-            storage=JobStorage(self.store, self.clock),
+            storage=JobStorage(self.store, self.clock, self.folders.__getitem__),
             launcher=self,
             collected=self._results.collected,
         )
@@ -87,6 +88,7 @@ class MasterRig:
             clock=self.clock,
             io=self.io,
             store=self.store,
+            open_store=self.folders.__getitem__,
             exchange=MemoryExchange(index, switchboard, 16),
             send=lambda message: self._messages.append((launch, message)),
             scratch=Scratch(index),

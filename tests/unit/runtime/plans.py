@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -109,6 +110,7 @@ class SlotRig:
     switchboard: Switchboard = field(default_factory=dict)
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(1000.0))
     store: MemoryStore = field(default_factory=MemoryStore)
+    folders: defaultdict[str, MemoryStore] = field(default_factory=lambda: defaultdict(MemoryStore))
 
     def __post_init__(self) -> None:
         self.io = HeldIo()
@@ -119,6 +121,7 @@ class SlotRig:
             clock=self.clock,
             io=self.io,
             store=self.store,
+            open_store=self.folders.__getitem__,
             exchange=self.exchange,
             send=self.sent.append,
             scratch=Scratch(self.index),
@@ -168,4 +171,5 @@ def deploy_of(plan: JobPlan, attempt: int, *, checkpoint: int | None = None, **r
         checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
         restored=rest.pop("restored", {}),
         splits=splits if checkpoint is None else {},
+        **rest,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from headgate.elements import Barrier
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
@@ -42,7 +43,7 @@ def collected(rig: SlotRig) -> list[Any]:
 
 
 def trigger(number: int, attempt: Attempt = A1) -> Trigger:
-    return Trigger(attempt=attempt, checkpoint_id=CheckpointId(number), trigger_ms=0)
+    return Trigger(attempt=attempt, barrier=Barrier(CheckpointId(number), 0))
 
 
 def completed(number: int, attempt: Attempt = A1) -> CheckpointCompleted:

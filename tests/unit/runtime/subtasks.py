@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from headgate.checkpoint.alignment import OvertakingAligner
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
 from headgate.elements import Barrier, Batch
@@ -13,6 +15,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.exchange.channel import InputChannel
 from headgate.runtime.exchange.partition import Forward
+from headgate.runtime.slot.in_flight import Lane
 from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.subtask import Subtask, TakenSnapshot, Wiring
 from headgate.testing.harness import OperatorHarness, Setup
@@ -31,19 +34,29 @@ class NotingHost:
         self.snapshots: list[TakenSnapshot] = []
         self.declines: list[tuple[CheckpointId, str]] = []
         self.ends: list[SubtaskId] = []
+        self.recoveries: list[SubtaskId] = []
 
     def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
         self.snapshots.append(snapshot)
 
-    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str, *, fault: bool = True) -> None:
         self.declines.append((checkpoint_id, reason))
 
     def ended(self, subtask: SubtaskId) -> None:
         self.ends.append(subtask)
 
+    def recovered(self, subtask: SubtaskId) -> None:
+        self.recoveries.append(subtask)
+
     @property
     def snapshot_ids(self) -> list[int]:
         return [snapshot.barrier.checkpoint_id for snapshot in self.snapshots]
+
+
+def lane(number: int, **rest: Any) -> Lane:
+    """The lane of channel `number`."""
+    names = {"uid": "it", "input_index": 0, "source_uid": "source", "source": number, "target": 0, "keyed": True}
+    return Lane(**{"channel": ChannelId(number), **names, **rest})
 
 
 def operator_of(factory: OperatorFactory, *splits: Any) -> Operator:
@@ -72,7 +85,7 @@ class Rig:
         operators = [operator_of(factory) for factory in factories or (MapFactory(lambda value: value),)]
         outputs = [Output([self.out], Forward(), batch_records, 0)]
         outputs += [Output([side], Forward(), batch_records, 0, tag) for tag, side in self.sides.items()]
-        wiring = Wiring(self.inputs, outputs, input_of)
+        self.wiring = wiring = Wiring(self.inputs, outputs, input_of)
         self.subtask = Subtask(SubtaskId(1, 0), operators, wiring, self.host, batch_records)
 
     def feed(self, channel: int, *elements: Any) -> None:
@@ -95,4 +108,20 @@ def source_rig(records: list[Any], batch_records: int = 100) -> Rig:
     reader = operator_of(SourceFactory(source), *source.splits(1))
     wiring = Wiring([], [Output([rig.out], Forward(), batch_records, 0)], [])
     rig.subtask = Subtask(SubtaskId(0, 0), [reader], wiring, rig.host, batch_records)
+    return rig
+
+
+def overtaking_rig(
+    *factories: OperatorFactory, overtakable: tuple[int, ...], in_flight_bytes_max: int = 1 << 20, **rest: Any
+) -> Rig:
+    """A subtask of which barriers may overtake these input channels, and what it puts out."""
+    rig = Rig(*factories, **rest)
+    rig.wiring.outputs[0].lanes = [lane(100, uid="next", source_uid="it")]
+    wiring = replace(
+        rig.wiring,
+        lanes={number: lane(number) for number in overtakable},
+        strategy=OvertakingAligner(frozenset(range(len(rig.inputs))), overtakable=frozenset(overtakable)),
+        in_flight_bytes_max=in_flight_bytes_max,
+    )
+    rig.subtask = Subtask(SubtaskId(1, 0), rig.subtask.operators, wiring, rig.host, rest.get("batch_records", 100))
     return rig

@@ -13,7 +13,7 @@ from headgate.checkpoint.messages import (
     SubtaskCommitted,
     SubtaskDeclined,
 )
-from headgate.elements import Batch
+from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
@@ -193,7 +193,7 @@ def test_a_commit_is_reported_when_it_is_done() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Trigger(attempt=A1, checkpoint_id=CheckpointId(2), trigger_ms=0, completed=CheckpointId(1)),
+        Trigger(attempt=A1, barrier=Barrier(CheckpointId(2), 0), completed=CheckpointId(1)),
         CheckpointAborted(attempt=A1, checkpoint_id=CheckpointId(2), completed=CheckpointId(1)),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from pyspark.sql import SparkSession
 
+from headgate.deploy.door import door_of
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.running_job import RunningJob
@@ -48,7 +49,8 @@ class SparkDeployment:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
-        running = RunningJob(job, SparkHost(job, spark)).start()
+        host = SparkHost(job, spark)
+        running = RunningJob(job, host, door_of(job.settings, default=True)).start()
         _running.add(running)
         # Last in, first out: jobs end before the session that they run on is stopped.
         atexit.unregister(_end_jobs)

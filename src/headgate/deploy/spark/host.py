@@ -16,23 +16,23 @@ from pyspark import Broadcast
 from pyspark.sql import SparkSession
 
 from headgate import options
-from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore, absolute
-from headgate.checkpoint.store import CheckpointStore, MemoryStore
-from headgate.checkpoint.workflow import check_probes, write_probe
+from headgate.checkpoint.store import MemoryStore
 from headgate.clock import SystemClock
+from headgate.deploy.door import JobFolder
 from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.package import pack
 from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit
+from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.slot_process import UNFIT, environment
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
-from headgate.ids import Launch, SlotIndex
+from headgate.ids import Launch
 from headgate.runtime.control.control import ControlServer
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
@@ -55,7 +55,7 @@ class _Services:
 
     master: JobMaster
     server: ControlServer
-    store: CheckpointStore
+    folder: JobFolder
     storage_of_slots: str | None
 
 
@@ -72,12 +72,11 @@ class SparkHost:
         self._secret = JobSecret.generate()
         self._poller = Poller()
         self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._facts = environment()
         self._services: _Services | None = None
         self._stage: Stage | None = None
-        self._proof: str | None = None
-        self._hosts: dict[SlotIndex, str] = {}
+        self._proof: StorageProof | None = None
         self._ended: queue.SimpleQueue[tuple[Launch, str | None]] = queue.SimpleQueue()
 
     def _packed(self) -> bytes | Broadcast[bytes]:
@@ -87,10 +86,11 @@ class SparkHost:
     def start(self, results: Results) -> JobMaster:
         location = self._location()
         store = MemoryStore() if location is None else FileSystemStore.open(location, self._plan.job_id)
+        folder = JobFolder.at(store, location, self._plan.job_id)
         services = MasterServices(
             clock=self._clock,
             io=self._io,
-            storage=JobStorage(store, self._clock),
+            storage=JobStorage(store, self._clock, FileSystemStore.open_folder),
             launcher=self,
             collected=results.collected,
         )
@@ -98,15 +98,15 @@ class SparkHost:
         wire = Wire(driver_network(self._plan.settings, self._own_address()), self._secret)
         server = ControlServer(wire, self._poller, self._clock, master, self._unfit)
         shared = None if location is None or keeps_in_memory(self._plan) else absolute(location)
-        self._services = _Services(master=master, server=server, store=store, storage_of_slots=shared)
+        self._services = _Services(master=master, server=server, folder=folder, storage_of_slots=shared)
         return master
 
     def _location(self) -> str | None:
         """Return where the job is stored; None: in the driver's memory."""
         location = storage_location(self._plan)
         if location is None and not keeps_in_memory(self._plan):
-            self._folder = tempfile.TemporaryDirectory(prefix="headgate-")
-            location = self._folder.name
+            self._temporary = tempfile.TemporaryDirectory(prefix="headgate-")
+            location = self._temporary.name
         return location
 
     def _own_address(self) -> str:
@@ -117,6 +117,9 @@ class SparkHost:
     def _started(self) -> _Services:
         assert self._services is not None
         return self._services
+
+    def folder(self) -> JobFolder:
+        return self._started().folder
 
     def turn(self) -> None:
         services = self._started()
@@ -141,20 +144,20 @@ class SparkHost:
             self._services.server.close()
             if self._proof is not None:
                 with contextlib.suppress(StorageError):
-                    self._services.store.delete_folder(paths.PROBES)
+                    self._proof.remove()
         self._poller.close()
         self._io.close()
         if isinstance(self._package, Broadcast):
             self._package.destroy()
-        if self._folder is not None:
-            self._folder.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
     # --- launcher
 
     def launch(self, launch: Launch) -> None:
         needs_proof = not (self._local or keeps_in_memory(self._plan))
-        self._proof = secrets.token_hex(8) if needs_proof else None
-        self._hosts.clear()
+        store = self._started().folder.store
+        self._proof = StorageProof(store, secrets.token_hex(8), launch, self._plan.slots) if needs_proof else None
         order = StageOrder(
             slots=self._plan.slots,
             group=f"headgate-{self._plan.job_id}-{launch}",
@@ -165,7 +168,7 @@ class SparkHost:
         self._stage = Stage(self._spark, order, task, lambda error: self._on_ended(launch, error))
         self._stage.start()
 
-    def _task(self, launch: Launch, proof: str | None) -> Callable[[], SlotTask]:
+    def _task(self, launch: Launch, proof: StorageProof | None) -> Callable[[], SlotTask]:
         services = self._started()
         spec = SlotSpec(
             job_id=self._plan.job_id,
@@ -175,7 +178,7 @@ class SparkHost:
             port=services.server.address.port,
             secret=self._secret.reveal(),
             storage=services.storage_of_slots,
-            proof=proof,
+            proof=None if proof is None else proof.nonce,
             settings=self._plan.settings,
         )
         # In local mode the workers are of this machine, so what the driver can import they can, too.
@@ -183,7 +186,7 @@ class SparkHost:
 
         def make() -> SlotTask:
             if proof is not None:
-                write_probe(services.store, proof)
+                proof.begin()
             return slot_task(spec, self._package, modules)
 
         return make
@@ -202,16 +205,5 @@ class SparkHost:
         facts = message.environment
         found = facts.get(UNFIT) or unfit(self._facts, facts)
         if found is None and self._proof is not None:
-            found = self._unshared(self._proof, message.slot, facts["host"])
+            found = self._proof.answered(message.launch, message.slot, facts["host"])
         return found
-
-    def _unshared(self, proof: str, slot: SlotIndex, host: str) -> str | None:
-        """Return why storage is not shared, None while it seems so; looks when the last slot has come."""
-        self._hosts[slot] = host
-        if len(self._hosts) < self._plan.slots:
-            return None
-        try:
-            check_probes(self._started().store, proof, self._hosts)
-        except StorageError as error:
-            return str(error)
-        return None

@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, final
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon
 from headgate.deploy.spark.java import ensure_java
 
@@ -57,14 +58,24 @@ def active(spark: SparkSession | None) -> SparkSession | None:
 
 
 def conf(spark: SparkSession | None) -> dict[str, str]:
-    """Return the conf of `spark` or of the active session; nothing where there is none."""
+    """Return the conf of `spark` or of the active session, else that of spark-submit; nothing without any of them."""
     session = active(spark)
-    return {} if session is None else {key: str(value) for key, value in session.conf.getAll.items()}
+    if session is not None:
+        return {key: str(value) for key, value in session.conf.getAll.items()}
+    if not is_submitted():
+        return {}
+    SparkContext._ensure_initialized()  # the conf is in the JVM, which spark-submit has started
+    return dict(SparkConf().getAll())
 
 
 def default_parallelism(spark: SparkSession | None) -> int:
-    """Return the parallelism of operators when nobody sets one: the cores, but one of a session left free."""
+    """Return the parallelism of operators when nobody sets one: the cores, but one of a session left free.
+
+    Under spark-submit it is that of its session, which is made for it.
+    """
     session = active(spark)
+    if session is None and is_submitted():
+        session = SparkSession.builder.getOrCreate()
     cores = os.cpu_count() or 1
     if session is None or _embedded.is_ours(session):
         return cores
@@ -72,11 +83,15 @@ def default_parallelism(spark: SparkSession | None) -> int:
 
 
 def obtain(spark: SparkSession | None, slots: int) -> SparkSession:
-    """Return the session for a job of so many slots: `spark`, else the active one, else an embedded one, made now.
+    """Return the session for a job of so many slots: `spark`, else the active one, else one that is made now.
 
-    Blocks for some seconds when one is made. Raises EnvironmentFault when there is no Java for it.
+    That is the one that spark-submit has settings for, if it has started this process, else an embedded one. Blocks for
+    some seconds when one is made. Raises EnvironmentFault when there is no Java for it.
     """
-    return active(spark) or _embedded.start(slots)
+    found = active(spark)
+    if found is not None:
+        return found
+    return SparkSession.builder.getOrCreate() if is_submitted() else _embedded.start(slots)
 
 
 def stop_embedded() -> None:

@@ -88,6 +88,7 @@ class SlotProcess:
             clock=self._clock,
             io=self._io,
             store=store,
+            open_store=FileSystemStore.open_folder,
             exchange=self._exchange,
             send=self._control.send,
             scratch=self._scratch,

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import reprlib
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 import headgate
-from headgate.errors import DamagedFileError, EnvironmentFault, ProgramError, RestoreError, UnsupportedError
+from headgate.errors import (
+    DamagedFileError,
+    EnvironmentFault,
+    ProgramError,
+    RestoreError,
+    SuppressRestartsException,
+    UnsupportedError,
+)
 from headgate.operators.base import UserCodeError
 from headgate.runtime.control.messages import UserFailure
 
@@ -28,11 +36,13 @@ def short_repr(value: object) -> str:
 
 
 def may_mend(error: BaseException) -> bool:
-    """Whether an attempt that could not begin because of `error` may do better when it is started again.
+    """Whether an attempt that ended because of `error` may do better when it is started again.
 
-    It may not when what it starts from is damaged or does not fit the job, or when the program is wrong, or lacks
-    something where it runs. Storage and network, which are faults of the environment too, may mend.
+    It may not when user code says so, when what it starts from is damaged or does not fit the job, or when the program
+    is wrong, or lacks something where it runs. Storage and network, which are faults of the environment too, may mend.
     """
+    if any(isinstance(each, SuppressRestartsException) for each in _causes(error)):
+        return False
     cause = _cause(error)
     wrong = isinstance(cause, (RestoreError, DamagedFileError, ProgramError, UnsupportedError))
     return not wrong and type(cause) is not EnvironmentFault
@@ -40,6 +50,16 @@ def may_mend(error: BaseException) -> bool:
 
 def _cause(error: BaseException) -> BaseException:
     return error.__cause__ if isinstance(error, UserCodeError) and error.__cause__ is not None else error
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, what it was raised from, and so on; each once, as causes may form a circle."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__
 
 
 def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure:

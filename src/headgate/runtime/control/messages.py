@@ -9,14 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import (
     RestoredOperator,
     SubtaskAcked,
     SubtaskCommitted,
     SubtaskDeclined,
     SubtaskEnded,
+    SubtaskRecovered,
 )
+from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 
 
 @final
@@ -79,13 +83,17 @@ class SlotTornDown:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFailed:
-    """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help."""
+    """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help.
+
+    `damaged`: a file of the checkpoint that the attempt starts from is not what was written.
+    """
 
     slot: SlotIndex
     attempt: Attempt
     subtask: SubtaskId | None
     failure: UserFailure | str
     retriable: bool = True
+    damaged: bool = False
 
 
 @final
@@ -107,13 +115,14 @@ class Collected:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Counters of the subtasks of a slot since the attempt began, sent about once a second."""
+    """Counters and metrics of the subtasks of a slot since the attempt began, sent about once a second."""
 
     slot: SlotIndex
     attempt: Attempt
     records_in: dict[SubtaskId, int]
     records_out: dict[SubtaskId, int]
     counters: dict[str, int]
+    metrics: dict[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
 
 
 FromSlot = (
@@ -125,6 +134,7 @@ FromSlot = (
     | SubtaskDeclined
     | SubtaskEnded
     | SubtaskCommitted
+    | SubtaskRecovered
     | Collected
     | Progress
 )
@@ -139,7 +149,8 @@ class Deploy:
     """Build the subtasks of this slot for `attempt`.
 
     `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
-    a fresh start.
+    a fresh start. `root` is the folder that the paths of restored state are relative to, None: that of the job.
+    `in_flight` is what subtasks process before anything else. An attempt that is `finishing` only commits.
     """
 
     attempt: Attempt
@@ -147,6 +158,9 @@ class Deploy:
     checkpoint_id: CheckpointId | None
     restored: dict[SubtaskId, dict[str, RestoredOperator]]
     splits: dict[SubtaskId, list[Any]]
+    root: str | None = None
+    in_flight: dict[SubtaskId, tuple[InFlightState, ...]] = field(default_factory=dict)
+    finishing: bool = False
 
 
 @final
@@ -160,15 +174,26 @@ class Start:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """Inject the barrier of a checkpoint at the sources of this slot.
+    """Inject the barrier at the sources of this slot.
 
     `completed` is the newest completed checkpoint: it makes up for a lost `CheckpointCompleted`.
     """
 
     attempt: Attempt
-    checkpoint_id: CheckpointId
-    trigger_ms: int
+    barrier: Barrier
     completed: CheckpointId | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndSources:
+    """Have the sources of this slot put out nothing more, as if their input had come to its end.
+
+    All checkpoints up to `over` are: it makes up for a lost `CheckpointAborted`, as no barrier follows that would.
+    """
+
+    attempt: Attempt
+    over: CheckpointId
 
 
 @final
@@ -207,4 +232,4 @@ class Shutdown:
     """The job is over: end the slot."""
 
 
-ToSlot = Deploy | Start | Trigger | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown
+ToSlot = Deploy | Start | Trigger | EndSources | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown

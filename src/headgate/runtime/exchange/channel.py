@@ -4,6 +4,9 @@ A channel's two ends are an `InputChannel` and something with the methods of `Ou
 is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece puts out may overdraw
 it. Control elements need no credit; watermarks that nobody has read yet are replaced by newer ones, so that they cannot
 pile up.
+
+A barrier that may overtake is announced as soon as it is in the queue. What waits before it there can then be taken
+for the snapshot, and what still comes before a barrier that is not there yet.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, final
 
-from headgate.elements import Batch, Element, Watermark
-from headgate.ids import ChannelId
+from headgate.elements import Barrier, Batch, Element, Watermark
+from headgate.ids import ChannelId, CheckpointId
+from headgate.runtime.exchange.payload import Payload, unpickled
 
 
 class OutputChannel(Protocol):
@@ -24,8 +28,17 @@ class OutputChannel(Protocol):
         """Whether the receiver has room for another batch."""
         ...
 
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of all batches that were sent over the network; 0 where they stay objects."""
+        ...
+
     def send(self, element: Element) -> None:
         """Hand over an element; the sender does not touch it afterwards. Does not block."""
+        ...
+
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        """Send a barrier ahead of all batches that have not left yet, and return those. Does not block."""
         ...
 
 
@@ -35,43 +48,101 @@ def _nothing(size_bytes: int) -> None:
 
 @final
 class InputChannel:
-    """The receiving end: a queue of elements.
+    """The receiving end: a queue of elements. What came over the network is queued as bytes, a `memoryview`.
 
-    `consumed` is called with the size of each batch that is taken out, so that a network channel can give credit back.
+    `consumed` is called with the size of each batch that is taken out, so that a network channel can give credit back:
+    0 for one that never was bytes. `read_bytes` is the sum of them.
     """
 
-    __slots__ = ("_consumed", "_sizes", "batches", "blocked", "ended", "id", "queue")
+    __slots__ = (
+        "_announce",
+        "_consumed",
+        "_record",
+        "_recorded_id",
+        "batches",
+        "blocked",
+        "ended",
+        "id",
+        "queue",
+        "read_bytes",
+    )
 
     def __init__(self, channel_id: ChannelId) -> None:
         self.id = channel_id
-        self.queue: deque[Element] = deque()
+        self.queue: deque[Element | memoryview] = deque()
         self.batches = 0
+        self.read_bytes = 0
         self.blocked = False
         self.ended = False
-        self._sizes: deque[int] = deque()
         self._consumed: Callable[[int], None] = _nothing
+        self._announce: Callable[[Barrier], None] | None = None
+        self._record: Callable[[Batch | memoryview], None] | None = None
+        self._recorded_id = CheckpointId(0)
 
     def on_consumed(self, consumed: Callable[[int], None]) -> None:
         """Have `consumed` called for each batch taken out from now on."""
         self._consumed = consumed
 
-    def push(self, element: Element, size_bytes: int = 0) -> None:
+    def on_barrier(self, announce: Callable[[Barrier], None]) -> None:
+        """Have `announce` called for each barrier that may overtake, when it arrives."""
+        self._announce = announce
+
+    @property
+    def has_batch_next(self) -> bool:
+        """Whether the oldest element, which must be there, is a batch."""
+        kind = type(self.queue[0])
+        return kind is Batch or kind is memoryview
+
+    def push(self, element: Element | memoryview) -> None:
         """Add an element that arrived. A watermark takes the place of one that is the last in the queue."""
         queue = self.queue
-        if type(element) is Batch:
+        if type(element) is memoryview or type(element) is Batch:
             self.batches += 1
-            self._sizes.append(size_bytes)
-        elif type(element) is Watermark and queue and type(queue[-1]) is Watermark:
-            queue.pop()
+            if self._record is not None:
+                self._record(element)
+        elif type(element) is Watermark:
+            if queue and type(queue[-1]) is Watermark:
+                queue.pop()
+        elif type(element) is Barrier:
+            self._arrived(element)
         queue.append(element)
 
+    def _arrived(self, barrier: Barrier) -> None:
+        if barrier.checkpoint_id >= self._recorded_id:
+            self._record = None
+        if self._announce is not None and barrier.unaligned_after_ms is not None:
+            self._announce(barrier)
+
     def pop(self) -> Element:
-        """Take the oldest element out."""
+        """Take the oldest element out. Raises whatever the class of a record raises when it is unpickled."""
         element = self.queue.popleft()
+        if type(element) is memoryview:
+            size_bytes = len(element)
+            self.batches -= 1
+            self.read_bytes += size_bytes
+            self._consumed(size_bytes)
+            return unpickled(element)
         if type(element) is Batch:
             self.batches -= 1
-            self._consumed(self._sizes.popleft())
+            self._consumed(0)
+        assert not isinstance(element, memoryview)
         return element
+
+    def record(self, checkpoint_id: CheckpointId, take: Callable[[Batch | memoryview], None]) -> None:
+        """Give `take` each batch before the barrier of the checkpoint: those that wait, and those still to come.
+
+        It must not keep or change a `Batch`, which is still to be processed.
+        """
+        for element in self.queue:
+            if type(element) is Barrier and element.checkpoint_id >= checkpoint_id:
+                return
+            if type(element) is Batch or type(element) is memoryview:
+                take(element)
+        self._record, self._recorded_id = take, checkpoint_id
+
+    def stop_recording(self) -> None:
+        """Record no more."""
+        self._record = None
 
 
 @final
@@ -79,6 +150,7 @@ class LocalOutput:
     """The sending end of a channel whose receiver is in the same slot."""
 
     __slots__ = ("_batches_max", "_target")
+    sent_bytes = 0
 
     def __init__(self, target: InputChannel, batches_max: int) -> None:
         self._target = target
@@ -90,3 +162,8 @@ class LocalOutput:
 
     def send(self, element: Element) -> None:
         self._target.push(element)
+
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        """All that was sent is in the receiver's queue."""
+        self._target.push(barrier)
+        return []

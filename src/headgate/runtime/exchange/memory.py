@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from headgate.elements import Element
+from headgate.elements import Barrier, Element
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
+from headgate.runtime.exchange.payload import Payload
 
 Switchboard = dict[SlotIndex, "MemoryExchange"]
 """All exchanges of one process."""
@@ -56,6 +57,7 @@ class _MemoryOutput:
     """The sending end of a channel into another slot of this process."""
 
     __slots__ = ("_channel", "_exchange", "_target")
+    sent_bytes = 0
 
     def __init__(self, exchange: MemoryExchange, channel: ChannelId, target: SlotIndex) -> None:
         self._exchange = exchange
@@ -71,3 +73,8 @@ class _MemoryOutput:
         receiver = self._exchange.receiver(self._exchange, self._channel, self._target)
         if receiver is not None:
             receiver.push(element)
+
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        """All that was sent is in the receiver's queue."""
+        self.send(barrier)
+        return []

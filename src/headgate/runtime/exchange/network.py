@@ -2,7 +2,8 @@
 
 Elements flow with the connection, credit flows back on it. A sender may have so many batches and so many bytes of each
 channel under way; a single larger batch passes when nothing else is. The receiver always takes in what
-arrives and queues it by channel, so a channel that is not read holds back only its own sender.
+arrives and queues it by channel, so a channel that is not read holds back only its own sender. Batches stay bytes until
+they are read. A barrier that overtakes is sent ahead of all frames that wait for the connection.
 
 Frame: u32 channel, u8 kind, payload. The connection's hello names sender and attempt, so a frame need not.
 """
@@ -15,13 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.elements import Batch, Element, Watermark
+from headgate.elements import Barrier, Batch, Element, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
+from headgate.runtime.exchange.payload import Payload, culprit, pickled
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
 
 _HEAD: Final = struct.Struct("<IB")
@@ -42,7 +44,17 @@ class CreditWindow:
 class RemoteOutput:
     """The sending end of a channel into another slot."""
 
-    __slots__ = ("_batches", "_bytes", "_connection_of", "_held", "_id", "_records_max", "_target", "_window")
+    __slots__ = (
+        "_batches",
+        "_bytes",
+        "_connection_of",
+        "_held",
+        "_id",
+        "_records_max",
+        "_target",
+        "_window",
+        "sent_bytes",
+    )
 
     def __init__(
         self,
@@ -57,6 +69,7 @@ class RemoteOutput:
         self._connection_of = connection_of
         self._batches = 0
         self._bytes = 0
+        self.sent_bytes = 0
         self._records_max = 1
         self._held: Watermark | None = None
 
@@ -85,9 +98,10 @@ class RemoteOutput:
         while start < len(element):
             stop = start + self._records_max
             piece = element if start == 0 and stop >= len(element) else element.piece(start, stop)
-            payload = _pickled(piece)
+            payload = _sendable(piece)
             self._batches += 1
             self._bytes += len(payload)
+            self.sent_bytes += len(payload)
             connection.send(_HEAD.pack(self._id, _BATCH), payload)
             self._learn(len(piece), len(payload))
             start = stop
@@ -105,29 +119,28 @@ class RemoteOutput:
         elif records == self._records_max and 2 * size_bytes <= self._window.size_bytes:
             self._records_max *= 2
 
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        """A watermark that is held stays behind the batches."""
+        connection = self._connection_of(self._target)
+        own = _HEAD.pack(self._id, _BATCH)
+        overtaken: list[Payload] = [bytes(payload) for head, payload in connection.waiting if head == own]
+        connection.send_first(_HEAD.pack(self._id, _CONTROL), pickle.dumps(barrier, 5))
+        return overtaken
+
     def credited(self, batches: int, size_bytes: int) -> None:
         """The receiver has consumed that much."""
         self._batches -= batches
         self._bytes -= size_bytes
 
 
-def _pickled(batch: Batch) -> bytes:
+def _sendable(batch: Batch) -> bytes:
     try:
-        return pickle.dumps((batch.records, batch.timestamps, batch.keys), 5)
+        return pickled(batch)
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-        raise UserCodeError(record=_culprit(batch)) from SerializationError(
+        raise UserCodeError(record=culprit(batch)) from SerializationError(
             f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
             " the top level of a module or of the main script"
         )
-
-
-def _culprit(batch: Batch) -> object:
-    for record in batch.records:
-        try:
-            pickle.dumps(record, 5)
-        except Exception:  # noqa: BLE001
-            return record
-    return None
 
 
 @final
@@ -227,11 +240,8 @@ class NetworkExchange:
                 receivers[channel_id] = _Receiver(channel.id, self._window, connection)
                 channel.on_consumed(receivers[channel_id].consumed)
             body = memoryview(frame)[_HEAD.size :]
-            content = pickle.loads(body)  # noqa: S301  # from an authenticated peer
-            if kind == _BATCH:
-                channel.push(Batch(*content), len(body))
-            else:
-                channel.push(content)
+            # Control elements are from an authenticated peer.
+            channel.push(body if kind == _BATCH else pickle.loads(body))  # noqa: S301
 
         return Handlers(on_frame, self._closing(self._attempt))
 

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, assert_never, final
 
-from headgate.checkpoint import coordination
-from headgate.checkpoint.coordinator import CheckpointCoordinator
-from headgate.checkpoint.messages import CheckpointMessage
-from headgate.checkpoint.registry import SharedStateRegistry
+from headgate.checkpoint.cleanup.registry import SharedStateRegistry
+from headgate.checkpoint.coordination import vocabulary as coordination
+from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
+from headgate.checkpoint.drivers.ownership import Superseded
+from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
+from headgate.checkpoint.workflow import Refused, Stored
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.io import Io
-from headgate.runtime.master.deployment import coordinator_of, registry_of
-from headgate.runtime.master.job_storage import InDoubt, JobStorage, Refused, RestorePoint, Stored, manifest_of
-from headgate.runtime.master.outcome import CheckpointFigures
+from headgate.runtime.master.deployment import coordinator_of, registry_of, statistics_of
+from headgate.runtime.master.job_storage import JobStorage, RestorePoint, manifest_of
+from headgate.runtime.master.requests import Requests
+from headgate.runtime.master.writes import Outcome, Write, Writes
+from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
 _log = logging.getLogger(__name__)
 
-SETTLE_RETRY_MS: Final = 200.0
-"""Pause before a manifest write in doubt is looked at again."""
-
-FIGURES_MAX: Final = 1000
-"""Completed checkpoints whose figures are kept."""
+SAVEPOINT_TRIES_MAX: Final = 10
+"""Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
 
 
 class CheckpointHost(Protocol):
@@ -55,6 +56,10 @@ class CheckpointHost(Protocol):
         """Too many checkpoints failed."""
         ...
 
+    def taken_over(self, reason: str) -> None:
+        """Another driver owns the job."""
+        ...
+
     def job_done(self, attempt: Attempt) -> None:
         """Everything is processed and committed."""
         ...
@@ -65,18 +70,18 @@ class Checkpoints:
     """The checkpoints of one job. Owned by the job master's loop."""
 
     def __init__(self, plan: JobPlan, storage: JobStorage, host: CheckpointHost) -> None:
-        self.figures: deque[CheckpointFigures] = deque(maxlen=FIGURES_MAX)
+        self.statistics: CheckpointStatistics = statistics_of(plan)
         self._plan = plan
         self._storage = storage
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
-        self._triggered_ms: dict[CheckpointId, float] = {}
         self._next_retention: Callable[[], None] | None = None
         self._retaining = False
         self._tidied: list[Callable[[], None]] = []
         self._settled: list[Callable[[], None]] = []
-        self._retry: tuple[float, Callable[[], None]] | None = None
+        self._writes = Writes(host)
+        self.requests = Requests(plan, storage, host, self._on)
 
     @property
     def latest(self) -> CheckpointId | None:
@@ -87,19 +92,34 @@ class Checkpoints:
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
-        self._triggered_ms.clear()
-        if point.manifest is not None:
-            self._registry.register(point.manifest)
         clock = self._host.clock
+        if point.manifest is not None:
+            self._note_restore(point.manifest, point.root)
+        for own in [*reversed(point.older), *([] if point.own is None else [point.own])]:
+            self._registry.register(own)
         self._on(
             coordination.AttemptStarted(
                 attempt=attempt,
                 now_ms=clock.monotonic_ms(),
                 wall_ms=clock.wall_ms(),
                 last_id=point.last_id,
-                restored=point.checkpoint_id,
+                restored=None if point.own is None else point.checkpoint_id,
+                older=tuple(manifest.checkpoint_id for manifest in point.older),
+                recovering=frozenset(subtask for subtask, parts in point.in_flight.items() if parts),
+                finishing=point.checkpoint_id if point.finishing else None,
             )
         )
+        self._clean_up(self._storage.tidy)
+
+    def _note_restore(self, manifest: Manifest, root: str | None) -> None:
+        checkpoint_id = manifest.checkpoint_id
+        restore = Restore(
+            checkpoint_id=checkpoint_id,
+            wall_ms=self._host.clock.wall_ms(),
+            is_savepoint=manifest.savepoint is not None,
+            location=self._storage.locate(checkpoint_id) if root is None else root,
+        )
+        self.statistics.restored(restore, manifest.files())
 
     def attempt_ended(self, attempt: Attempt) -> None:
         """Nothing of the attempt counts any more."""
@@ -107,17 +127,21 @@ class Checkpoints:
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""
+        if isinstance(message, SubtaskAcked):
+            self.statistics.acked(message, self._host.clock.wall_ms())
         self._on(coordination.Received(message=message, now_ms=self._now()))
+
+    def job_ended(self, *, finished: bool, cause: str | None) -> None:
+        """The job is over, and no attempt runs."""
+        self._on(coordination.JobEnded(finished=finished, cause=cause, now_ms=self._now()))
 
     def step(self, now_ms: float) -> float | None:
         """Let time pass; return when to call again, None for no need."""
-        if self._retry is not None and now_ms >= self._retry[0]:
-            (_, again), self._retry = self._retry, None
-            again()
+        self._writes.step(now_ms)
         due_ms = self._coordinator.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._on(coordination.Tick(now_ms=now_ms))
-        wakes = (self._coordinator.next_wake_ms(), self._retry[0] if self._retry else None)
+        wakes = (self._coordinator.next_wake_ms(), self._writes.wake_ms())
         return min((wake for wake in wakes if wake is not None), default=None)
 
     def when_settled(self, action: Callable[[], None]) -> None:
@@ -156,25 +180,29 @@ class Checkpoints:
 
     def _perform(self, effect: coordination.CoordinatorEffect) -> None:
         match effect:
-            case coordination.TriggerCheckpoint(attempt=attempt, checkpoint_id=checkpoint_id, trigger_ms=trigger_ms):
-                self._triggered_ms[checkpoint_id] = self._now()
-                self._host.send_all(
-                    messages.Trigger(
-                        attempt=attempt, checkpoint_id=checkpoint_id, trigger_ms=trigger_ms, completed=self.latest
-                    )
-                )
+            case coordination.TriggerCheckpoint(attempt=attempt, barrier=barrier):
+                self.statistics.triggered(barrier, attempt, self._now())
+                self._host.send_all(messages.Trigger(attempt=attempt, barrier=barrier, completed=self.latest))
+            case coordination.EndSources(attempt=attempt, over=over):
+                self._host.send_all(messages.EndSources(attempt=attempt, over=over))
             case coordination.StoreManifest():
                 self._store_manifest(effect)
+            case coordination.RecordStop():
+                self._record_stop(effect)
             case coordination.NotifyCompleted(attempt=attempt, checkpoint_id=checkpoint_id):
                 self._host.send_all(messages.CheckpointCompleted(attempt=attempt, checkpoint_id=checkpoint_id))
             case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, reason=reason):
                 _log.warning("checkpoint %d was given up: %s", checkpoint_id, reason)
-                self._triggered_ms.pop(checkpoint_id, None)
+                self.statistics.failed(checkpoint_id, reason, self._host.clock.wall_ms())
                 self._host.send_all(
                     messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id, completed=self.latest)
                 )
             case coordination.DiscardFiles(checkpoint_id=checkpoint_id, attempt=attempt):
+                self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
                 self._clean_up(lambda: self._storage.discard(checkpoint_id, attempt))
+            case coordination.DiscardSavepoint(checkpoint_id=checkpoint_id, savepoint=savepoint):
+                self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
+                self._clean_up(lambda: self._storage.discard_savepoint(savepoint.location))
             case coordination.RetainCheckpoints(keep=keep):
                 shared = self._registry.files()
                 self._next_retention = lambda: self._storage.retain(keep, shared)
@@ -183,43 +211,63 @@ class Checkpoints:
                 self._host.fail_attempt(attempt, reason)
             case coordination.FinishJob(attempt=attempt):
                 self._host.job_done(attempt)
+            case coordination.RequestCompleted():
+                self.requests.completed(effect)
+            case coordination.RequestFailed():
+                self.requests.failed(effect)
             case _:
                 assert_never(effect)
 
     def _store_manifest(self, order: coordination.StoreManifest) -> None:
-        def done(result: Stored | Refused | BaseException) -> None:
-            now_ms = self._now()
-            if isinstance(result, (InDoubt, OSError)):
-                _log.warning("the outcome of writing checkpoint %d is not known yet: %s", order.checkpoint_id, result)
-                self._retry = (now_ms + SETTLE_RETRY_MS, settle)
-            elif isinstance(result, Stored):
-                self._registry.register(manifest)
-                self._note_figures(order)
-                self._on(coordination.ManifestStored(checkpoint_id=order.checkpoint_id, now_ms=now_ms))
-            else:
-                reason = result.reason if isinstance(result, Refused) else str(result)
-                self._on(coordination.ManifestRefused(checkpoint_id=order.checkpoint_id, reason=reason, now_ms=now_ms))
-
-        def settle() -> None:
-            self._host.io.submit(lambda: self._storage.settle(manifest), done)
-
+        checkpoint_id = order.checkpoint_id
+        location = None if order.savepoint is None else order.savepoint.location
         manifest = manifest_of(self._plan, order, self.latest)
-        gone = self._registry.unknown(manifest)
-        if gone:
-            done(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so that it may be gone"))
-            return
-        self._host.io.submit(lambda: self._storage.store(manifest), done)
 
-    def _note_figures(self, order: coordination.StoreManifest) -> None:
-        now_ms = self._now()
-        self.figures.append(
-            CheckpointFigures(
-                checkpoint_id=order.checkpoint_id,
-                duration_ms=now_ms - self._triggered_ms.pop(order.checkpoint_id, now_ms),
-                size_bytes=sum(state.size_bytes for state in order.states.values()),
-                sync_ms_max=max((state.sync_ms for state in order.states.values()), default=0.0),
-            )
+        def known(outcome: Outcome) -> None:
+            now_ms = self._now()
+            if isinstance(outcome, Stored):
+                if location is None:
+                    self._registry.register(manifest)
+                self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), now_ms)
+                self._on(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
+            else:
+                self._heed(outcome)
+                reason = outcome.reason
+                self._on(coordination.ManifestRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
+
+        gone = [] if location is not None else self._registry.unknown(manifest)
+        if gone:
+            known(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so that it may be gone"))
+            return
+        write = Write(
+            what=f"checkpoint {checkpoint_id}",
+            first=lambda: self._storage.store(manifest, location),
+            again=lambda: self._storage.settle(manifest, location),
+            tries_max=None if location is None else SAVEPOINT_TRIES_MAX,
         )
+        self._writes.submit(write, known)
+
+    def _record_stop(self, order: coordination.RecordStop) -> None:
+        checkpoint_id = order.checkpoint_id
+
+        def record() -> Outcome:
+            return self._storage.record_stop(checkpoint_id, order.savepoint.location)
+
+        def known(outcome: Outcome) -> None:
+            now_ms = self._now()
+            if isinstance(outcome, Stored):
+                self._on(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
+            else:
+                self._heed(outcome)
+                reason = outcome.reason
+                self._on(coordination.StopRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
+
+        what = f"that the job ends with savepoint {checkpoint_id}"
+        self._writes.submit(Write(what=what, first=record, again=record), known)
+
+    def _heed(self, outcome: Refused | Superseded) -> None:
+        if isinstance(outcome, Superseded):
+            self._host.taken_over(outcome.reason)
 
     def _retain(self) -> None:
         """Have the newest retention done, which covers those before: one at a time, as deleting may take long."""

@@ -2,43 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from headgate import options
-from headgate.checkpoint.coordination import CheckpointSettings
-from headgate.checkpoint.coordinator import CheckpointCoordinator
+from headgate.checkpoint.cleanup.registry import SharedStateRegistry
+from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
+from headgate.checkpoint.coordination.vocabulary import CheckpointSettings
 from headgate.checkpoint.messages import RestoredOperator
-from headgate.checkpoint.registry import SharedStateRegistry
+from headgate.config import Settings
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.master.job_storage import RestorePoint
-from headgate.runtime.master.restart import FixedDelay, NoRestart, RestartStrategy
+from headgate.runtime.master.restart import (
+    Backoff,
+    ExponentialDelay,
+    FailureRate,
+    FixedDelay,
+    NoRestart,
+    RestartStrategy,
+)
 from headgate.runtime.master.supervisor import Supervisor
+from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
-UNLIMITED_RESTARTS = 2**31 - 1
+UNLIMITED_FAILURES: Final = 2**31 - 1
 
 
-def supervisor_of(plan: JobPlan) -> Supervisor:
-    """Return the supervisor of a job, by its settings."""
+def supervisor_of(plan: JobPlan, random: Callable[[], float]) -> Supervisor:
+    """Return the supervisor of a job, by its settings. `random` returns numbers from 0 to 1, 1 excluded."""
     return Supervisor(
         slots=plan.slots,
-        restart=restart_of(plan),
+        restart=restart_of(plan, random),
         teardown_timeout_ms=plan.settings.get(options.TEARDOWN_TIMEOUT),
         start_timeout_ms=plan.settings.get(options.START_TIMEOUT),
     )
 
 
-def restart_of(plan: JobPlan) -> RestartStrategy:
-    """Return the restart strategy: as set, else without end when checkpoints are made, else none."""
-    kind = plan.settings.get(options.RESTART_STRATEGY)
-    delay_ms = plan.settings.get(options.RESTART_DELAY)
+def restart_of(plan: JobPlan, random: Callable[[], float]) -> RestartStrategy:
+    """Return the restart strategy: as set, else exponential delay when checkpoints are made, else none."""
+    get = plan.settings.get
+    kind = get(options.RESTART_STRATEGY) or ("exponential-delay" if plan.checkpointing else "none")
     if kind == "fixed-delay":
-        return FixedDelay(attempts=plan.settings.get(options.RESTART_ATTEMPTS), delay_ms=delay_ms)
-    if kind is None and plan.checkpointing:
-        return FixedDelay(attempts=UNLIMITED_RESTARTS, delay_ms=delay_ms)
-    return NoRestart()
+        return FixedDelay(attempts=get(options.RESTART_ATTEMPTS), delay_ms=get(options.RESTART_DELAY))
+    if kind == "failure-rate":
+        return FailureRate(
+            failures_max=get(options.FAILURE_RATE_MAX),
+            interval_ms=get(options.FAILURE_RATE_INTERVAL),
+            delay_ms=get(options.FAILURE_RATE_DELAY),
+        )
+    return ExponentialDelay(_backoff_of(plan), random) if kind == "exponential-delay" else NoRestart()
+
+
+def _backoff_of(plan: JobPlan) -> Backoff:
+    get = plan.settings.get
+    return Backoff(
+        initial_ms=get(options.BACKOFF_INITIAL),
+        max_ms=get(options.BACKOFF_MAX),
+        multiplier=get(options.BACKOFF_MULTIPLIER),
+        reset_threshold_ms=get(options.BACKOFF_RESET_THRESHOLD),
+        jitter_factor=get(options.BACKOFF_JITTER),
+        attempts_max=get(options.BACKOFF_ATTEMPTS),
+    )
 
 
 def coordinator_of(plan: JobPlan) -> CheckpointCoordinator:
@@ -49,16 +75,33 @@ def coordinator_of(plan: JobPlan) -> CheckpointCoordinator:
         timeout_ms=get(options.CHECKPOINT_TIMEOUT),
         min_pause_ms=get(options.CHECKPOINT_MIN_PAUSE),
         max_concurrent=get(options.CHECKPOINT_MAX_CONCURRENT),
-        tolerable_failures=get(options.CHECKPOINT_TOLERABLE_FAILURES),
+        tolerable_failures=_tolerable_failures(plan.settings),
         num_retained=get(options.CHECKPOINTS_RETAINED),
+        unaligned_after_ms=get(options.ALIGNED_TIMEOUT) if get(options.UNALIGNED) else None,
+        forced=get(options.CHECKPOINT_FORCED),
+        after_tasks_ended=get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
     )
     return CheckpointCoordinator(checkpoint_settings, frozenset(plan.subtasks()), committing_subtasks(plan))
+
+
+def _tolerable_failures(settings: Settings) -> int:
+    """Return how many failed checkpoints in a row the job survives: as set, else by the setting of older releases."""
+    number = settings.get(options.CHECKPOINT_TOLERABLE_FAILURES)
+    if number >= 0 and settings.is_given(options.CHECKPOINT_TOLERABLE_FAILURES):
+        return number
+    return 0 if settings.get(options.CHECKPOINT_FAIL_ON_ERRORS) else UNLIMITED_FAILURES
 
 
 def registry_of(plan: JobPlan) -> SharedStateRegistry:
     """Return the registry of shared files of a job, by its settings."""
     get = plan.settings.get
     return SharedStateRegistry(get(options.CHECKPOINTS_RETAINED) + get(options.CHECKPOINT_MAX_CONCURRENT))
+
+
+def statistics_of(plan: JobPlan) -> CheckpointStatistics:
+    """Return the empty checkpoint statistics of a job."""
+    parallelism_of = {vertex.id: vertex.parallelism for vertex in plan.vertices}
+    return CheckpointStatistics(parallelism_of, plan.settings.get(options.CHECKPOINTS_HISTORY))
 
 
 def committing_subtasks(plan: JobPlan) -> frozenset[SubtaskId]:
@@ -77,8 +120,7 @@ def deploy_messages(
     splits: dict[int, list[Any]],
     peers: dict[SlotIndex, tuple[str, int]],
 ) -> dict[SlotIndex, Deploy]:
-    """Return what each slot is told. `splits` are those of each source vertex, dealt out on a fresh start only."""
-    fresh = point.checkpoint_id is None
+    """Return what each slot is told. `splits` are those of each source vertex, dealt out to sources that begin anew."""
 
     def message(slot: SlotIndex) -> Deploy:
         own = plan.subtasks_of(slot)
@@ -88,8 +130,30 @@ def deploy_messages(
         dealt = {
             subtask: splits[subtask.vertex][subtask.index :: plan.vertex_of(subtask).parallelism]
             for subtask in own
-            if fresh and subtask.vertex in splits
+            if subtask.vertex in splits and _begins_anew(plan, subtask, point)
         }
-        return Deploy(attempt=attempt, peers=peers, checkpoint_id=point.checkpoint_id, restored=restored, splits=dealt)
+        return Deploy(
+            attempt=attempt,
+            peers=peers,
+            checkpoint_id=point.checkpoint_id,
+            restored=restored,
+            splits=dealt,
+            root=point.root,
+            in_flight={subtask: point.in_flight[subtask] for subtask in own if subtask in point.in_flight},
+            finishing=point.finishing,
+        )
 
     return {SlotIndex(index): message(SlotIndex(index)) for index in range(plan.slots)}
+
+
+def _begins_anew(plan: JobPlan, subtask: SubtaskId, point: RestorePoint) -> bool:
+    """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
+
+    One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.
+    """
+    if point.manifest is None:
+        return True
+    uid = plan.vertex_of(subtask).operators[0].uid
+    if point.finishing or uid in point.restored.get(subtask, {}):
+        return False
+    return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)

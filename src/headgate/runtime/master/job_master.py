@@ -8,12 +8,14 @@ events, and their effects into messages and storage work. It is stepped by its h
 from __future__ import annotations
 
 import logging
+import random
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol, assert_never, final
 
-from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
 from headgate.errors import DamagedFileError, StorageError
 from headgate.graph.physical import JobPlan
@@ -31,7 +33,9 @@ from headgate.runtime.master.job_storage import (
     Splits,
 )
 from headgate.runtime.master.outcome import JobOutcome, JobProgress
+from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.monitoring.failures import Failure, Origin, origin_of, origin_of_event
 
 _log = logging.getLogger(__name__)
 
@@ -91,9 +95,10 @@ class JobMaster:
         self._plan = plan
         self._services = services
         self._storage = services.storage
-        self._supervisor = supervisor_of(plan)
+        # Each job has its own delays before restarts, and the same ones wherever it runs.
+        self._supervisor = supervisor_of(plan, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, self)
-        self.progress.checkpoints = self._checkpoints.figures
+        self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
         self._starting = _Starting()
@@ -138,6 +143,17 @@ class JobMaster:
         if self.outcome is None and not (self._preparing or self._ending):
             self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
+    def trigger_checkpoint(self, answer: Future[str]) -> None:
+        """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
+        self._checkpoints.requests.checkpoint(answer)
+
+    def take_savepoint(self, wish: SavepointWish, answer: Future[str]) -> None:
+        """Take a savepoint; `answer` gets its location, or an error that says why there is none.
+
+        With one that stops the job it comes when the job has ended. Raises nothing, and does not block.
+        """
+        self._checkpoints.requests.savepoint(wish, answer)
+
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
         if message.launch != self._supervisor.launch or message.slot in self._links:
@@ -156,8 +172,12 @@ class JobMaster:
     def slot_unfit(self, launch: Launch, reason: str) -> None:
         """A slot cannot run the job, for a reason that trying again does not mend: the job fails."""
         if launch == self._supervisor.launch and self.outcome is None:
-            self._fatal = reason
-            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+            self._end_as_failed(reason)
+
+    def _end_as_failed(self, reason: str) -> None:
+        self._fatal = reason
+        self._note_failure(reason, Origin(), None)
+        self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def launch_ended(self, launch: Launch, error: str | None) -> None:
         """The processes of a launch are gone, or will be without anybody's doing."""
@@ -199,7 +219,7 @@ class JobMaster:
                 self._supervise(supervision.SlotTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
             case messages.TaskFailed():
                 self._task_failed(message)
-            case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted():
+            case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted() | SubtaskRecovered():
                 self._checkpoints.received(message)
             case messages.Collected():
                 # From `Deploy` on: a restored operator first hands over what its checkpoint holds.
@@ -217,12 +237,16 @@ class JobMaster:
             return  # also what follows from the end: a slot that loses its peers, which end sooner
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
-        self.progress.failures.append(cause)
+        retriable = message.retriable or (message.damaged and self._may_pass_over(cause))
         self._supervise(
-            supervision.AttemptFailed(
-                attempt=message.attempt, cause=cause, retriable=message.retriable, now_ms=self._now()
-            )
+            supervision.AttemptFailed(attempt=message.attempt, cause=cause, retriable=retriable, now_ms=self._now()),
+            origin_of(message),
         )
+
+    def _may_pass_over(self, cause: str) -> bool:
+        """Whether the next attempt can start from an older checkpoint than this one, whose files are damaged."""
+        own = None if self._starting.point is None else self._starting.point.own
+        return own is not None and self._storage.note_damaged(self._plan, own.checkpoint_id, cause)
 
     def _is_current(self, attempt: Attempt) -> bool:
         """Whether this is the newest attempt, and it has not ended."""
@@ -231,20 +255,36 @@ class JobMaster:
     def _on_progress(self, message: messages.Progress) -> None:
         if self._is_current(message.attempt):
             self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
+            self.progress.subtasks = {**self.progress.subtasks, **message.metrics}
             self._counters[message.slot] = message.counters
 
     # --- the supervisor's orders
 
-    def _supervise(self, event: supervision.SupervisorEvent) -> None:
-        self.handle(lambda: self._supervised(event))
+    def _supervise(self, event: supervision.SupervisorEvent, origin: Origin | None = None) -> None:
+        self.handle(lambda: self._supervised(event, origin or origin_of_event(event)))
 
-    def _supervised(self, event: supervision.SupervisorEvent) -> None:
+    def _supervised(self, event: supervision.SupervisorEvent, origin: Origin) -> None:
+        known = self._supervisor.newest_verdict
         effects = self._supervisor.handle(event)
+        verdict = self._supervisor.newest_verdict
+        if verdict is not None and verdict is not known:
+            self._note_failure(verdict.cause, origin, verdict.restart_delay_ms)
         if self._supervisor.restarts > self.progress.restarts:
             self.progress.restarts = self._supervisor.restarts
             _log.warning("the job starts again (restart %d): %s", self.progress.restarts, supervision.cause_of(event))
         for effect in effects:
             self._perform(effect)
+
+    def _note_failure(self, cause: str, origin: Origin, restart_delay_ms: float | None) -> None:
+        self.progress.failures.append(
+            Failure(
+                wall_ms=self._services.clock.wall_ms(),
+                attempt=self._supervisor.attempt,
+                cause=cause,
+                origin=origin,
+                restart_delay_ms=restart_delay_ms,
+            )
+        )
 
     def handle(self, event: Callable[[], None]) -> None:
         """Handle an event, and those that performing its effects brings about, one wholly after the other."""
@@ -274,6 +314,7 @@ class JobMaster:
                 self._start(effect.attempt)
             case supervision.EndAttempt():
                 self._ended = effect.attempt
+                self.progress.running_since_ms = None
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDown():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -323,12 +364,15 @@ class JobMaster:
         point = self._starting.point
         assert point is not None
         self.progress.attempt = attempt
+        self.progress.running_since_ms = self._services.clock.wall_ms()
+        self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
         self.send_all(messages.Start(attempt=attempt))
 
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
         self._ending = True
+        self._note_failure(cause, Origin(), None)
         outcome = self._outcome_of(JobStatus.FAILED, cause)
 
         def done(result: object) -> None:
@@ -347,6 +391,7 @@ class JobMaster:
             if isinstance(result, BaseException):
                 _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
             self.outcome = outcome
+            self._checkpoints.job_ended(finished=status is JobStatus.FINISHED, cause=cause)
 
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
 
@@ -375,8 +420,12 @@ class JobMaster:
         """Where blocking work is done."""
         return self._services.io
 
+    def taken_over(self, reason: str) -> None:
+        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
+        self._end_as_failed(reason)
+
     def fail_attempt(self, attempt: Attempt, reason: str) -> None:
-        """Too many checkpoints failed."""
+        """Too many checkpoints failed, or one that sources have stopped for."""
         self._supervise(supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=True, now_ms=self._now()))
 
     def job_done(self, attempt: Attempt) -> None:

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from headgate import options
-from headgate.checkpoint import workflow
-from headgate.checkpoint.coordination import StoreManifest
-from headgate.checkpoint.manifest import Manifest, OperatorShape, gather_operators
-from headgate.checkpoint.messages import RestoredOperator
-from headgate.checkpoint.registry import SharedFiles
+from headgate.checkpoint import paths, workflow
+from headgate.checkpoint.cleanup import disposal
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.coordination.vocabulary import StoreManifest
+from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers.epochs import Chain, Owner
+from headgate.checkpoint.drivers.intents import StopIntent
+from headgate.checkpoint.drivers.ownership import Superseded
+from headgate.checkpoint.manifest import Manifest, gather_operators
+from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored
 from headgate.clock import Clock
+from headgate.errors import RestoreError, StorageError
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
-from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import expect
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
 from headgate.runtime.master.supervision import JobStatus
 
-__all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored"]
+__all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
 
 Splits = dict[int, list[Any]]
 """The splits of each source, by vertex."""
@@ -44,38 +53,51 @@ class Beginning:
     ended: JobResult | None = None
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestorePoint:
-    """What an attempt starts from: a completed checkpoint, or nothing. `last_id` is the highest id ever used."""
-
-    manifest: Manifest | None
-    last_id: CheckpointId
-    restored: dict[SubtaskId, dict[str, RestoredOperator]] = field(default_factory=dict)
-
-    @property
-    def checkpoint_id(self) -> CheckpointId | None:
-        """The checkpoint, None: the attempt starts from the beginning."""
-        return None if self.manifest is None else self.manifest.checkpoint_id
+def new_nonce() -> str:
+    """Return what tells this driver from all others."""
+    return secrets.token_hex(8)
 
 
 @final
 class JobStorage:
-    """The storage of one job. Its methods block and are called beside the loop, from several threads."""
+    """The storage of one job, which one driver owns at a time: see `headgate.checkpoint.drivers.epochs`.
 
-    def __init__(self, store: CheckpointStore, clock: Clock) -> None:
+    Its methods block and are called beside the loop, from several threads.
+    """
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        clock: Clock,
+        open_store: Callable[[str], CheckpointStore],
+        nonce: Callable[[], str] = new_nonce,
+    ) -> None:
+        """`store` is the job's folder; `open_store` opens another one by its location; `nonce` tells drivers apart."""
         self._store = store
         self._clock = clock
+        self._open_store = open_store
+        self._nonce = nonce
+        self._owner: Owner | None = None
+        self._chain: Chain | None = None
+        self._superseded: Superseded | None = None
+        self._damaged: dict[CheckpointId, str] = {}
+        self._claim: Claim | None = None
+        self._untidy: tuple[Resolution, Attempt] | None = None
+
+    # --- beginning
 
     def prepare(self, plan: JobPlan) -> Beginning:
         """Check the storage and every sink's target, list every source's splits, look for earlier drivers of this job.
 
-        Raises `SinkError`, `SourceError`, `StorageError`, `ProgramError`.
+        From here on this driver owns the job. Raises `SinkError`, `SourceError`, `StorageError`, `ProgramError`.
         """
-        ended = workflow.read_result(self._store)
+        ended = self._ended()
+        if ended is None:
+            workflow.check_writable(self._store, self._nonce())
+            self._own()
+            ended = self._ended()  # again: an earlier driver may have ended the job meanwhile
         if ended is not None:
             return Beginning(splits={}, last_attempt=Attempt(0), ended=ended)
-        workflow.check_writable(self._store)
         for sink in sinks_of(plan):
             sink.prepare(plan.job_id)
         splits = {
@@ -84,43 +106,193 @@ class JobStorage:
         }
         return Beginning(splits=splits, last_attempt=workflow.last_attempt(self._store))
 
+    def _ended(self) -> JobResult | None:
+        return ownership.valid_result(self._store, ownership.read_chain(self._store))
+
+    @property
+    def owner(self) -> str:
+        """What tells this driver from all others of the job; empty before it owns the job. Does not block."""
+        return "" if self._owner is None else str(self._owner)
+
+    def _own(self) -> Owner:
+        if self._owner is None:
+            self._owner = ownership.take_epoch(self._store, self._nonce())
+        return self._owner
+
+    def _is_superseded(self) -> bool:
+        """Return whether a later driver has taken over the job. Once it has, this one touches nothing any more."""
+        if self._superseded is None and self._owner is not None:
+            self._superseded = ownership.superseded(self._store, self._owner)
+        return self._superseded is not None
+
+    # --- what attempts start from
+
     def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
-        """Begin an attempt: find what it starts from. Raises `RestoreError`, `StorageError`."""
+        """Begin an attempt: find what it starts from.
+
+        Raises `RestoreError` when that cannot be used, or the job is another driver's by now, and `StorageError`.
+        """
+        own = self._own()
         workflow.begin_attempt(self._store, attempt)
-        found = workflow.resolve_latest(self._store, plan.job_id, known_complete=known_complete, may_fall_back=False)
-        if found.manifest is None:
-            return RestorePoint(manifest=None, last_id=found.last_id)
-        assignment = workflow.read_assignment(self._store, found.manifest, shapes_of(plan), allow_non_restored=False)
-        return RestorePoint(manifest=found.manifest, last_id=found.last_id, restored=assignment)
+        self._check_owned()
+        chain = ownership.read_chain(self._store) if self._chain is None else self._chain
+        finder = Finder(self._store, self._open_store, plan, chain)
+        found = finder.find(known_complete, self._damaged)
+        self._claim = finder.claim()
+        if self._chain is None:
+            self._chain = ownership.record_base(self._store, own, chain, found.base)
+            self._check_owned()
+            self._untidy = (found.resolution, attempt)
+        return found.point
 
-    def store(self, manifest: Manifest) -> Stored | Refused:
-        """Write a manifest. Raises `InDoubt`, after which only `settle` may follow."""
-        return workflow.store_manifest(self._store, manifest)
+    def _check_owned(self) -> None:
+        if self._is_superseded():
+            assert self._superseded is not None
+            raise RestoreError(self._superseded.reason)
 
-    def settle(self, manifest: Manifest) -> Stored | Refused:
+    def note_damaged(self, plan: JobPlan, checkpoint_id: CheckpointId, reason: str) -> bool:
+        """Note that a file of the checkpoint is not what was written; return whether an older one may be used."""
+        self._damaged[checkpoint_id] = reason
+        return may_fall_back(plan)
+
+    def tidy(self) -> None:
+        """Delete what drivers before this one have left behind, once, when an attempt has been resolved."""
+        untidy, self._untidy = self._untidy, None
+        if untidy is not None and self._owner is not None and not self._is_superseded():
+            disposal.remove_leftovers(self._store, self._owner, *untidy)
+
+    # --- checkpoints
+
+    def store(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
+        """Write a manifest, to the folder at `savepoint` if it is one's. Raises `InDoubt`: only `settle` may follow.
+
+        After Superseded the job is another driver's: nobody is told anything, and nothing is deleted.
+        """
+        owned = self._owned(manifest)
+        try:
+            target = None if savepoint is None else self._open_store(savepoint)
+        except StorageError as error:
+            return Refused(str(error))
+        return self._noted(ownership.store_as_owner(self._store, owned, target))
+
+    def settle(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
         """Look whether a manifest in doubt is there. Raises `InDoubt` again."""
-        return workflow.settle_manifest(self._store, manifest)
+        owned = self._owned(manifest)
+        try:
+            target = None if savepoint is None else self._open_store(savepoint)
+        except StorageError as error:
+            raise InDoubt(str(error)) from error
+        return self._noted(ownership.settle_as_owner(self._store, owned, target))
+
+    def _owned(self, manifest: Manifest) -> Manifest:
+        assert self._owner is not None, "a driver that stores a checkpoint has prepared its job"
+        return replace(manifest, epoch=self._owner.number, nonce=self._owner.nonce)
+
+    def record_stop(self, checkpoint_id: CheckpointId, savepoint: str) -> Stored | Refused | Superseded:
+        """Record that the job ends with the savepoint at this location. Raises `InDoubt`: to be called again then."""
+        return self._noted(intents.record_stop(self._store, self._own(), StopIntent(savepoint, checkpoint_id)))
+
+    def _noted(self, result: Stored | Refused | Superseded) -> Stored | Refused | Superseded:
+        if isinstance(result, Superseded):
+            self._superseded = result
+        return result
+
+    def locate(self, checkpoint_id: CheckpointId) -> str:
+        """Return where a checkpoint is, in full. Does not block."""
+        return self._store.locate(paths.checkpoint_folder(checkpoint_id))
 
     def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
         """Delete the files of a checkpoint that was given up."""
-        workflow.discard_files(self._store, checkpoint_id, attempt)
+        if not self._is_superseded():
+            workflow.discard_files(self._store, checkpoint_id, attempt)
+
+    def prepare_savepoint(self, location: str) -> None:
+        """Raise StorageError unless a savepoint can be written to this location."""
+        store = self._open_store(location)
+        workflow.check_writable(store, self._nonce())
+        store.delete_folder(paths.PROBES)
+        if not store.list_files(""):
+            store.delete_folder("")  # the savepoint may still be refused, and then nothing of it is to stay
+
+    def discard_savepoint(self, location: str) -> None:
+        """Delete the folder of a savepoint that was given up."""
+        if not self._is_superseded():
+            self._open_store(location).delete_folder("")
 
     def retain(self, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
-        """Delete all checkpoints but these, and the shared files that may go."""
+        """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
+        if self._is_superseded():
+            return
         workflow.retain(self._store, keep, shared)
+        if self._claim is not None and len(keep) >= self._claim.num_retained:
+            self._delete_claimed(self._claim)
+
+    def _delete_claimed(self, claim: Claim) -> None:
+        disposal.dispose_claimed(claim.location, self._open_store)
+        intents.drop_claim(self._store)
+        self._claim = None
+
+    # --- the end
 
     def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
-        result = JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=self._clock.wall_ms())
+        if self._is_superseded():
+            return
+        is_kept = keeps_checkpoints(plan, outcome.status)
         try:
-            workflow.write_result(self._store, result)
+            self._write_result(outcome)
+            if not is_kept:
+                self._discard_output(plan)
         finally:
             self.release(plan)
-        if not keeps_checkpoints(plan, outcome.status):
+        if self._is_superseded():
+            return
+        if self._claim is not None and outcome.status is JobStatus.FINISHED:
+            self._delete_claimed(self._claim)
+        if is_kept:
+            self._delete_all_but_retained(plan)
+        else:
             workflow.delete_checkpoints(self._store)
+
+    def _write_result(self, outcome: JobOutcome) -> None:
+        """Write the result, unless there is one that counts: while it were replaced, the job would not have ended."""
+        if self._ended() is not None:
+            return
+        result = JobResult(
+            status=outcome.status.value,
+            cause=outcome.cause,
+            ended_ms=self._clock.wall_ms(),
+            owner=self.owner,
+        )
+        workflow.write_result(self._store, result)
+
+    def _delete_all_but_retained(self, plan: JobPlan) -> None:
+        """Delete what the attempts have left behind, none of which runs any more, and checkpoints beyond the number."""
+        if self._owner is None or self._chain is None:
+            return
+        search = workflow.Search(known_complete=None, may_fall_back=True, chain=self._chain, damaged=self._damaged)
+        found = workflow.resolve_latest(self._store, plan.job_id, search)
+        beyond = found.older[plan.settings.get(options.CHECKPOINTS_RETAINED) - 1 :]
+        retained = replace(
+            found,
+            older=found.older[: len(found.older) - len(beyond)],
+            leftovers=(*found.leftovers, *(manifest.checkpoint_id for manifest in beyond)),
+        )
+        next_attempt = Attempt(workflow.last_attempt(self._store) + 1)
+        disposal.remove_leftovers(self._store, self._owner, retained, next_attempt)
+
+    def _discard_output(self, plan: JobPlan) -> None:
+        """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""
+        if self._is_superseded():
+            return
+        with contextlib.ExitStack() as stack:
+            for sink in sinks_of(plan):
+                stack.callback(sink.discard, plan.job_id)
 
     def release(self, plan: JobPlan) -> None:
         """Give the targets of all sinks back; raise the first failure of it at the end."""
+        if self._superseded is not None:
+            return
         with contextlib.ExitStack() as stack:
             for sink in sinks_of(plan):
                 stack.callback(sink.release, plan.job_id)
@@ -132,11 +304,13 @@ def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None
         job_id=plan.job_id,
         checkpoint_id=order.checkpoint_id,
         attempt=order.attempt,
-        epoch=1,
+        epoch=0,  # its storage knows
         parent=parent,
         trigger_ms=order.trigger_ms,
         final=order.final,
         operators=gather_operators(shapes_of(plan), order.states),
+        savepoint=None if order.savepoint is None else order.savepoint.format,
+        in_flight=tuple(each for state in order.states.values() for each in state.in_flight),
     )
 
 
@@ -146,21 +320,6 @@ def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
     if status is JobStatus.FINISHED or retention == "NO_EXTERNALIZED_CHECKPOINTS":
         return False
     return status is JobStatus.FAILED or retention == "RETAIN_ON_CANCELLATION"
-
-
-def shapes_of(plan: JobPlan) -> list[OperatorShape]:
-    """Return all operators of a job, with how they run."""
-    return [
-        OperatorShape(
-            uid=operator.uid,
-            name=operator.name,
-            vertex=vertex.id,
-            parallelism=vertex.parallelism,
-            max_parallelism=vertex.max_parallelism,
-        )
-        for vertex in plan.vertices
-        for operator in vertex.operators
-    ]
 
 
 def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import final
 
-from headgate.ids import JobId
+from headgate.ids import JobId, SubtaskId
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.master.supervision import JobStatus
-
-FAILURES_MAX: Final = 100
-"""Failures of a job that are kept, the latest: a job may restart without end."""
+from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
+from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
 
 @final
@@ -27,17 +27,6 @@ class JobOutcome:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointFigures:
-    """One completed checkpoint: how long it took from trigger to durable manifest, and what was written."""
-
-    checkpoint_id: int
-    duration_ms: float
-    size_bytes: int
-    sync_ms_max: float
-
-
-@final
 @dataclass(slots=True, kw_only=True)
 class JobProgress:
     """What is known of a running job; a snapshot for people and tests, replaced as messages come in."""
@@ -45,5 +34,14 @@ class JobProgress:
     attempt: int = 0
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)
-    checkpoints: Sequence[CheckpointFigures] = ()
-    failures: deque[str] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
+    running_since_ms: int | None = None
+    """When the attempt that runs has started, by wall clock; None while none runs."""
+    subtasks: Mapping[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
+    """The newest metrics of the attempt's subtasks; never changed, but replaced."""
+    statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
+    failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
+
+    @property
+    def checkpoints(self) -> Sequence[CheckpointFigures]:
+        """The newest completed checkpoints, oldest first."""
+        return self.statistics.figures

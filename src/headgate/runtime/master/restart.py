@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, final
 
 
@@ -60,3 +63,94 @@ class FixedDelay:
 
     def describe(self) -> str:
         return f"fixed-delay restart: {self._used} of {self._attempts} restarts used"
+
+
+@final
+class FailureRate:
+    """Restarts after the same delay, unless more than `failures_max` failures come within `interval_ms`.
+
+    >>> strategy = FailureRate(failures_max=1, interval_ms=100.0, delay_ms=5.0)
+    >>> strategy.on_failure(0.0), strategy.on_failure(101.0), strategy.on_failure(102.0)
+    (5.0, 5.0, None)
+    """
+
+    __slots__ = ("_delay_ms", "_failures_max", "_failures_ms", "_interval_ms")
+
+    def __init__(self, *, failures_max: int, interval_ms: float, delay_ms: float) -> None:
+        if failures_max < 1 or interval_ms <= 0 or delay_ms < 0:
+            raise ValueError(f"no rate of failures: {failures_max} within {interval_ms} ms, delay {delay_ms} ms")
+        self._failures_max = failures_max
+        self._interval_ms = interval_ms
+        self._delay_ms = delay_ms
+        self._failures_ms: deque[float] = deque(maxlen=failures_max + 1)
+
+    def on_failure(self, now_ms: float) -> float | None:
+        self._failures_ms.append(now_ms)
+        is_exceeded = len(self._failures_ms) > self._failures_max and now_ms - self._failures_ms[0] <= self._interval_ms
+        return None if is_exceeded else self._delay_ms
+
+    def describe(self) -> str:
+        newest_ms = self._failures_ms[-1] if self._failures_ms else 0.0
+        recent = sum(newest_ms - failure_ms <= self._interval_ms for failure_ms in self._failures_ms)
+        return f"failure-rate restart: {recent} failures within {self._interval_ms:g} ms, {self._failures_max} allowed"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How the delay of `ExponentialDelay` grows.
+
+    From `initial_ms` it grows by `multiplier` with each failure, up to `max_ms`. When the job has run for
+    `reset_threshold_ms` it begins anew. The delay varies at random by up to `jitter_factor` of itself. `attempts_max`
+    restarts are granted between two such resets; None: any number.
+    """
+
+    initial_ms: float = 1000.0
+    max_ms: float = 60_000.0
+    multiplier: float = 1.5
+    reset_threshold_ms: float = 3_600_000.0
+    jitter_factor: float = 0.1
+    attempts_max: int | None = None
+
+    def __post_init__(self) -> None:
+        grows = 0 < self.initial_ms <= self.max_ms and self.multiplier > 1
+        if not grows or not 0 <= self.jitter_factor <= 1 or self.reset_threshold_ms <= 0:
+            raise ValueError(f"a delay that cannot grow, or varies by more than itself: {self}")
+
+
+@final
+class ExponentialDelay:
+    """Restarts after a delay that grows while failures follow each other closely.
+
+    `random` returns numbers from 0 to 1, 1 excluded: where the delay lies between its bounds.
+
+    >>> strategy = ExponentialDelay(Backoff(), random=lambda: 0.5)
+    >>> [strategy.on_failure(now_ms) for now_ms in (0.0, 2_000.0, 5_000.0)]
+    [1000.0, 1500.0, 2250.0]
+    """
+
+    __slots__ = ("_attempts", "_backoff", "_base_ms", "_last_failure_ms", "_random")
+
+    def __init__(self, backoff: Backoff, random: Callable[[], float]) -> None:
+        self._backoff = backoff
+        self._random = random
+        self._base_ms = backoff.initial_ms
+        self._attempts = 0
+        self._last_failure_ms: float | None = None
+
+    def on_failure(self, now_ms: float) -> float | None:
+        backoff, last_ms = self._backoff, self._last_failure_ms
+        self._last_failure_ms = now_ms
+        if last_ms is None or now_ms - last_ms >= backoff.reset_threshold_ms + self._base_ms:
+            self._base_ms, self._attempts = backoff.initial_ms, 0
+        else:
+            self._base_ms = min(backoff.max_ms, self._base_ms * backoff.multiplier)
+        if backoff.attempts_max is not None and self._attempts >= backoff.attempts_max:
+            return None
+        self._attempts += 1
+        jitter_ms = self._base_ms * backoff.jitter_factor * (2 * self._random() - 1)
+        return min(backoff.max_ms, self._base_ms + jitter_ms)
+
+    def describe(self) -> str:
+        most = "any number" if self._backoff.attempts_max is None else f"{self._backoff.attempts_max}"
+        return f"exponential-delay restart: {self._attempts} restarts since the job last ran well, {most} allowed"

@@ -147,6 +147,15 @@ SupervisorEvent = (
 )
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What came of a failure: the job starts again after `restart_delay_ms`, or (None) has failed for good."""
+
+    cause: str
+    restart_delay_ms: float | None
+
+
 def cause_of(event: SupervisorEvent) -> str:
     """Return in a line what made the supervisor start the job again.
 

@@ -67,6 +67,7 @@ from headgate.runtime.master.supervision import (
     SupervisorEvent,
     TearDown,
     Tick,
+    Verdict,
 )
 from headgate.story import Story
 
@@ -130,6 +131,7 @@ class Supervisor:
         self._answered: set[SlotIndex] = set()
         self._deadline_ms: float | None = None
         self._restart_ms = 0.0
+        self._newest_verdict: Verdict | None = None
         self._outcome: tuple[JobStatus, str | None] | None = None
 
     @property
@@ -151,6 +153,11 @@ class Supervisor:
     def restarts(self) -> int:
         """How often the job was started again after a failure."""
         return self._restarts
+
+    @property
+    def newest_verdict(self) -> Verdict | None:
+        """What came of the newest failure, None before the first; a new object for each."""
+        return self._newest_verdict
 
     def next_wake_ms(self) -> float | None:
         """When to send the next `Tick`, if nothing else happens before; None: no need."""
@@ -236,7 +243,7 @@ class Supervisor:
 
     def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[SupervisorEffect]:
         effects = [*self._end_attempt(), *self._relaunch()]
-        if retriable and self._grant_restart(now_ms):
+        if self._grant_restart(cause, retriable, now_ms):
             return effects
         return [*effects, *self._finish(JobStatus.FAILED, self._explain(cause, retriable), now_ms)]
 
@@ -261,7 +268,7 @@ class Supervisor:
                 self._enter(_S.DEPLOYING)
                 return [Deploy(attempt=self._attempt, checkpoint_id=checkpoint_id)]
             case RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
-                if retriable and self._grant_restart(event.now_ms):
+                if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
                     return []
                 return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
@@ -289,7 +296,7 @@ class Supervisor:
 
     def _fail_attempt(self, event: AttemptFailed) -> list[SupervisorEffect]:
         ended = self._end_attempt()
-        if not (event.retriable and self._grant_restart(event.now_ms)):
+        if not self._grant_restart(event.cause, event.retriable, event.now_ms):
             cause = self._explain(event.cause, event.retriable)
             return [*ended, *self._finish(JobStatus.FAILED, cause, event.now_ms)]
         self._enter(_S.TEARING_DOWN, event.now_ms + self._teardown_timeout_ms)
@@ -298,8 +305,9 @@ class Supervisor:
     def _end_attempt(self) -> list[SupervisorEffect]:
         return [EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
 
-    def _grant_restart(self, now_ms: float) -> bool:
-        delay_ms = self._restart.on_failure(now_ms)
+    def _grant_restart(self, cause: str, retriable: bool, now_ms: float) -> bool:
+        delay_ms = self._restart.on_failure(now_ms) if retriable else None
+        self._newest_verdict = Verdict(cause=cause, restart_delay_ms=delay_ms)
         if delay_ms is None:
             return False
         self._restarts += 1

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import final
 
 from headgate.clock import Clock
-from headgate.elements import MAX_TIMESTAMP, Batch, Control, Flow, Watermark, WatermarkStatus
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
+from headgate.runtime.exchange.payload import Payload
+from headgate.runtime.slot.in_flight import Lane
 from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.pace import Pace
 
@@ -25,6 +27,8 @@ class Chain:
         self.current = operators[0]
         """The operator at work, for error reports."""
         self.pace = Pace(batch_records)
+        self.watermark_ms: int | None = None
+        """The newest watermark that has left."""
         self.waiting: list[tuple[int, Flow]] = []
         """What is still to run through operators: the next one to take it, and what; the last comes first."""
         self._clock = clock
@@ -84,12 +88,13 @@ class Chain:
         self.waiting += [(first, element) for element in reversed(elements)]
 
     def _work_off(self, now_ms: float) -> int | None:
-        """Work off what waits until there is nothing, or until a piece of timers was fired.
+        """Work off what waits: all of it, or until a piece of timers was fired and what that put out has left.
 
         Return how many records were put out, None when there were no records at work.
         """
         put_out: int | None = None
-        while self.waiting:
+        left = 0
+        while len(self.waiting) > left:
             first, element = self.waiting.pop()
             match element:
                 case Batch():
@@ -97,9 +102,13 @@ class Chain:
                 case WatermarkStatus():
                     self._pass(element, first)
                 case Watermark():
+                    before = len(self.waiting)
                     fired = self._advance(element, first, now_ms)
                     if fired is not None:
-                        return (put_out or 0) + fired
+                        put_out = (put_out or 0) + fired
+                        if left:
+                            break
+                        left = before + 1  # the watermark itself, whose other timers are another piece of work
         return put_out
 
     def _through(self, batch: Batch, first: int, now_ms: float) -> int:
@@ -175,8 +184,20 @@ class Chain:
     def broadcast(self, element: Control) -> None:
         """Send a control element on every output, behind everything that was put out so far."""
         self.current = self.operators[-1]
+        if isinstance(element, Watermark):
+            self.watermark_ms = element.timestamp_ms
         for output in self.outputs:
             output.broadcast(element)
+
+    def overtake(self, barrier: Barrier) -> list[tuple[Lane, list[Payload]]]:
+        """Send a barrier on every output, ahead of what has not left yet where that is allowed; return what that is."""
+        self.current = self.operators[-1]
+        return [part for output in self.outputs for part in output.overtake(barrier)]
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether records wait on their way through the operators, which no snapshot would have."""
+        return any(isinstance(element, Batch) for _, element in self.waiting)
 
     def flush(self) -> bool:
         """Send what the outputs have gathered; return whether there was anything."""
@@ -192,4 +213,7 @@ class Chain:
     @property
     def writable(self) -> bool:
         """Whether every output has room."""
-        return all(output.writable for output in self.outputs)
+        for output in self.outputs:  # noqa: SIM110  # asked around each piece of work: a generator costs more
+            if not output.writable:
+                return False
+        return True

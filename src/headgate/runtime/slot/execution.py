@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from headgate import options
+from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker, OvertakingAligner
 from headgate.clock import Clock
 from headgate.elements import Barrier
+from headgate.errors import DamagedFileError
 from headgate.functions.api import KeySelector
-from headgate.graph.physical import ChannelPlan, JobPlan
-from headgate.ids import ChannelId, CheckpointId, SlotIndex, SubtaskId
+from headgate.functions.metrics import MetricGroup
+from headgate.graph.logical import AnyKeySelector, Partitioning
+from headgate.graph.physical import ChannelPlan, JobPlan, OperatorPlan
+from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import (
     USER_ERRORS,
     Operator,
@@ -22,16 +26,21 @@ from headgate.operators.base import (
     Restored,
     Runtime,
     close_function,
+    method_of,
     open_function,
 )
 from headgate.runtime.control.failure import failure_of, may_mend
 from headgate.runtime.control.messages import Deploy, UserFailure
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.channel import InputChannel, LocalOutput, OutputChannel
 from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.exchange.partition import partitioner
+from headgate.runtime.slot.in_flight import FetchedFlight, Lane, Share, lane_of, restored_batches
+from headgate.runtime.slot.metrics import scope_of
 from headgate.runtime.slot.output import Output
-from headgate.runtime.slot.subtask import Subtask, SubtaskHost, Wiring
+from headgate.runtime.slot.subtask import RestoredBatch, Subtask, SubtaskHost, Wiring
 from headgate.state.backend import BackendServices, StateWriter
+from headgate.state.keygroups import key_group_range
 
 ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
 """Rounds of work after which the sources are polled, whatever else there is to do."""
@@ -105,7 +114,7 @@ class SubtaskServices:
         self.host.committed(self.subtask, checkpoint_id)
 
     def fail(self, error: BaseException) -> None:
-        self.host.failed(self.subtask, f"{type(error).__name__}: {error}")
+        self.host.failed(self.subtask, f"{type(error).__name__}: {error}", retriable=may_mend(error))
 
     def of_backend(self, uid: str) -> BackendServices:
         return OperatorServices(self.host, self.subtask, uid)
@@ -129,6 +138,7 @@ class FailedToOpenError(Exception):
         self.subtask = subtask
         self.failure = failure
         self.retriable = may_mend(error)
+        self.damaged = isinstance(error, DamagedFileError)
 
 
 @final
@@ -142,6 +152,7 @@ class Execution:
         self._host = host
         self._batch_records = plan.settings.get(options.BATCH_RECORDS)
         self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
+        self._unaligned = plan.settings.get(options.UNALIGNED)
         self._own = plan.subtasks_of(slot)
         self._inputs: dict[ChannelId, InputChannel] = {}
         self.subtasks: dict[SubtaskId, Subtask] = {}
@@ -150,22 +161,54 @@ class Execution:
         self._opened: list[Operator] = []
         self._selectors: list[KeySelector] = []
         self._rounds_without_sources = 0
+        self._metrics: dict[SubtaskId, list[tuple[str, MetricGroup]]] = {}
+        self._clock = host.clock
+        self._now_ms = 0.0
         self._at_work: Subtask | None = None
 
-    def build(self, deploy: Deploy, restored: dict[SubtaskId, dict[str, Restored]]) -> None:
+    def build(
+        self,
+        deploy: Deploy,
+        restored: dict[SubtaskId, dict[str, Restored]],
+        in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]],
+    ) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
         channels = {subtask: self._plan.inputs_of(subtask) for subtask in self._own}
         self._inputs = {channel.id: InputChannel(channel.id) for own in channels.values() for channel in own}
         self._exchange.listen(deploy.attempt, self._inputs)
         for subtask in self._own:
             operators = self._operators(subtask, deploy, restored.get(subtask, {}))
-            inputs = [self._inputs[channel.id] for channel in channels[subtask]]
-            input_of = [self._plan.edges[channel.edge].input_index for channel in channels[subtask]]
-            wiring = Wiring(inputs, self._outputs(subtask, operators[-1].context), input_of)
-            self.subtasks[subtask] = Subtask(subtask, operators, wiring, self._host, self._batch_records)
+            wiring = self._wiring(channels[subtask], self._outputs(subtask, operators[-1].context))
+            built = Subtask(subtask, operators, wiring, self._host, self._batch_records)
+            if in_flight.get(subtask):
+                shares = [(part, self._share(part, subtask, operators[0].context)) for part in in_flight[subtask]]
+                built.recover(self._restored_batches(subtask, shares))
+            if deploy.finishing:
+                built.stop()
+            self.subtasks[subtask] = built
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
         self.sources = [subtask for subtask in ordered if subtask.is_source]
+
+    def _wiring(self, channels: list[ChannelPlan], outputs: list[Output]) -> Wiring:
+        lanes = {index: lane for index, channel in enumerate(channels) if (lane := self._lane(channel)) is not None}
+        return Wiring(
+            inputs=[self._inputs[channel.id] for channel in channels],
+            outputs=outputs,
+            input_of=[self._plan.edges[channel.edge].input_index for channel in channels],
+            lanes=lanes,
+            strategy=self._strategy(len(channels), frozenset(lanes)),
+            in_flight_bytes_max=self._plan.settings.get(options.MAX_IN_FLIGHT_SIZE),
+        )
+
+    def _strategy(self, channels: int, overtakable: frozenset[int]) -> AlignmentStrategy:
+        every = frozenset(range(max(1, channels)))
+        if self._plan.settings.get(options.CHECKPOINT_MODE) == "AT_LEAST_ONCE":
+            return BarrierTracker(every)
+        return OvertakingAligner(every, overtakable=overtakable) if self._unaligned else BarrierAligner(every)
+
+    def _lane(self, channel: ChannelPlan) -> Lane | None:
+        return lane_of(self._plan, channel) if self._unaligned else None
 
     def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, Restored]) -> list[Operator]:
         vertex = self._plan.vertex_of(subtask)
@@ -189,12 +232,18 @@ class Execution:
                 ),
                 splits=deploy.splits.get(subtask),
                 settings=self._plan.settings,
+                metrics=self._metrics_of(subtask, operator_plan, deploy.attempt),
             )
             self._opened.append(operator)
             with _opening(subtask, context):
                 operator.open(context)
             operators.append(operator)
         return operators
+
+    def _metrics_of(self, subtask: SubtaskId, operator: OperatorPlan, attempt: Attempt) -> MetricGroup:
+        group = MetricGroup(scope_of(self._plan, subtask, operator, attempt))
+        self._metrics.setdefault(subtask, []).append((operator.uid, group))
+        return group
 
     def _outputs(self, subtask: SubtaskId, context: OperatorContext) -> list[Output]:
         """Make the outputs of a subtask; `context` is that of its last operator, which selects keys."""
@@ -207,7 +256,9 @@ class Execution:
                 self._open_selector(edge.key_selector, subtask, context)
             part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
-            outputs.append(Output(ends, part, self._batch_records, timeout_ms, edge.tag))
+            output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
+            output.lanes = [lane for channel in channels if (lane := self._lane(channel)) is not None]
+            outputs.append(output)
         return outputs
 
     def _open_selector(self, selector: KeySelector, subtask: SubtaskId, context: OperatorContext) -> None:
@@ -223,6 +274,43 @@ class Execution:
             return LocalOutput(self._inputs[channel.id], self._credit_batches)
         return self._exchange.output(channel, target)
 
+    # --- data in flight
+
+    def _share(self, flight: FetchedFlight, subtask: SubtaskId, context: OperatorContext) -> Share | None:
+        """Return what of a part belongs to the subtask: by key, if its operator gets its records by key now."""
+        vertex = self._plan.vertex_of(subtask)
+        selector = self._selector_of(flight, subtask)
+        if selector is None:
+            return None
+        if not flight.state.keyed and isinstance(selector, KeySelector):
+            self._open_selector(selector, subtask, context)
+        return Share(
+            select=method_of(selector, "get_key"),
+            key_groups=key_group_range(subtask.index, vertex.parallelism, vertex.max_parallelism),
+            max_parallelism=vertex.max_parallelism,
+        )
+
+    def _selector_of(self, flight: FetchedFlight, subtask: SubtaskId) -> AnyKeySelector | None:
+        vertex = self._plan.vertex_of(subtask)
+        if vertex.operators[0].uid != flight.state.uid:
+            return None
+        for edge in self._plan.edges:
+            is_input = edge.target_vertex == vertex.id and edge.input_index == flight.state.input_index
+            if is_input and edge.partitioning is Partitioning.KEY_GROUP:
+                return edge.key_selector
+        return None
+
+    def _restored_batches(
+        self, subtask: SubtaskId, shares: list[tuple[FetchedFlight, Share | None]]
+    ) -> Iterator[RestoredBatch]:
+        """Return what was in flight to the operators of a chain; to the last of them first, as it had come further."""
+        uids = [operator.uid for operator in self._plan.vertex_of(subtask).operators]
+        moved = self._plan.settings.get(options.MOVED_CLASSES)
+        for flight, share in sorted(shares, key=lambda one: uids.index(one[0].state.uid), reverse=True):
+            first = uids.index(flight.state.uid)
+            for batch in restored_batches(flight, share, moved):
+                yield RestoredBatch(first, flight.state.input_index, batch)
+
     # --- work
 
     def work(self) -> bool:
@@ -232,6 +320,7 @@ class Execution:
         the sources here from their turn.
         """
         worked = False
+        self._now_ms = self._clock.monotonic_ms()
         for subtask in self._downstream_first:
             if self._run(subtask):
                 worked = True
@@ -253,16 +342,53 @@ class Execution:
 
     def tick(self, now_ms: float) -> bool:
         """Do the periodic work that is due; return whether there was any that could be done."""
-        subtasks = self.subtasks.values()
-        return max([self._guard(subtask, partial(subtask.tick, now_ms)) for subtask in subtasks], default=False)
+        worked = False
+        began_ms = self._clock.monotonic_ms()
+        for subtask in self.subtasks.values():
+            if self._guard(subtask, partial(subtask.tick, now_ms)):
+                worked = True
+                ended_ms = self._clock.monotonic_ms()
+                subtask.meter.worked(began_ms, ended_ms)
+                began_ms = ended_ms
+        return worked
 
     def _run(self, subtask: Subtask) -> bool:
-        return self._guard(subtask, subtask.run)
+        """Do a piece of work, and measure it: it begins when the one before, of whichever subtask, has ended."""
+        began_ms = self._now_ms
+        worked = self._guard(subtask, subtask.run)
+        if worked:
+            self._now_ms = ended_ms = self._clock.monotonic_ms()
+            subtask.meter.worked(began_ms, ended_ms)
+            if subtask.outputs and subtask.has_more:
+                subtask.meter.held_back(ended_ms)  # until its next turn: those behind it come first
+        elif subtask.outputs:
+            if subtask.is_held_back:
+                subtask.meter.held_back(began_ms)
+            else:
+                subtask.meter.released(began_ms)
+        return worked
+
+    def metrics(self) -> dict[SubtaskId, SubtaskMetrics]:
+        """Return the metrics of all subtasks, those of user functions too, whose gauges are asked."""
+        now_ms = self._host.clock.monotonic_ms()
+        return {
+            id_: subtask.metrics(
+                now_ms, tuple((uid, report) for uid, group in self._metrics[id_] for report in group.report(now_ms))
+            )
+            for id_, subtask in self.subtasks.items()
+        }
 
     def trigger(self, barrier: Barrier) -> None:
         """Inject a barrier at all sources."""
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
+
+    def end_sources(self, over: CheckpointId) -> None:
+        """Have all sources put out nothing more, and nobody wait for barriers of checkpoints up to `over`."""
+        for subtask in self.subtasks.values():
+            self._guard(subtask, partial(subtask.give_up, over))
+        for subtask in self.sources:
+            self._guard(subtask, subtask.end)
 
     def abort(self, checkpoint_id: CheckpointId) -> None:
         """Tell all subtasks that the checkpoint was given up."""

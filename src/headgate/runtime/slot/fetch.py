@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import pickle
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import final
 
+from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import CheckpointId
 from headgate.operators.base import Restored
+from headgate.runtime.slot.in_flight import FetchedFlight
 from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile, StateHandle
 
 
@@ -19,17 +22,24 @@ from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile
 class Fetch:
     """Fetches for one attempt. What several operators or subtasks need is read once.
 
-    `folder` makes a new local folder, for state that is used in files.
+    `folder` makes a new local folder, for state that is used in files. What is fetched is the job's own (`owned`), or
+    of a savepoint or another job.
     """
 
     def __init__(
-        self, store: CheckpointStore, folder: Callable[[str], Path], checkpoint_id: CheckpointId | None
+        self,
+        store: CheckpointStore,
+        folder: Callable[[str], Path],
+        checkpoint_id: CheckpointId | None,
+        *,
+        owned: bool = True,
     ) -> None:
         self.files = 0
         """Files of storage that were read."""
         self._store = store
         self._folder = folder
         self._checkpoint_id = checkpoint_id
+        self._owned = owned
         self._data: dict[StateHandle, bytes] = {}
         self._numbers = count()
 
@@ -44,14 +54,19 @@ class Fetch:
             for uid, operator in restored.items()
         }
 
+    def in_flight(self, parts: Iterable[InFlightState]) -> tuple[FetchedFlight, ...]:
+        """Return what was in flight to a subtask. Raises `StorageError`, `DamagedFileError`."""
+        # The payloads are a list of bytes, which holds no class of anybody's.
+        return tuple(FetchedFlight(part, pickle.loads(self._bytes(part.handle))) for part in parts)  # noqa: S301
+
     def _keyed(self, state: KeyedState) -> FetchedKeyed:
         files: dict[StateFile, bytes | Path] = {file: self._bytes(file.handle) for file in state.log}
-        if state.kind == "rocksdb":
+        if state.kind == "entries":
+            files |= {file: self._bytes(file.handle) for file in state.base}
+        else:
             folder = self._folder(str(next(self._numbers)))
             files |= {file: self._local_file(file, folder) for file in state.base}
-        else:
-            files |= {file: self._bytes(file.handle) for file in state.base}
-        return FetchedKeyed(state=state, files=files)
+        return FetchedKeyed(state=state, files=files, owned=self._owned)
 
     def _bytes(self, handle: StateHandle) -> bytes:
         if handle not in self._data:

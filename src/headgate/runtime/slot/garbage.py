@@ -30,6 +30,18 @@ def survivors_set_aside() -> Iterator[None]:
         gc.unfreeze()
 
 
+@contextmanager
+def paused() -> Iterator[None]:
+    """Collect nothing meanwhile: for work that makes many objects that stay, and would be looked through in vain."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @final
 class SetAside:
     """The rule, as a callback of the collector."""

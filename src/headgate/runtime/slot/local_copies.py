@@ -117,6 +117,9 @@ class LocalCopies:
     def list_files(self, folder: str) -> list[str]:
         return self._store.list_files(folder)
 
+    def list_sizes(self, folder: str) -> dict[str, int]:
+        return self._store.list_sizes(folder)
+
     def delete(self, paths: Iterable[str]) -> None:
         self._store.delete(paths)
 

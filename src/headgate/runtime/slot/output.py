@@ -6,11 +6,14 @@ run out of work (`flush`). So under load records never travel one by one, and wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import final
 
-from headgate.elements import Batch, Control
+from headgate.elements import Barrier, Batch, Control
 from headgate.runtime.exchange.channel import OutputChannel
 from headgate.runtime.exchange.partition import Partitioner
+from headgate.runtime.exchange.payload import Payload
+from headgate.runtime.slot.in_flight import Lane
 
 
 @final
@@ -24,6 +27,7 @@ class Output:
         "_pending",
         "_since_ms",
         "_timeout_ms",
+        "lanes",
         "records_out",
         "tag",
     )
@@ -38,6 +42,8 @@ class Output:
     ) -> None:
         """`tag` is the id of the side output that leaves here; None: the main output."""
         self.tag = tag
+        self.lanes: Sequence[Lane] = ()
+        """What the channels are called in checkpoints; empty: they may not be overtaken."""
         self._channels = channels
         self._partitioner = partitioner
         self._batch_records = batch_records
@@ -49,7 +55,15 @@ class Output:
     @property
     def writable(self) -> bool:
         """Whether every channel has room."""
-        return all(channel.writable for channel in self._channels)
+        for channel in self._channels:  # noqa: SIM110  # asked around each piece of work: a generator costs more
+            if not channel.writable:
+                return False
+        return True
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that were sent over the network."""
+        return sum(channel.sent_bytes for channel in self._channels)
 
     def emit(self, batch: Batch, now_ms: float) -> None:
         """Deal a batch out. Full parts leave; the rest is kept for `flush`."""
@@ -101,6 +115,15 @@ class Output:
         self.flush()
         for channel in self._channels:
             channel.send(element)
+
+    def overtake(self, barrier: Barrier) -> Iterator[tuple[Lane, list[Payload]]]:
+        """Send a barrier ahead of what has not left yet, if that is allowed; return what it has overtaken."""
+        if not self.lanes:
+            self.broadcast(barrier)
+            return
+        self.flush()
+        for lane, channel in zip(self.lanes, self._channels, strict=True):
+            yield lane, channel.overtake(barrier)
 
 
 def _alike(one: Batch, other: Batch) -> bool:

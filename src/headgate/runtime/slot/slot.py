@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from headgate.checkpoint.handles import SubtaskState
-from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
-from headgate.errors import InternalError
+from headgate.errors import DamagedFileError, InternalError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
@@ -30,6 +30,7 @@ from headgate.runtime.control.messages import (
     CheckpointCompleted,
     Collected,
     Deploy,
+    EndSources,
     FromSlot,
     Progress,
     Shutdown,
@@ -44,6 +45,7 @@ from headgate.runtime.control.messages import (
 )
 from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.io import Io
+from headgate.runtime.slot import garbage
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot_storage import Fetched, SlotStorage
@@ -61,11 +63,16 @@ ROUNDS_PER_STEP: Final = 4
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotServices:
-    """What the host of a slot provides. `send` takes a message to the job master; it does not block."""
+    """What the host of a slot provides.
+
+    `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
+    blocks and raises StorageError. `send` takes a message to the job master; it does not block.
+    """
 
     clock: Clock
     io: Io
     store: CheckpointStore
+    open_store: Callable[[str], CheckpointStore]
     exchange: Exchange
     send: Callable[[FromSlot], None]
     scratch: Scratch
@@ -83,7 +90,7 @@ class Slot:
         self.clock = services.clock
         self._load = load
         self._services = services
-        self._storage = SlotStorage(services.store, services.scratch)
+        self._storage = SlotStorage(services.store, services.scratch, services.open_store)
         self._mailbox: deque[ToSlot] = deque()
         self._attempt: Attempt | None = None
         self._last_attempt = Attempt(0)
@@ -156,6 +163,7 @@ class Slot:
                 records_in={subtask.id: subtask.records_in for subtask in subtasks},
                 records_out={subtask.id: sum(out.records_out for out in subtask.outputs) for subtask in subtasks},
                 counters=dict(self._counters),
+                metrics=execution.metrics(),
             )
         )
 
@@ -180,14 +188,16 @@ class Slot:
             self._slot_failed(error)
 
     def _handle_running(
-        self, message: Start | Trigger | CheckpointCompleted | CheckpointAborted, execution: Execution
+        self, message: Start | Trigger | EndSources | CheckpointCompleted | CheckpointAborted, execution: Execution
     ) -> None:
         match message:
             case Start():
                 self._running = True
             case Trigger():
                 self._completed(message.completed, execution)
-                execution.trigger(Barrier(message.checkpoint_id, message.trigger_ms))
+                execution.trigger(message.barrier)
+            case EndSources():
+                execution.end_sources(message.over)
             case CheckpointCompleted():
                 self._completed(message.checkpoint_id, execution)
             case CheckpointAborted():
@@ -242,9 +252,10 @@ class Slot:
         try:
             self._uploads = Uploads(self._storage.writers(plan), self, message.attempt)
             self._execution = Execution(plan, self.index, self._services.exchange, self)
-            self._execution.build(message, fetched.restored)
+            with garbage.paused():
+                self._execution.build(message, fetched.restored, fetched.in_flight)
         except FailedToOpenError as error:
-            self.failed(error.subtask, error.failure, retriable=error.retriable)
+            self._report(error.subtask, error.failure, retriable=error.retriable, damaged=error.damaged)
         except Exception as error:
             self._slot_failed(error)
         else:
@@ -288,15 +299,25 @@ class Slot:
     def _slot_failed(self, error: BaseException) -> None:
         failure = failure_of(error, f"slot {self.index}", self.index)
         _log.error("slot %d failed: %s", self.index, failure.error)
-        self.failed(None, failure, retriable=may_mend(error))
+        self._report(None, failure, retriable=may_mend(error), damaged=isinstance(error, DamagedFileError))
 
     def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
         """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
+        self._report(subtask, failure, retriable=retriable)
+
+    def _report(
+        self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool, damaged: bool = False
+    ) -> None:
         self._running = False
         if self._attempt is not None:
             self._send(
                 TaskFailed(
-                    slot=self.index, attempt=self._attempt, subtask=subtask, failure=failure, retriable=retriable
+                    slot=self.index,
+                    attempt=self._attempt,
+                    subtask=subtask,
+                    failure=failure,
+                    retriable=retriable,
+                    damaged=damaged,
                 )
             )
 
@@ -344,18 +365,24 @@ class Slot:
         if self._uploads is not None:
             self._uploads.add(snapshot)
 
-    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
-        self._storage.taken(checkpoint_id, state)
+    def acked(self, subtask: SubtaskId, barrier: Barrier, state: SubtaskState) -> None:
+        checkpoint_id = barrier.checkpoint_id
+        if barrier.savepoint is None:
+            self._storage.taken(checkpoint_id, state)
         self._send(SubtaskAcked(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, state=state))
 
-    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str, *, fault: bool = True) -> None:
+        attempt = self._current()
         self._send(
-            SubtaskDeclined(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, reason=reason)
+            SubtaskDeclined(attempt=attempt, checkpoint_id=checkpoint_id, subtask=subtask, reason=reason, fault=fault)
         )
 
     def ended(self, subtask: SubtaskId) -> None:
         self._send(SubtaskEnded(attempt=self._current(), subtask=subtask))
         self._progress_due_ms = 0.0  # the last counts must arrive before the job ends
+
+    def recovered(self, subtask: SubtaskId) -> None:
+        self._send(SubtaskRecovered(attempt=self._current(), subtask=subtask))
 
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
         self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))

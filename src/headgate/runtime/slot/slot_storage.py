@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -18,7 +19,9 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import Restored
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.slot.fetch import Fetch
+from headgate.runtime.slot.in_flight import FetchedFlight
 from headgate.runtime.slot.local_copies import LocalCopies
+from headgate.runtime.slot.savepoint_writers import SavepointTerms, SlotWriters
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.state_writers import InlineWriters, StateWriters, StoreWriters
 from headgate.state.files import FileHandle
@@ -32,6 +35,7 @@ class Fetched:
     """What the subtasks of a slot start from, and how many files were read from local copies and from storage."""
 
     restored: dict[SubtaskId, dict[str, Restored]]
+    in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]]
     local_files: int
     remote_files: int
 
@@ -40,9 +44,11 @@ class Fetched:
 class SlotStorage:
     """The storage of one slot. Belongs to its loop; the methods that block are called beside it."""
 
-    def __init__(self, store: CheckpointStore, scratch: Scratch) -> None:
+    def __init__(self, store: CheckpointStore, scratch: Scratch, open_store: Callable[[str], CheckpointStore]) -> None:
+        """`store` is the folder of the job; `open_store` opens another."""
         self._store = store
         self._scratch = scratch
+        self._open_store = open_store
         self._copies: LocalCopies | None = None
         self._attempt = Attempt(0)
 
@@ -53,6 +59,16 @@ class SlotStorage:
 
     def writers(self, plan: JobPlan) -> StateWriters:
         """Return the writers of an attempt, by the job's settings."""
+        attempt = self._attempt
+        terms = SavepointTerms(
+            open_store=self._open_store,
+            scratch=lambda: self._scratch.folder(_folder_of(attempt), "savepoints"),
+            inline_bytes=plan.settings.get(options.CHECKPOINT_INLINE_THRESHOLD),
+            moved_classes=plan.settings.get(options.MOVED_CLASSES),
+        )
+        return SlotWriters(self._checkpoint_writers(plan), terms)
+
+    def _checkpoint_writers(self, plan: JobPlan) -> StateWriters:
         get = plan.settings.get
         if not plan.checkpointing:
             # Only the sinks' last commit is left to tell, which must not need storage that all share.
@@ -83,13 +99,19 @@ class SlotStorage:
         if copies is not None:
             copies.begin(deploy.attempt, deploy.checkpoint_id, _files_of(deploy))
             store = copies if _reads_copies(settings) else store
+        if deploy.root is not None:
+            store = self._open_store(deploy.root)
         served = copies.served if copies is not None else 0
         fetch = Fetch(
-            store, lambda name: self._scratch.folder(_folder_of(deploy.attempt), "fetched", name), deploy.checkpoint_id
+            store,
+            lambda name: self._scratch.folder(_folder_of(deploy.attempt), "fetched", name),
+            deploy.checkpoint_id,
+            owned=deploy.root is None,
         )
         restored = {subtask: fetch.operators(own) for subtask, own in deploy.restored.items()}
+        in_flight = {subtask: fetch.in_flight(parts) for subtask, parts in deploy.in_flight.items()}
         local = copies.served - served if copies is not None else 0
-        return Fetched(restored=restored, local_files=local, remote_files=fetch.files - local)
+        return Fetched(restored=restored, in_flight=in_flight, local_files=local, remote_files=fetch.files - local)
 
     def _copies_for(self, settings: Settings) -> LocalCopies | None:
         if self._copies is None and settings.get(options.LOCAL_BACKUP):
@@ -108,6 +130,7 @@ class SlotStorage:
         if self._copies is not None:
             keyed = [operator.keyed for operator in state.operators if operator.keyed is not None]
             handles = [handle for each in keyed for handle in each.handles()]
+            handles += [each.handle for each in state.in_flight]
             self._copies.taken(checkpoint_id, [handle.path for handle in handles if isinstance(handle, FileHandle)])
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
@@ -131,7 +154,11 @@ def _reads_copies(settings: Settings) -> bool:
 
 
 def _files_of(deploy: Deploy) -> list[str]:
+    """Return the job's own files that the attempt starts from."""
+    if deploy.root is not None:
+        return []
     parts = [part for own in deploy.restored.values() for operator in own.values() for part in _parts_of(operator)]
+    parts += [each.handle for own in deploy.in_flight.values() for each in own]
     return [handle.path for handle in parts if isinstance(handle, FileHandle)]
 
 

@@ -11,14 +11,19 @@ from typing import Protocol, final
 from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.store import CheckpointStore
+from headgate.elements import Barrier
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
-from headgate.state.backend import StateWriter
-from headgate.state.files import InlineHandle, StateHandle
+from headgate.state.backend import KeyedSnapshot, StateWriter
+from headgate.state.files import InlineHandle, KeyedState, StateHandle
 
 
 class CheckpointWriter(StateWriter, Protocol):
     """Takes all state of one operator of a subtask for one checkpoint. Blocks; raises `StorageError`."""
+
+    def write_keyed(self, snapshot: KeyedSnapshot) -> KeyedState:
+        """Store keyed state that has been walked."""
+        ...
 
     def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
         """Store the elements of an operator list state."""
@@ -28,12 +33,21 @@ class CheckpointWriter(StateWriter, Protocol):
 class StateWriters(Protocol):
     """Makes the writers of one slot. May be used from several threads."""
 
-    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> CheckpointWriter:
-        """Return a writer for a checkpoint."""
+    def of(self, own: paths.Writer, barrier: Barrier) -> CheckpointWriter:
+        """Return a writer for the checkpoint or savepoint of a barrier. Blocks; raises `StorageError`."""
         ...
 
     def ahead(self, own: paths.Writer) -> StateWriter:
         """Return a writer for files of keyed state that belong to no checkpoint yet."""
+        ...
+
+    def write_in_flight(
+        self, own: paths.Writer, checkpoint_id: CheckpointId, name: str, payloads: list[bytes]
+    ) -> StateHandle:
+        """Store batches that a barrier has overtaken, on the side `name` of a channel. Blocks; raises `StorageError`.
+
+        Savepoints have none.
+        """
         ...
 
 
@@ -49,11 +63,19 @@ class StoreWriters:
         self._inline_bytes = inline_bytes
         self._numbers: dict[paths.Writer, Iterator[int]] = {}
 
-    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> StoreWriter:
-        return StoreWriter(self._store, own, checkpoint_id, self._inline_bytes)
+    def of(self, own: paths.Writer, barrier: Barrier) -> StoreWriter:
+        return StoreWriter(self._store, own, barrier.checkpoint_id, self._inline_bytes)
 
     def ahead(self, own: paths.Writer) -> AheadWriter:
         return AheadWriter(self._store, own, self._numbers.setdefault(own, count(1)), self._inline_bytes)
+
+    def write_in_flight(
+        self, own: paths.Writer, checkpoint_id: CheckpointId, name: str, payloads: list[bytes]
+    ) -> StateHandle:
+        data = pickle.dumps(payloads, 5)
+        if len(data) < self._inline_bytes:
+            return InlineHandle(data)
+        return self._store.write(paths.in_flight(checkpoint_id, own, name), [data])
 
 
 @final
@@ -70,6 +92,9 @@ class StoreWriter:
 
     def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
         return self._write(self._path(name, shared=shared), pieces)
+
+    def write_keyed(self, snapshot: KeyedSnapshot) -> KeyedState:
+        return snapshot.store(self)
 
     def write_list(self, name: str, elements: list[bytes]) -> StateHandle:
         return self._write(paths.list_state(self._checkpoint_id, self._own, name), [pickle.dumps(elements, 5)])
@@ -121,11 +146,16 @@ class InlineWriters:
     def __init__(self, state_bytes_max: int) -> None:
         self._state_bytes_max = state_bytes_max
 
-    def of_checkpoint(self, own: paths.Writer, checkpoint_id: CheckpointId) -> InlineWriter:
+    def of(self, own: paths.Writer, barrier: Barrier) -> InlineWriter:
         return InlineWriter(own, self._state_bytes_max)
 
     def ahead(self, own: paths.Writer) -> InlineWriter:
         return InlineWriter(own, self._state_bytes_max)
+
+    def write_in_flight(
+        self, own: paths.Writer, checkpoint_id: CheckpointId, name: str, payloads: list[bytes]
+    ) -> StateHandle:
+        return InlineWriter(own, self._state_bytes_max).write_in_flight(payloads)
 
 
 @final
@@ -140,9 +170,18 @@ class InlineWriter:
         self._check("keyed state", sum(map(len, pieces)))
         return InlineHandle(b"".join(pieces))
 
+    def write_keyed(self, snapshot: KeyedSnapshot) -> KeyedState:
+        return snapshot.store(self)
+
     def write_list(self, name: str, elements: list[bytes]) -> InlineHandle:
         data = pickle.dumps(elements, 5)
         self._check(f"operator state {name!r}", len(data))
+        return InlineHandle(data)
+
+    def write_in_flight(self, payloads: list[bytes]) -> InlineHandle:
+        """Store batches that a barrier has overtaken on one channel."""
+        data = pickle.dumps(payloads, 5)
+        self._check("data in flight on one channel", len(data))
         return InlineHandle(data)
 
     def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:

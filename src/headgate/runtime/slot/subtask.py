@@ -3,30 +3,20 @@
 A subtask does one bounded piece of work at a time, when the slot's loop tells it to: some records of a batch, some
 timers, one control element, or one poll of its source. It takes records and does periodic work only when all its
 outputs have room; control elements need none, and a watermark may fire its first piece of timers without. While a
-watermark is on its way through the operators, because many timers are due, it takes no record and no barrier.
+watermark is on its way through the operators, because many timers are due, it takes no record, and no barrier but one
+that overtakes.
+
+A subtask that is restored with data in flight processes that first, before it reads any channel and before any timer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, final
 
-from headgate.checkpoint.alignment import (
-    AbortAlignment,
-    AlignmentEffect,
-    AlignmentEvent,
-    BarrierAligner,
-    BarrierReceived,
-    BlockChannel,
-    CancelReceived,
-    CheckpointAborted,
-    DeclineCheckpoint,
-    ForwardCancel,
-    TakeSnapshot,
-    UnblockChannels,
-)
-from headgate.clock import Clock
+from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
 from headgate.elements import (
     MAX_TIMESTAMP,
     Barrier,
@@ -38,58 +28,60 @@ from headgate.elements import (
     WatermarkStatus,
 )
 from headgate.errors import InternalError
+from headgate.functions.metrics import MetricReport
 from headgate.functions.source import EndOfInput, NotReady
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.operators.base import Operator, OperatorSnapshot
+from headgate.operators.base import Operator
 from headgate.operators.source import SourceOperator
+from headgate.options import MAX_IN_FLIGHT_SIZE
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
 from headgate.runtime.exchange.channel import InputChannel
+from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, Process, Rest, TakenSnapshot
 from headgate.runtime.slot.chain import Chain
+from headgate.runtime.slot.in_flight import Lane
+from headgate.runtime.slot.metrics import SubtaskMeter
 from headgate.runtime.slot.output import Output
 from headgate.time.valve import InputsValve, Progress
 
-
-@final
-@dataclass(slots=True, kw_only=True)
-class TakenSnapshot:
-    """The synchronous part of a subtask's snapshot is done; what remains is to walk keyed state and to write."""
-
-    subtask: SubtaskId
-    barrier: Barrier
-    parts: list[tuple[Operator, OperatorSnapshot]]
-    sync_ms: float
-    alignment_ms: float
-    async_since_ms: float = field(default=0.0)
+__all__ = ["RestoredBatch", "Subtask", "SubtaskHost", "TakenSnapshot", "Wiring"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The channels and outputs that begin or end at a subtask."""
+    """The channels and outputs that begin or end at a subtask, and how barriers are aligned."""
 
     inputs: list[InputChannel]
     outputs: list[Output]
     input_of: list[int]
     """For each channel in `inputs`, which input of the first operator it belongs to: 0 or 1."""
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    """The channels in `inputs` that barriers may overtake, by index."""
+    strategy: AlignmentStrategy | None = None
+    """How barriers are aligned, None: exactly once, without overtaking."""
+    in_flight_bytes_max: int = MAX_IN_FLIGHT_SIZE.default
+    """What may be overtaken in one snapshot."""
 
 
-class SubtaskHost(Protocol):
+@final
+@dataclass(frozen=True, slots=True)
+class RestoredBatch:
+    """A batch that was in flight to the operator `first` of the chain, at its input `input_index`."""
+
+    first: int
+    input_index: int
+    batch: Batch
+
+
+class SubtaskHost(BarriersHost, Protocol):
     """What a subtask asks of the slot and tells it."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
-        """The synchronous part of a snapshot is done."""
-        ...
-
-    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
-        """The subtask takes no part in the checkpoint."""
-        ...
 
     def ended(self, subtask: SubtaskId) -> None:
         """All bounded input is processed."""
+        ...
+
+    def recovered(self, subtask: SubtaskId) -> None:
+        """All data in flight that the subtask was restored with is processed."""
         ...
 
 
@@ -108,53 +100,119 @@ class Subtask:
         self.id = subtask
         self.operators = operators
         self.outputs = wiring.outputs
+        self.is_source = not wiring.inputs
+        """Whether the subtask has no input but a source's reader."""
         self.records_in = 0
+        self.watermark_ms: int | None = None
+        """The newest watermark of all inputs together."""
+        self.meter = SubtaskMeter(host.clock.monotonic_ms())
         self._inputs = wiring.inputs
         self._host = host
         self._clock = host.clock
         self._chain = chain = Chain(operators, wiring.outputs, host.clock, batch_records)
         self._processes = [chain.process_second if index else chain.process for index in wiring.input_of]
         self._valve = InputsValve(wiring.input_of)
-        self._aligner = BarrierAligner(frozenset(range(max(1, len(wiring.inputs)))))
-        self._aligning_since_ms: float | None = None
+        strategy = wiring.strategy or BarrierAligner(frozenset(range(max(1, len(wiring.inputs)))))
+        inputs = Inputs(wiring.inputs, wiring.lanes, wiring.in_flight_bytes_max)
+        self._barriers = Barriers(subtask, inputs, chain, strategy, host)
+        self._barriers.listen()
         self._held: list[Barrier] = []
-        self._rest: tuple[int, Batch, Callable[[Batch], None]] | None = None
+        self._rest: Rest | None = None
+        self._recovering: Iterator[RestoredBatch] | None = None
         self._next_input = 0
         self._poll_at_ms: float | None = None
         self._ended = False
         self._end_told = False
 
     @property
-    def is_source(self) -> bool:
-        """Whether the subtask has no input but a source's reader."""
-        return not self._inputs
-
-    @property
     def current(self) -> Operator:
         """The operator at work, for error reports."""
         return self._chain.current
+
+    def recover(self, restored: Iterator[RestoredBatch]) -> None:
+        """Process data in flight before anything else. To be called before the first piece of work."""
+        self._recovering = restored
+
+    def stop(self) -> None:
+        """Put out nothing by itself from now on: no record of a source, and nothing that is due at a time."""
+        self._barriers.stopped = True
+
+    # --- what is measured
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is more to do, for all that is known: a source has, until it is asked."""
+        if self._chain.waiting or self._rest is not None or self._recovering is not None:
+            return True
+        if self.is_source:
+            return not (self._ended or self._barriers.stopped)
+        for channel in self._inputs:  # noqa: SIM110  # any() of a generator takes longer, and this is asked often
+            if channel.batches and not channel.blocked:
+                return True
+        return False
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether there is work that only waits for room in the outputs."""
+        return self.has_more and not self._chain.writable
+
+    def metrics(self, now_ms: float, user: tuple[tuple[str, MetricReport], ...]) -> SubtaskMetrics:
+        """Return what is known now; `user` are the metrics of its functions."""
+        traffic = Traffic(
+            records_in=self.records_in,
+            records_out=sum(output.records_out for output in self.outputs),
+            bytes_in=sum(channel.read_bytes for channel in self._inputs),
+            bytes_out=sum(output.sent_bytes for output in self.outputs),
+        )
+        return SubtaskMetrics(
+            traffic=traffic,
+            time=self.meter.shares(now_ms),
+            rates=self.meter.rates(traffic, now_ms),
+            watermark_in=self.watermark_ms,
+            watermark_out=self._chain.watermark_ms,
+            user=user,
+        )
 
     # --- work
 
     def run(self) -> bool:
         """Do one piece of work; return whether there was any to do."""
+        barriers = self._barriers
+        if (barriers.announced or barriers.due_ms is not None) and self._attend():
+            return True
         if self._chain.waiting:
             return self._chain.writable and self._go_on()
-        if self.is_source:
-            return self._poll()
         if self._rest is not None:
             return self._chain.writable and self._work_on_rest(*self._rest)
+        if self._recovering is not None:
+            return self._chain.writable and self._recover(self._recovering)
+        if self.is_source:
+            return self._poll()
         index = self._ready_input()
         if index is None:
             return False
         channel = self._inputs[index]
-        if type(channel.queue[0]) is Batch and not self._chain.writable:
+        if channel.has_batch_next and not self._chain.writable:
             return False
         element = channel.pop()
         if isinstance(element, Batch):
-            return self._work_on_rest(0, element, self._processes[index])
+            return self._work_on_rest(index, 0, element, self._processes[index])
         self._control(index, element)
         return True
+
+    def _attend(self) -> bool:
+        """Attend to barriers that overtake; not before all that was restored is processed, as it is on no channel."""
+        return self._recovering is None and self._barriers.attend(self._rest)
+
+    def _recover(self, restored: Iterator[RestoredBatch]) -> bool:
+        """Process the next batch that was in flight."""
+        one = next(restored, None)
+        if one is None:
+            self._recovering = None
+            self._host.recovered(self.id)
+            return True
+        process = self._chain.process_second if one.input_index else partial(self._chain.process, first=one.first)
+        return self._work_on_rest(0, 0, one.batch, process)
 
     def _ready_input(self) -> int | None:
         """Return the next input, in turn, that has an element and is not blocked."""
@@ -167,15 +225,15 @@ class Subtask:
                 return index
         return None
 
-    def _work_on_rest(self, start: int, batch: Batch, process: Callable[[Batch], None]) -> bool:
-        """Process a piece of the batch from record `start` on; what is left stays for the next time."""
+    def _work_on_rest(self, index: int, start: int, batch: Batch, process: Process) -> bool:
+        """Process a piece of the batch of channel `index` from record `start` on; the rest stays for the next time."""
         size = self._chain.pace.records
         left = len(batch) - start
         if left <= size:
             self._rest = None
             piece = batch if start == 0 else batch.piece(start, len(batch))
         else:
-            self._rest = (start + size, batch, process)
+            self._rest = (index, start + size, batch, process)
             piece = batch.piece(start, start + size)
         self.records_in += len(piece)
         process(piece)
@@ -184,7 +242,7 @@ class Subtask:
     def _poll(self) -> bool:
         source = self.operators[0]
         assert isinstance(source, SourceOperator)
-        if self._ended or not self._chain.writable:
+        if self._ended or self._barriers.stopped or not self._chain.writable:
             return False
         if self._poll_at_ms is not None and self._clock.monotonic_ms() < self._poll_at_ms:
             return False
@@ -196,8 +254,7 @@ class Subtask:
                 self._poll_at_ms = polled.wake_ms
                 return False
             case EndOfInput():
-                self._ended = True
-                self._progress([Watermark(MAX_TIMESTAMP)])
+                self.end()
             case Batch():
                 self.records_in += len(polled)
                 self._chain.process(polled, 0 if source.makes_watermarks else 1)
@@ -218,16 +275,21 @@ class Subtask:
             self._host.ended(self.id)
         held, self._held = self._held, []
         for barrier in held:
-            self._align(BarrierReceived(channel=0, barrier=barrier))
+            self._barriers.received(0, barrier)
 
     # --- time
 
     def next_ms(self) -> float | None:
         """Return when there is something to do even if nothing comes in; None when never, or not without room."""
-        if self._ended or not self._chain.writable:
-            return None
-        times = (self._poll_at_ms, self._chain.wake_ms())
+        times = [self._barriers.due_ms]
+        if self._may_begin:
+            times += [self._poll_at_ms, self._chain.wake_ms()]
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether there may be work that nothing that came in has caused."""
+        return not self._ended and not self._barriers.stopped and self._chain.writable
 
     def tick(self, now_ms: float) -> bool:
         """Do a piece of the periodic work that is due; return whether there was any that could be done.
@@ -236,7 +298,7 @@ class Subtask:
         """
         chain = self._chain
         wake_ms = chain.wake_ms()
-        if wake_ms is None or wake_ms > now_ms or self._ended or chain.waiting or not chain.writable:
+        if wake_ms is None or wake_ms > now_ms or chain.waiting or self._recovering is not None or not self._may_begin:
             return False
         chain.tick(now_ms)
         return True
@@ -246,9 +308,9 @@ class Subtask:
     def _control(self, index: int, element: Control) -> None:
         match element:
             case Barrier():
-                self._align(BarrierReceived(channel=index, barrier=element))
+                self._barriers.received(index, element)
             case CancelBarrier():
-                self._align(CancelReceived(channel=index, checkpoint_id=element.checkpoint_id))
+                self._barriers.cancelled(index, element.checkpoint_id)
             case Watermark() | WatermarkStatus():
                 self._progress(self._valve.take(index, element))
             case EndOfData():
@@ -259,6 +321,8 @@ class Subtask:
     def _progress(self, steps: list[Progress]) -> None:
         """Have event time progress in the chain; then, if all input has ended, tell that no more records follow."""
         for step in steps:
+            if isinstance(step, Watermark) and self._inputs:
+                self.watermark_ms = step.timestamp_ms
             self._chain.advance(step)
         self._go_on()
 
@@ -266,62 +330,28 @@ class Subtask:
         """Inject a barrier at a source: the next record polled is the first after it."""
         if not self.is_source:
             raise InternalError(f"subtask {self.id} is no source but was told to inject {barrier}")
-        if self._chain.waiting:
+        overtakes = barrier.unaligned_after_ms == 0
+        if self._chain.holds_records or (self._chain.waiting and not overtakes):
             self._held.append(barrier)
         else:
-            self._align(BarrierReceived(channel=0, barrier=barrier))
+            self._barriers.received(0, barrier)
+
+    def end(self) -> None:
+        """End a source's data here, whatever it still has."""
+        if not self._ended:
+            self._ended = True
+            self._progress([Watermark(MAX_TIMESTAMP)])
 
     def abort(self, checkpoint_id: CheckpointId) -> None:
         """Give up a checkpoint that the job master has given up, and tell every operator."""
-        self._align(CheckpointAborted(checkpoint_id=checkpoint_id))
+        self.give_up(checkpoint_id)
         for operator in self.operators:
             self._chain.current = operator
             operator.notify_aborted(checkpoint_id)
 
-    def _align(self, event: AlignmentEvent) -> None:
-        for effect in self._aligner.handle(event):
-            self._perform(effect)
-
-    def _perform(self, effect: AlignmentEffect) -> None:
-        match effect:
-            case BlockChannel():
-                if self._aligning_since_ms is None:
-                    self._aligning_since_ms = self._clock.monotonic_ms()
-                if self._inputs:
-                    self._inputs[effect.channel].blocked = True
-            case UnblockChannels():
-                for channel in self._inputs:
-                    channel.blocked = False
-            case TakeSnapshot():
-                self._take_snapshot(effect.barrier)
-            case ForwardCancel():
-                self._chain.broadcast(CancelBarrier(effect.checkpoint_id))
-            case DeclineCheckpoint():
-                self._host.declined(self.id, effect.checkpoint_id, effect.reason)
-            case AbortAlignment():
-                self._aligning_since_ms = None
-
-    def _take_snapshot(self, barrier: Barrier) -> None:
-        """Forward the barrier, then let every operator say what is to be saved. The loop stops for this only."""
-        began_ms = self._clock.monotonic_ms()
-        self._chain.broadcast(barrier)
-        parts: list[tuple[Operator, OperatorSnapshot]] = []
-        for operator in reversed(self.operators):
-            self._chain.current = operator
-            parts.append((operator, operator.snapshot(barrier)))
-        now_ms = self._clock.monotonic_ms()
-        aligning_ms = 0.0 if self._aligning_since_ms is None else began_ms - self._aligning_since_ms
-        self._aligning_since_ms = None
-        self._host.snapshot_taken(
-            TakenSnapshot(
-                subtask=self.id,
-                barrier=barrier,
-                parts=parts,
-                sync_ms=now_ms - began_ms,
-                alignment_ms=aligning_ms,
-                async_since_ms=now_ms,
-            )
-        )
+    def give_up(self, checkpoint_id: CheckpointId) -> None:
+        """Wait no more for barriers of the checkpoint, which is over."""
+        self._barriers.aborted(checkpoint_id)
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         """Pass the completion of a checkpoint on to every operator."""

@@ -2,23 +2,30 @@
 
 The walk is done by the loop in pieces of about a thousand keys, between batches: pickling holds the interpreter's lock
 wherever it runs, so a thread would stop the loop for longer. Writing is done beside the loop.
+
+The data in flight of an unaligned snapshot is written when all of it is gathered, which may be before or after the
+state is; the acknowledgement waits for both.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
 from headgate.clock import Clock
+from headgate.elements import Barrier
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorSnapshot
+from headgate.runtime.exchange.payload import Payload
 from headgate.runtime.io import Io
+from headgate.runtime.slot.barriers import TakenSnapshot
+from headgate.runtime.slot.in_flight import Side
 from headgate.runtime.slot.state_writers import StateWriters
-from headgate.runtime.slot.subtask import TakenSnapshot
 from headgate.state.backend import StateWriter
 from headgate.state.keyed.pace import rest_ms
 
@@ -28,13 +35,23 @@ class UploadHost(Io, Protocol):
 
     clock: Clock
 
-    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+    def acked(self, subtask: SubtaskId, barrier: Barrier, state: SubtaskState) -> None:
         """All state of the subtask is in storage."""
         ...
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
         """The state could not be pickled or stored."""
         ...
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _Upload:
+    """A snapshot under way; None: that part is not written yet."""
+
+    snapshot: TakenSnapshot
+    operators: tuple[OperatorState, ...] | None = None
+    in_flight: tuple[InFlightState, ...] | None = None
 
 
 @final
@@ -45,7 +62,8 @@ class Uploads:
         self._writers = writers
         self._host = host
         self._attempt = attempt
-        self._walking: deque[TakenSnapshot] = deque()
+        self._walking: deque[_Upload] = deque()
+        self._under_way: set[_Upload] = set()
         self._due_ms = 0.0
 
     @property
@@ -60,7 +78,13 @@ class Uploads:
 
     def add(self, snapshot: TakenSnapshot) -> None:
         """Begin to upload a snapshot."""
-        self._walking.append(snapshot)
+        upload = _Upload(snapshot)
+        self._walking.append(upload)
+        self._under_way.add(upload)
+        if snapshot.in_flight is None:
+            upload.in_flight = ()
+        else:
+            snapshot.in_flight.when_ended(partial(self._gathered, upload))
 
     def advance(self) -> bool:
         """Do one piece of the oldest snapshot's walk; return whether there was one to do."""
@@ -72,27 +96,52 @@ class Uploads:
         self._due_ms = ended_ms + rest_ms(ended_ms - began_ms)
         return True
 
-    def _walk(self, snapshot: TakenSnapshot) -> None:
-        for operator, part in snapshot.parts:
+    def _walk(self, upload: _Upload) -> None:
+        for operator, part in upload.snapshot.parts:
             try:
                 if part.keyed is not None and not part.keyed.advance():
                     return
             except HeadgateError as error:
-                self._end(snapshot)
-                self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, _named(operator, error))
+                self._decline(upload, _named(operator, error))
                 return
-        self._end(snapshot)
-        self._host.submit(lambda: self._write(snapshot), self._written(snapshot))
+        self._end_walk(upload)
+        self._host.submit(partial(self._write, upload.snapshot), partial(self._written, upload))
+
+    def _gathered(self, upload: _Upload) -> None:
+        """The data in flight is all there, or never will be."""
+        in_flight = upload.snapshot.in_flight
+        if in_flight is None or upload not in self._under_way:
+            return
+        if in_flight.dropped:
+            self._end(upload)
+        elif in_flight.failure is not None:
+            self._decline(upload, in_flight.failure)
+        else:
+            work = partial(self._write_in_flight, upload.snapshot, dict(in_flight.parts))
+            self._host.submit(work, partial(self._in_flight_written, upload))
 
     def abandon(self, checkpoint_id: CheckpointId) -> None:
-        """Walk no further for a checkpoint that was given up."""
-        for snapshot in [each for each in self._walking if each.barrier.checkpoint_id == checkpoint_id]:
-            self._end(snapshot)
+        """Do no more for a checkpoint that was given up."""
+        for upload in [each for each in self._under_way if each.snapshot.barrier.checkpoint_id == checkpoint_id]:
+            self._end(upload)
 
-    def _end(self, snapshot: TakenSnapshot) -> None:
+    def _decline(self, upload: _Upload, reason: str) -> None:
+        if upload in self._under_way:
+            self._end(upload)
+            self._host.declined(upload.snapshot.subtask, upload.snapshot.barrier.checkpoint_id, reason)
+
+    def _end(self, upload: _Upload) -> None:
+        """Let go of everything that the upload holds; nothing more is told of it."""
+        self._under_way.discard(upload)
+        if upload in self._walking:
+            self._end_walk(upload)
+        if upload.snapshot.in_flight is not None:
+            upload.snapshot.in_flight.drop()
+
+    def _end_walk(self, upload: _Upload) -> None:
         """Let the operators go on without the snapshot, which nothing changes any more."""
-        self._walking.remove(snapshot)
-        for operator, part in snapshot.parts:
+        self._walking.remove(upload)
+        for operator, part in upload.snapshot.parts:
             operator.forget(part)
 
     def ahead(self, uid: str, subtask: int) -> StateWriter:
@@ -112,30 +161,66 @@ class Uploads:
 
     def _store_part(self, snapshot: TakenSnapshot, part: OperatorSnapshot) -> OperatorState:
         own = paths.Writer(self._attempt, part.uid, snapshot.subtask.index)
-        writer = self._writers.of_checkpoint(own, snapshot.barrier.checkpoint_id)
+        writer = self._writers.of(own, snapshot.barrier)
         return OperatorState(
             uid=part.uid,
-            keyed=None if part.keyed is None else part.keyed.store(writer),
+            keyed=None if part.keyed is None else writer.write_keyed(part.keyed),
             lists={
                 name: ListState(state.mode, writer.write_list(name, state.elements), state.type)
                 for name, state in part.lists.items()
             },
         )
 
-    def _written(self, snapshot: TakenSnapshot) -> Callable[[tuple[OperatorState, ...] | BaseException], None]:
-        def done(result: tuple[OperatorState, ...] | BaseException) -> None:
-            if isinstance(result, BaseException):
-                self._host.declined(snapshot.subtask, snapshot.barrier.checkpoint_id, str(result))
-                return
-            state = SubtaskState(
-                operators=result,
-                sync_ms=snapshot.sync_ms,
-                async_ms=self._host.clock.monotonic_ms() - snapshot.async_since_ms,
-                alignment_ms=snapshot.alignment_ms,
+    def _write_in_flight(self, snapshot: TakenSnapshot, parts: dict[Side, list[Payload]]) -> tuple[InFlightState, ...]:
+        own = paths.Writer(self._attempt, snapshot.head_uid, snapshot.subtask.index)
+        checkpoint_id = snapshot.barrier.checkpoint_id
+        return tuple(
+            InFlightState(
+                uid=side.lane.uid,
+                input_index=side.lane.input_index,
+                source_uid=side.lane.source_uid,
+                source=side.lane.source,
+                target=side.lane.target,
+                sequence=side.sequence,
+                handle=self._writers.write_in_flight(own, checkpoint_id, side.name, list(map(bytes, payloads))),
+                keyed=side.lane.keyed,
             )
-            self._host.acked(snapshot.subtask, snapshot.barrier.checkpoint_id, state)
+            for side, payloads in parts.items()
+        )
 
-        return done
+    # --- the outcome
+
+    def _written(self, upload: _Upload, result: tuple[OperatorState, ...] | BaseException) -> None:
+        if isinstance(result, BaseException):
+            self._decline(upload, str(result))
+        else:
+            upload.operators = result
+            self._acknowledge(upload)
+
+    def _in_flight_written(self, upload: _Upload, result: tuple[InFlightState, ...] | BaseException) -> None:
+        if isinstance(result, BaseException):
+            self._decline(upload, f"data in flight could not be stored: {result}")
+        else:
+            upload.in_flight = result
+            self._acknowledge(upload)
+
+    def _acknowledge(self, upload: _Upload) -> None:
+        if upload.operators is None or upload.in_flight is None or upload not in self._under_way:
+            return
+        self._under_way.discard(upload)
+        snapshot = upload.snapshot
+        state = SubtaskState(
+            operators=upload.operators,
+            in_flight=upload.in_flight,
+            sync_ms=snapshot.sync_ms,
+            async_ms=self._host.clock.monotonic_ms() - snapshot.async_since_ms,
+            alignment_ms=snapshot.alignment_ms,
+            start_delay_ms=snapshot.start_delay_ms,
+            processed_bytes=snapshot.processed_bytes,
+            persisted_bytes=0 if snapshot.in_flight is None else snapshot.in_flight.size_bytes,
+            unaligned=snapshot.in_flight is not None,
+        )
+        self._host.acked(snapshot.subtask, snapshot.barrier, state)
 
 
 def _named(operator: Operator, error: HeadgateError) -> str:

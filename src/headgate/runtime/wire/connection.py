@@ -15,18 +15,20 @@ import os
 import selectors
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire.config import NetworkConfig
-from headgate.runtime.wire.frames import LENGTH, Frame, FrameReader, FrameTooLarge, Sendable, SendQueue
+from headgate.runtime.wire.frames import Frame, FrameReader, FrameTooLarge, Sendable, SendQueue, WaitingFrames
 from headgate.runtime.wire.handshake import Handshake, Proof
 from headgate.runtime.wire.poller import Poller
 from headgate.runtime.wire.stream import ByteStream
 
 READ_BYTES_PER_POLL = 1 << 20
+BEGUN_BYTES_MAX: Final = 1 << 18
+"""Bytes for the kernel to take at once. Frames above that wait whole, so that others may be sent ahead of them."""
 
 
 class CloseCause(enum.Enum):
@@ -93,7 +95,7 @@ class Connection:
         self._handlers: Handlers | None = None
         self._reader = FrameReader(config.frame_bytes_max)
         self._queue = SendQueue()
-        self._waiting_for_proof = SendQueue()
+        self._waiting = WaitingFrames()
         self._events = 0
         self._paused = False
         self._closed = False
@@ -114,23 +116,40 @@ class Connection:
         """
         if self._closed:
             return
+        self._check_size(buffers)
+        if self._handlers and not self._waiting and self._queue.pending_bytes < BEGUN_BYTES_MAX:
+            self._queue.append_frame(buffers)
+        else:
+            self._waiting.append(buffers)
+        if self._handlers and not self._events & selectors.EVENT_WRITE:
+            self._flush()
+
+    def send_first(self, *buffers: Sendable) -> None:
+        """Send a frame ahead of all those in `waiting`; otherwise as `send`."""
+        if self._closed:
+            return
+        self._check_size(buffers)
+        self._waiting.prepend(buffers)
+        if self._handlers and not self._events & selectors.EVENT_WRITE:
+            self._flush()
+
+    @property
+    def waiting(self) -> Iterable[tuple[Sendable, ...]]:
+        """The frames that were sent and are not begun, oldest first: each as the buffers that were given."""
+        return self._waiting.frames
+
+    def _check_size(self, buffers: tuple[Sendable, ...]) -> None:
         size = sum(map(len, buffers))
         if size > self._config.frame_bytes_max:
             raise NetworkError(
                 f"a frame of {size:,} bytes for {self.peer} is above the limit of "
                 f"{self._config.frame_bytes_max:,}; raise the frame limit, or send smaller batches"
             )
-        queue = self._queue if self._handlers else self._waiting_for_proof
-        queue.append(LENGTH.pack(size))
-        for buffer in buffers:
-            queue.append(buffer)
-        if self._handlers and not self._events & selectors.EVENT_WRITE:
-            self._flush()
 
     @property
     def pending_bytes(self) -> int:
         """How many bytes of sent frames the kernel has not taken yet."""
-        return self._queue.pending_bytes + self._waiting_for_proof.pending_bytes
+        return self._queue.pending_bytes + self._waiting.pending_bytes
 
     def when_taken(self, call: Callable[[], None]) -> None:
         """Have `call` made once, within `poll`, when the kernel has taken all that is pending now.
@@ -246,7 +265,6 @@ class Connection:
         self._handlers = handlers
         self._on_closed = handlers.on_closed
         self._phase = self._transfer
-        self._queue.take_over(self._waiting_for_proof)
         self._flush()
         self._tell_what_is_taken()
         # The first frames may have come along with the proof, and under TLS no selector would tell.
@@ -331,7 +349,7 @@ class Connection:
         stream, queue = self._stream, self._queue
         assert stream is not None
         try:
-            while queue.pending_bytes:
+            while self._begin_frames():
                 taken = stream.send(queue.head())
                 if not taken:
                     break
@@ -341,6 +359,14 @@ class Connection:
             self.fail(CloseCause.LOST, f"the connection was lost: {error.strerror or error}{self._where()}")
             return
         self._watch_as_needed()
+
+    def _begin_frames(self) -> bool:
+        """Begin frames that wait, as long as few bytes are begun; return whether there are any for the kernel."""
+        queue, waiting = self._queue, self._waiting
+        if self._handlers:
+            while waiting and queue.pending_bytes < BEGUN_BYTES_MAX:
+                queue.append_frame(waiting.popleft())
+        return queue.pending_bytes > 0
 
     # Interest and end.
 
@@ -370,6 +396,6 @@ class Connection:
         self._watch(0)
         self._sock.close()
         self._queue.clear()
-        self._waiting_for_proof.clear()
+        self._waiting.clear()
         self._when_taken.clear()
         self._poller.soon(lambda: self._on_closed(self, Closed(cause, detail)))

@@ -127,13 +127,11 @@ class SendQueue:
             self._seal()
             self._chunks.append(memoryview(buffer))
 
-    def take_over(self, other: SendQueue) -> None:
-        """Move everything that `other` holds to the end of this queue."""
-        other._seal()
-        self._seal()
-        self._chunks.extend(other._chunks)
-        self.pending_bytes += other.pending_bytes
-        other.clear()
+    def append_frame(self, buffers: tuple[Sendable, ...]) -> None:
+        """Queue a frame made of `buffers`."""
+        self.append(LENGTH.pack(sum(map(len, buffers))))
+        for buffer in buffers:
+            self.append(buffer)
 
     def head(self) -> Sequence[memoryview]:
         """Return the next buffers to write, few enough for one system call; the first stays first until it is sent."""
@@ -164,3 +162,42 @@ class SendQueue:
         if self._tail:
             self._chunks.append(memoryview(self._tail))
             self._tail = bytearray()
+
+
+@final
+class WaitingFrames:
+    """Whole frames, each as the buffers that make it, of which no byte is in a `SendQueue` yet; oldest first."""
+
+    __slots__ = ("frames", "pending_bytes")
+
+    def __init__(self) -> None:
+        self.frames: deque[tuple[Sendable, ...]] = deque()
+        self.pending_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.frames)
+
+    def append(self, frame: tuple[Sendable, ...]) -> None:
+        """Add a frame behind the others."""
+        self.frames.append(frame)
+        self.pending_bytes += _wire_bytes(frame)
+
+    def prepend(self, frame: tuple[Sendable, ...]) -> None:
+        """Add a frame ahead of the others."""
+        self.frames.appendleft(frame)
+        self.pending_bytes += _wire_bytes(frame)
+
+    def popleft(self) -> tuple[Sendable, ...]:
+        """Take out the first frame."""
+        frame = self.frames.popleft()
+        self.pending_bytes -= _wire_bytes(frame)
+        return frame
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.frames.clear()
+        self.pending_bytes = 0
+
+
+def _wire_bytes(frame: tuple[Sendable, ...]) -> int:
+    return LENGTH.size + sum(map(len, frame))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, final
 
+from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state import handles
@@ -21,7 +22,6 @@ from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.formats.patch import patched
 from headgate.state.formats.schema import StateMeta
-from headgate.state.formats.snapshot import SavedState
 from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.keyed.cells import (
     CHUNK_CELLS,
@@ -41,7 +41,7 @@ from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup
 from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import NOTHING_KEPT, Increments, Line
-from headgate.state.keyed.loading import check_group, saved_files, spread
+from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import DeltaWalk, Filter, Walk, WholeWalk
@@ -294,13 +294,20 @@ class HashMapBackend:
 
     # --- snapshots
 
+    @property
+    def has_states(self) -> bool:
+        return bool(self._columns.metas)
+
     def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
         if self._changelog is not None:
             self._changelog.postpone()
-        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        pending = self._begin_shared(self._builds_on(), f"{checkpoint_id}")
         if self.is_incremental:
             self._increments.begun(checkpoint_id, pending)
         return pending
+
+    def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> CellSnapshot:
+        return self._begin(None, FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False))
 
     def _builds_on(self) -> Line | None:
         """Return the line that a snapshot is to be an increment of, None when it is to be a whole one."""
@@ -314,7 +321,13 @@ class HashMapBackend:
         """How many cells have changed since the line; some count more than once."""
         return len(self._touched) + sum(map(len, self._changed.values()))
 
-    def _begin(self, line: Line | None, name: str) -> CellSnapshot:
+    def _begin_shared(self, line: Line | None, name: str) -> CellSnapshot:
+        """Begin a snapshot that later ones may build on."""
+        pending = self._begin(line, FileTerms(name, self.key_groups, self.is_incremental))
+        self._notes_changes = self.is_incremental
+        return pending
+
+    def _begin(self, line: Line | None, terms: FileTerms) -> CellSnapshot:
         epoch = self._close_epoch()
         walk: Walk
         if line is None:
@@ -326,7 +339,7 @@ class HashMapBackend:
         else:
             changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
             walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
-        pending = CellSnapshot(walk, line, FileTerms(name, self.key_groups, self.is_incremental), self._walks)
+        pending = CellSnapshot(walk, line, terms, self._walks)
         self._walks.append(walk)
         return pending
 
@@ -336,7 +349,6 @@ class HashMapBackend:
             self._changed[epoch] = self._touched
             self._touched = []
         self._forgettable = 0
-        self._notes_changes = self.is_incremental
         self.epoch += 1
         self.prefetch = self._enter_all
         return epoch
@@ -379,7 +391,7 @@ class HashMapBackend:
 
     def cut(self, line: Line | None) -> CellSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin(line, f"e{self.epoch}")
+        return self._begin_shared(line, f"e{self.epoch}")
 
     def background(self, now_ms: float) -> float | None:
         return None if self._changelog is None else self._changelog.advance(now_ms)
@@ -389,11 +401,11 @@ class HashMapBackend:
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
         for saved in saved_files(parts, where, self._context):
             self._load(saved)
-        if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups:
+        if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups and parts[0].owned:
             self._increments.advance(Line(0, parts[0].state))
             self.line_moved()
 
-    def _load(self, saved: SavedState) -> None:
+    def _load(self, saved: SavedFile) -> None:
         columns = []
         for meta in saved.states:
             column, is_new = self._columns.restored(meta)
@@ -408,6 +420,10 @@ class HashMapBackend:
                 checked.add(group)
                 check_group(group, key, self._context)
             old = self.cells.get(key)
+            if old is not None and not saved.is_delta:
+                for column, value in zip(columns, values, strict=True):
+                    old[FIRST + column] = value
+                continue
             if old is not None:
                 self._bury(old)
             if values:

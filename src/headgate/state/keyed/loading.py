@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from headgate.errors import RestoreError
 from headgate.state.backend import BackendContext
-from headgate.state.files import FetchedKeyed
-from headgate.state.formats.snapshot import SavedState, decode
+from headgate.state.files import FetchedKeyed, StateFile
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import Entry, decode
 from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
 
 
-def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendContext) -> Iterator[SavedState]:
+class SavedFile(Protocol):
+    """A file of entries: of all states, or (of a canonical savepoint) of one, which leaves others as they are."""
+
+    @property
+    def states(self) -> list[StateMeta]:
+        """What the entries have values of."""
+        ...
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether it holds changes of what files before it hold."""
+        ...
+
+    def entries(self, groups: range) -> Iterator[Entry]:
+        """Yield the entries of these key groups. Raises `DamagedFileError`, `RestoreError`."""
+        ...
+
+
+def open_file(part: FetchedKeyed, file: StateFile, where: str, moved: Mapping[str, str]) -> SavedFile:
+    """Open a file of entries of a part. Raises `DamagedFileError`, `RestoreError`."""
+    data = part.files[file]
+    place = f"{getattr(file.handle, 'path', '')} ({where})".lstrip()
+    if part.state.kind == "canonical":
+        from headgate.state.canonical.reader import CanonicalFile  # noqa: PLC0415  # Arrow takes long to load
+
+        return CanonicalFile(data, place, moved)
+    assert isinstance(data, bytes)
+    return decode(data, place, moved)
+
+
+def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendContext) -> Iterator[SavedFile]:
     """Yield the files of entries in the order in which they are to be taken over: each base, then its log.
 
     Raises `RestoreError` for files of RocksDB's own, `DamagedFileError` for one that is not whole.
     """
     for part in parts:
-        if part.state.kind != "entries":
+        if part.state.kind == "rocksdb":
             raise RestoreError(
                 f"{where} was written by the RocksDB backend in its own format, which the hash map cannot read: "
-                "restore with state.backend.type: rocksdb, and switch from a checkpoint that is not incremental"
+                "restore with state.backend.type: rocksdb, and switch with a canonical savepoint"
             )
         for file in (*part.state.base, *part.state.log):
-            data = part.files[file]
-            assert isinstance(data, bytes)
-            place = getattr(file.handle, "path", "")
-            yield decode(data, f"{place} ({where})".lstrip(), context.moved_classes)
+            yield open_file(part, file, where, context.moved_classes)
 
 
 def check_group(group: int, key: Any, context: BackendContext) -> None:

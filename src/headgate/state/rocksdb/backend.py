@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, final
 
 from headgate import options
+from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.descriptors import StateDescriptor
-from headgate.state.files import FetchedKeyed
+from headgate.state.files import FetchedKeyed, KeyedState
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
 from headgate.state.formats.unpickle import loader
@@ -181,42 +182,56 @@ class RocksDBBackend(CellCache):
 
     # --- snapshots
 
+    @property
+    def has_states(self) -> bool:
+        return bool(self._columns.metas)
+
     def snapshot(self, checkpoint_id: CheckpointId) -> RowsSnapshot:
         if self._changelog is not None:
             self._changelog.postpone()
-        pending = self._begin(self._builds_on(), f"{checkpoint_id}")
+        pending = self._begin(partial(self._kind, self._builds_on(), f"{checkpoint_id}"))
         if self.is_incremental:
             self._increments.begun(checkpoint_id, pending)
         return pending
+
+    def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> RowsSnapshot:
+        make = self._files if form is SavepointFormat.NATIVE else self._entries
+        terms = FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False)
+        return self._begin(lambda walk: make(walk, terms))
 
     def _builds_on(self) -> Line | None:
         """Return the line that a snapshot adds a delta to: with a changelog only."""
         line = self._increments.line
         return None if self._changelog is None or line is None or line.is_worn else line
 
-    def _begin(self, line: Line | None, name: str) -> RowsSnapshot:
+    def _begin(self, make: Callable[[BarrierWalk], RowsSnapshot]) -> RowsSnapshot:
         """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""
         self._finish_pending()
-        store, epoch = self._store, self.epoch
+        epoch = self.epoch
         self.epoch += 1
-        self._has_changed = False
-        walk = BarrierWalk(epoch, list(self.cells.values()), store)
-        terms = FileTerms(name, self.key_groups, self.is_incremental)
-        self._pending = pending = self._kind(walk, line, terms)
+        self._pending = pending = make(BarrierWalk(epoch, list(self.cells.values()), self._store))
         return pending
 
-    def _kind(self, walk: BarrierWalk, line: Line | None, terms: FileTerms) -> RowsSnapshot:
-        store = self._store
+    def _kind(self, line: Line | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
+        """Return a snapshot that later ones may build on, if this backend's ever do."""
+        self._has_changed = False
+        terms = FileTerms(name, self.key_groups, self.is_incremental)
         if line is not None:
-            return DeltaSnapshot(walk, line, terms, self._frames, store.layouts)
+            return DeltaSnapshot(walk, line, terms, self._frames, self._store.layouts)
         if self.is_incremental:
             known = self._increments.line
-            return FilesSnapshot(walk, terms, store, None if known is None else known.state, self._new_path("cp"))
+            return self._files(walk, terms, None if known is None else known.state)
+        return self._entries(walk, terms)
+
+    def _files(self, walk: BarrierWalk, terms: FileTerms, known: KeyedState | None = None) -> FilesSnapshot:
+        return FilesSnapshot(walk, terms, self._store, known, self._new_path("cp"))
+
+    def _entries(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
         now_ms = self._context.clock.wall_ms()
         filters: dict[int, Filter] = {
             column - FIRST + VALUES: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
         }
-        return EntriesSnapshot(walk, terms, store, filters, self._new_path("entries"))
+        return EntriesSnapshot(walk, terms, self._store, filters, self._new_path("entries"))
 
     def forget(self, pending: KeyedSnapshot) -> None:
         if isinstance(pending, RowsSnapshot) and pending is self._pending and pending.walk is not None:
@@ -255,7 +270,7 @@ class RocksDBBackend(CellCache):
 
     def cut(self, line: Line | None) -> RowsSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin(line, f"e{self.epoch}")
+        return self._begin(partial(self._kind, line, f"e{self.epoch}"))
 
     def line_moved(self) -> None:
         """Let go of the changes that the line holds, unless a snapshot that builds on an older one is under way."""
@@ -289,7 +304,8 @@ class RocksDBBackend(CellCache):
         self._store.cells.frames = self._frames if self._changelog is not None else None
         self._has_changed = False
         whole = len(parts) == 1 and parts[0].state.key_groups == self.key_groups
-        if self.is_incremental and whole and parts[0].state.kind == ("entries" if base is None else "rocksdb"):
+        kind = "entries" if base is None else "rocksdb"
+        if self.is_incremental and whole and parts[0].owned and parts[0].state.kind == kind:
             self._increments.advance(Line(0, parts[0].state))
 
     def _adopt(self, base: FetchedKeyed, place: Place) -> None:

@@ -12,9 +12,10 @@ from typing import Any, Final, Protocol, final
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.state.files import FetchedKeyed, StateFile
 from headgate.state.formats.schema import StateMeta
-from headgate.state.formats.snapshot import Entry, SavedState, decode
+from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import plain_key
+from headgate.state.keyed.loading import open_file
 from headgate.state.keygroups import key_group
 from headgate.state.rocksdb.database import Database, Memory
 from headgate.state.rocksdb.entries import entries
@@ -140,7 +141,7 @@ def copy_rows(source: Database, target: Database, groups: range, columns: int) -
 
 def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> None:
     """Give a part to `target`, entry by entry. Raises `DamagedFileError`, `RestoreError`."""
-    if part.state.kind == "entries":
+    if part.state.kind != "rocksdb":
         for file in part.state.base:
             load_file(part, file, target, place)
         return
@@ -155,9 +156,7 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> 
 
 def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: Place) -> None:
     """Give a file of entries to `target`. Raises `DamagedFileError`, `RestoreError`."""
-    data = part.files[file]
-    assert isinstance(data, bytes)
-    saved: SavedState = decode(data, f"{_name(file)} ({place.where})", place.moved)
+    saved = open_file(part, file, place.where, place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))
 
 

@@ -116,11 +116,6 @@ def items_prefix(group: int, column: int, name: bytes) -> bytes:
     return _ITEMS.pack(group, 1, column) + name
 
 
-def group_of_row(row: bytes) -> int:
-    """Return the key group of a cell's row, or of an item's."""
-    return row[0] << 8 | row[1]
-
-
 def timer_row(column: int, timestamp_ms: int, group: int, name: bytes) -> bytes:
     """Return the key of a timer."""
     return _TIMER.pack(_TIMERS, column, timestamp_ms + _TIME_BIAS, group) + name

@@ -213,6 +213,7 @@ class FilesSnapshot(RowsSnapshot):
         super().__init__(walk, None, terms)
         self._database = store.database
         self._known = {} if known is None or known.kind != "rocksdb" else {file.name: file for file in known.base}
+        self._shared = terms.may_be_shared
         self._folder = folder
         self._lock = threading.Lock()
         self._is_linked = False
@@ -258,11 +259,11 @@ class FilesSnapshot(RowsSnapshot):
     def _stored(self, writer: StateWriter, name: str) -> StateFile:
         source = self._folder / name
         if not name.endswith(".sst"):
-            return StateFile(name, writer.write(name, [source.read_bytes()], shared=True))
+            return StateFile(name, writer.write(name, [source.read_bytes()], shared=self._shared))
         known = self._known.get(name)
         if known is not None and known.handle.size_bytes == source.stat().st_size:
             return known
-        return StateFile(name, writer.upload(name, source, shared=True))
+        return StateFile(name, writer.upload(name, source, shared=self._shared))
 
 
 def _is_needed(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 `check_against_model` lets Hypothesis do anything that a job may do, in any order: change state of all kinds, with and
 without a time to live, in namespaces and not; let time pass; set and fire timers; take checkpoints that complete, are
-given up or overlap, while state changes; restore them, at any parallelism.
+given up or overlap, while state changes, and savepoints; restore them, at any parallelism.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from headgate.elements import SavepointFormat
 from headgate.state.keyed.cells import KEY
 from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, KeyedJob, Subtask
 from headgate.testing.contracts.keyed_model import Model, model_of
@@ -56,6 +57,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         self.models: dict[str, Model] = {name: model_of(each, self.job.clock) for name, each in ALL.items()}
         self.timers: set[Timer] = set()
         self.under_way: list[Checkpoint] = []
+        self.savepoint: Any = None
         self.expected: dict[int, tuple[dict[str, Any], set[Timer]]] = {}
         self.names: list[str] = []
 
@@ -172,7 +174,9 @@ class _BackendAgainstModel(RuleBasedStateMachine):
     @precondition(lambda self: len(self.under_way) < CONCURRENT_MAX)
     @rule()
     def begin_checkpoint(self) -> None:
-        checkpoint = self.job.begin()
+        self.begun(self.job.begin())
+
+    def begun(self, checkpoint: Checkpoint) -> None:
         self.under_way.append(checkpoint)
         rows = {name: copy.deepcopy(model.rows) for name, model in self.models.items()}
         self.expected[checkpoint.checkpoint_id] = (rows, set(self.timers))
@@ -193,12 +197,20 @@ class _BackendAgainstModel(RuleBasedStateMachine):
     def walk_checkpoint(self) -> None:
         self.job.advance(self.under_way[0])
 
+    @precondition(lambda self: len(self.under_way) < CONCURRENT_MAX)
+    @rule(form=st.sampled_from(SavepointFormat))
+    def begin_savepoint(self, form: SavepointFormat) -> None:
+        self.begun(self.job.begin_savepoint(form))
+
     @precondition(lambda self: self.under_way)
     @rule()
     def complete_checkpoint(self) -> None:
         checkpoint = self.under_way.pop(0)
         self.job.store(checkpoint)
-        self.job.complete_it(checkpoint)
+        if checkpoint.is_savepoint:
+            self.savepoint = checkpoint
+        else:
+            self.job.complete_it(checkpoint)
 
     @precondition(lambda self: self.under_way)
     @rule(which=st.integers(0, 2), stored=st.booleans())
@@ -211,7 +223,14 @@ class _BackendAgainstModel(RuleBasedStateMachine):
     @precondition(lambda self: self.job.complete)
     @rule(latest=st.booleans(), parallelism=st.integers(1, 4))
     def restore(self, latest: bool, parallelism: int) -> None:
-        checkpoint = self.job.complete[-1 if latest else 0]
+        self.go_on_from(self.job.complete[-1 if latest else 0], parallelism)
+
+    @precondition(lambda self: self.savepoint)
+    @rule(parallelism=st.integers(1, 4))
+    def restore_savepoint(self, parallelism: int) -> None:
+        self.go_on_from(self.savepoint, parallelism)
+
+    def go_on_from(self, checkpoint: Checkpoint, parallelism: int) -> None:
         self.job.restore(checkpoint, parallelism)
         rows, timers = self.expected[checkpoint.checkpoint_id]
         for name, model in self.models.items():

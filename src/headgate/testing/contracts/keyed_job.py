@@ -6,6 +6,7 @@ It drives backends as operators and slots do, one step at a time, so that a test
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ from typing import Any, Final, final
 
 from headgate.clock import VirtualClock
 from headgate.config import Settings
+from headgate.elements import SavepointFormat
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot, StateWriter
+from headgate.state.canonical.writer import write_canonical
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import SHARED, FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.cells import EPOCH
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.types.keys import hash_code
@@ -44,22 +48,23 @@ class Storage:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
 
-    def fetch(self, state: KeyedState, folder: Path) -> FetchedKeyed:
+    def fetch(self, state: KeyedState, folder: Path, *, owned: bool) -> FetchedKeyed:
         """Return state with its files at hand; those that a backend reads from disk are put into `folder`."""
         found: dict[StateFile, bytes | Path] = {}
         for file in state.base:
-            found[file] = self._read(file) if state.kind == "entries" else self._download(file, folder)
+            found[file] = self.read(file) if state.kind == "entries" else self._download(file, folder)
         for file in state.log:
-            found[file] = self._read(file)
-        return FetchedKeyed(state=state, files=found)
+            found[file] = self.read(file)
+        return FetchedKeyed(state=state, files=found, owned=owned)
 
-    def _read(self, file: StateFile) -> bytes:
+    def read(self, file: StateFile) -> bytes:
+        """Return the contents of a file."""
         return file.handle.data if isinstance(file.handle, InlineHandle) else self.files[file.handle.path]
 
     def _download(self, file: StateFile, folder: Path) -> Path:
         path = folder / file.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(self._read(file))
+        path.write_bytes(self.read(file))
         return path
 
 
@@ -145,11 +150,24 @@ class Subtask:
 class Checkpoint:
     """A checkpoint under way: a snapshot of each subtask, then what was stored of it."""
 
-    def __init__(self, checkpoint_id: CheckpointId, snapshots: Sequence[KeyedSnapshot]) -> None:
+    def __init__(
+        self, checkpoint_id: CheckpointId, snapshots: Sequence[KeyedSnapshot], form: SavepointFormat | None = None
+    ) -> None:
         self.checkpoint_id = checkpoint_id
+        self.form = form
+        self.folder = f"{'savepoint' if form else 'chk'}-{checkpoint_id}"
         self.snapshots = snapshots
         self.states: list[KeyedState] = []
         self.created: set[str] = set()
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether it is a savepoint, which no checkpoint builds on."""
+        return self.form is not None
+
+    def may_name(self, path: str) -> bool:
+        """Whether the file is its own, or one that later checkpoints may use, too."""
+        return path.startswith(f"{self.folder}/") or (not self.is_savepoint and path.startswith(f"{SHARED}/"))
 
 
 @final
@@ -204,7 +222,8 @@ class KeyedJob:
         for number, state in enumerate(checkpoint.states):
             first, last = state.key_groups
             if first < groups.stop and groups.start <= last:
-                parts.append(self.storage.fetch(state, self._folder / f"{mark}-restored-{number}"))
+                folder = self._folder / f"{mark}-restored-{number}"
+                parts.append(self.storage.fetch(state, folder, owned=not checkpoint.is_savepoint))
         return parts
 
     def restore(self, checkpoint: Checkpoint, parallelism: int) -> None:
@@ -269,6 +288,13 @@ class KeyedJob:
         checkpoint_id = CheckpointId(self._next_id)
         return Checkpoint(checkpoint_id, [subtask.backend.snapshot(checkpoint_id) for subtask in self.subtasks])
 
+    def begin_savepoint(self, form: SavepointFormat) -> Checkpoint:
+        """Let the barrier of a savepoint pass all subtasks."""
+        self._next_id += 1
+        checkpoint_id = CheckpointId(self._next_id)
+        snapshots = [subtask.backend.savepoint(checkpoint_id, form) for subtask in self.subtasks]
+        return Checkpoint(checkpoint_id, snapshots, form)
+
     def advance(self, checkpoint: Checkpoint) -> bool:
         """Walk a piece of each snapshot; return whether all are done."""
         done = [snapshot.advance() for snapshot in checkpoint.snapshots]
@@ -280,11 +306,26 @@ class KeyedJob:
             while not snapshot.advance():
                 pass
             before = set(self.storage.files)
-            name = f"chk-{checkpoint.checkpoint_id}"
-            state = snapshot.store(Writer(self.storage, name, f"{subtask.mark}-{name}"))
+            name = checkpoint.folder
+            writer = Writer(self.storage, name, f"{subtask.mark}-{name}")
+            state = snapshot.store(writer)
+            if checkpoint.form is SavepointFormat.CANONICAL:
+                state = self._as_tables(state, writer)
+            foreign = _paths_of([state]) - {path for path in self.storage.files if checkpoint.may_name(path)}
+            assert not foreign, f"{name} names {foreign}: savepoints have all of their files, and nobody else theirs"
             checkpoint.states.append(state)
             checkpoint.created |= set(self.storage.files) - before
             subtask.backend.forget(snapshot)
+
+    def _as_tables(self, state: KeyedState, writer: Writer) -> KeyedState:
+        """Write what is in a file of entries as tables."""
+        (file,) = state.base
+        saved = decode(self.storage.read(file), file.name, {})
+        first, last = state.key_groups
+        with tempfile.TemporaryDirectory() as folder:
+            tables = write_canonical(saved.states, saved.entries(range(first, last + 1)), Path(folder))
+            base = tuple(StateFile(table.name, writer.upload(table.name, table, shared=False)) for table in tables)
+        return KeyedState(key_groups=state.key_groups, kind="canonical", base=base)
 
     def complete_it(self, checkpoint: Checkpoint, keep: int = 2) -> None:
         """Confirm a stored checkpoint, and delete what only older ones than the last `keep` need.
@@ -303,7 +344,7 @@ class KeyedJob:
 
     def _delete(self, paths: set[str], *, shared: bool) -> None:
         for path in paths:
-            if path.startswith("chk-") != shared:
+            if path.startswith(f"{SHARED}/") == shared:
                 self.storage.files.pop(path, None)
 
     def abort(self, checkpoint: Checkpoint) -> None:
@@ -323,5 +364,9 @@ class KeyedJob:
 
 
 def _paths(checkpoints: Iterable[Checkpoint]) -> set[str]:
-    handles = [handle for checkpoint in checkpoints for state in checkpoint.states for handle in state.handles()]
+    return _paths_of(state for checkpoint in checkpoints for state in checkpoint.states)
+
+
+def _paths_of(states: Iterable[KeyedState]) -> set[str]:
+    handles = [handle for state in states for handle in state.handles()]
     return {handle.path for handle in handles if isinstance(handle, FileHandle)}

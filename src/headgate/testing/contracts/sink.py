@@ -187,6 +187,22 @@ def check_what_others_wrote_stays(case: SinkCase) -> None:
     assert _counted(target.read()) == _counted([case.records[0], *case.records])
 
 
+def check_what_a_savepoint_holds_stays(case: SinkCase) -> None:
+    """The job goes back to before its savepoint, and ends without it: another job still commits what that holds."""
+    run = SinkRun(case.fresh(), case.records)
+    run.write(3)
+    run.prepare()
+    run.committer.keep(run.prepared)
+    held = pickle.loads(pickle.dumps(run.prepared))  # noqa: S301
+    run.restart()
+    run.close()
+    run.target.sink.discard(JOB)
+    run.target.sink.release(JOB)
+    run.target.sink.committer(sink_context(OTHER_JOB)).recover(held)
+    run.target.sink.committer(sink_context(OTHER_JOB)).commit(held)
+    assert _counted(run.target.read()) == _counted(case.records[:3])
+
+
 def check_closing_drops_what_is_not_prepared(case: SinkCase) -> None:
     """A closed writer leaves nothing to see, and may be closed twice, also before it wrote."""
     target = case.fresh()
@@ -229,6 +245,7 @@ SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
     check_commits_may_be_repeated,
     check_a_dead_attempt_cannot_add_records,
     check_what_others_wrote_stays,
+    check_what_a_savepoint_holds_stays,
     check_closing_drops_what_is_not_prepared,
     check_an_idle_subtask_commits_nothing,
     check_target_can_be_taken_and_given_back_again,

@@ -96,6 +96,14 @@ def check_listing_goes_below_folders_and_names_files_only(store: CheckpointStore
     assert store.list_files("chk-3") == []
 
 
+def check_a_listing_with_sizes_names_the_same_files(store: CheckpointStore) -> None:
+    store.write("chk-1/a", [b"xy", b"z"])
+    store.write("shared/empty", [])
+    assert store.list_sizes("") == {"chk-1/a": 3, "shared/empty": 0}
+    assert store.list_sizes("chk-1") == {"chk-1/a": 3}
+    assert store.list_sizes("chk-3") == {}
+
+
 def check_deleting_is_thorough_and_may_be_repeated(store: CheckpointStore) -> None:
     for path in ("chk-1/a", "chk-1/b", "chk-10/c"):
         store.write(path, [b"x"])
@@ -132,6 +140,7 @@ STORE_CHECKS: Final[list[Callable[[CheckpointStore], None]]] = [
     check_a_local_file_that_cannot_be_read_is_named,
     check_a_download_of_what_is_not_what_was_written_is_refused_by_name,
     check_listing_goes_below_folders_and_names_files_only,
+    check_a_listing_with_sizes_names_the_same_files,
     check_deleting_is_thorough_and_may_be_repeated,
     check_names_of_operators_may_hold_any_character,
 ]

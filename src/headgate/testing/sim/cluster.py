@@ -6,12 +6,15 @@ which go on to process, write, acknowledge and commit what they can. A slot that
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
+from headgate import options
+from headgate.checkpoint import paths
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
-from headgate.deploy.package import unpack
+from headgate.deploy.package import pack, unpack
 from headgate.deploy.running_job import Results
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
@@ -20,15 +23,17 @@ from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.master.job_master import JobMaster, MasterServices
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.supervisor import SupervisorState
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.link import Pipe
 from headgate.testing.sim.process import Process
-from headgate.testing.sim.storage import SimStore, is_simulated
-from headgate.testing.sim.world import Action, World
+from headgate.testing.sim.storage import SimStorage, is_simulated
+from headgate.testing.sim.world import Action
 
+CHECKPOINTS: Final = "/sim/checkpoints"
 ZOMBIE_MS_MAX = 600.0
 HEARTBEAT_TIMEOUT_MS = 150.0
 
@@ -44,11 +49,25 @@ class Troubles:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Slots that are slow for a while, so that batches queue up before them."""
+
+    slots: frozenset[SlotIndex] = frozenset()
+    piece_ms: float = 0.0
+    until_ms: float = 0.0
+
+    def is_slow(self, slot: SlotIndex, now_ms: float) -> bool:
+        """Return whether work takes long there."""
+        return now_ms < self.until_ms and slot in self.slots
+
+
+@final
 class SlotProcess(Process):
     """A process that hosts one slot."""
 
     def __init__(self, cluster: Cluster, master: MasterProcess, launch: Launch, index: SlotIndex) -> None:
-        super().__init__(cluster.world, cluster.new_name("slot"), cluster.store)
+        super().__init__(cluster.world, cluster.new_name("slot"))
         self.io.crash_delay_ms = 80.0
         self.index = index
         self.launch = launch
@@ -62,6 +81,7 @@ class SlotProcess(Process):
             clock=self.world.clock,
             io=self.io,
             store=cluster.store,
+            open_store=cluster.storage.open,
             exchange=self.exchange,
             send=self._send,
             scratch=Scratch(index),
@@ -69,8 +89,11 @@ class SlotProcess(Process):
         self.slot = Slot(lambda: unpack(cluster.package), index, services)
 
     def step(self) -> float | None:
-        wake_ms = self.slot.step(self.world.now_ms)
+        now_ms = self.world.now_ms
+        wake_ms = self.slot.step(now_ms)
         self._check()
+        if wake_ms == now_ms and self._cluster.crawl.is_slow(self.index, now_ms):
+            self.work_until(now_ms + self.world.rng.uniform(0.5, 1.5) * self._cluster.crawl.piece_ms)
         if self.slot.closed:
             self.die("it was told to end")
         return wake_ms
@@ -80,7 +103,7 @@ class SlotProcess(Process):
         if execution is None:
             return
         for subtask in execution.subtasks.values():
-            subtask._aligner.check_invariants()
+            subtask._barriers._strategy.check_invariants()
             for operator in subtask.operators:
                 if isinstance(operator, SinkOperator):
                     operator._tracker.check_invariants()
@@ -89,10 +112,19 @@ class SlotProcess(Process):
 
     def send(self, message: ToSlot) -> None:
         """The master's way to the slot (`SlotLink`)."""
+        self._check_told(message)
         is_lost = self._is_lost(message)
         self.world.note(self.master.name, f"to {self.name}{' (lost)' if is_lost else ''}: {_brief(message)}")
         if not is_lost:
             self.down.send(message)
+
+    def _check_told(self, message: ToSlot) -> None:
+        """Slots may be told only of what is complete, whoever drives the job."""
+        ledger = self._cluster.store.ledger
+        if not isinstance(message, messages.CheckpointCompleted) or ledger.counts(message.checkpoint_id):
+            return
+        if ledger.stopped is None:
+            self.world.violated(f"{self.master.name} says that checkpoint {message.checkpoint_id} is complete")
 
     def _is_lost(self, message: ToSlot) -> bool:
         """Checkpoints bear the loss of triggers and notifications, except that the last one must be heard of."""
@@ -167,27 +199,46 @@ class MasterProcess(Process):
     """The driver process: hosts the job master, and is its `Launcher`."""
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.world, cluster.new_name("master"), cluster.store)
+        super().__init__(cluster.world, cluster.new_name("master"))
+        self.io.crash_delay_ms = 250.0
         self._cluster = cluster
         self.slots: dict[Launch, list[SlotProcess]] = {}
         self._ended: set[Launch] = set()
         services = MasterServices(
             clock=self.world.clock,
             io=self.io,
-            storage=JobStorage(cluster.store, self.world.clock),
+            storage=JobStorage(cluster.store, self.world.clock, cluster.storage.open, self._nonce),
             launcher=self,
             collected=cluster.results.collected,
         )
         self.master = JobMaster(cluster.plan, services)
 
+    def _nonce(self) -> str:
+        return f"{self.world.rng.getrandbits(16):04x}"
+
     def step(self) -> float | None:
         wake_ms = self.master.step(self.world.now_ms)
+        if self.is_superseded:
+            self.die("another driver has taken over the job")
+            return None
         self.master._supervisor.check_invariants()
         coordinator = self.master._checkpoints._coordinator
         coordinator.check_invariants()
         if coordinator.in_doubt() is not None and self._cluster.on_doubt is not None:
             self._cluster.on_doubt()
         return wake_ms
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether it has ended because another driver owns the job."""
+        outcome = self.master.outcome
+        return outcome is not None and "taken over by a later driver" in (outcome.cause or "")
+
+    @property
+    def could_not_begin(self) -> bool:
+        """Whether it has ended before it had slots, because of what the simulation does to it."""
+        outcome = self.master.outcome
+        return outcome is not None and not self.slots and is_simulated(outcome.cause or "")
 
     @property
     def state(self) -> SupervisorState:
@@ -264,16 +315,21 @@ class MasterProcess(Process):
 class Cluster:
     """All processes of one simulation."""
 
-    def __init__(self, world: World, store: SimStore, plan: JobPlan, package: bytes, credit_batches: int) -> None:
-        self.world = world
-        self.store = store
+    def __init__(self, storage: SimStorage, plan: JobPlan) -> None:
+        self.world = storage.world
+        self.storage = storage
+        self.store = storage.open(paths.job_folder(CHECKPOINTS, plan.job_id))
         self.plan = plan
-        self.package = package
-        self.credit_batches = credit_batches
+        self.package = pack(plan)
+        self.credit_batches = plan.settings.get(options.CREDIT_BATCHES)
         self.processes: list[SlotProcess] = []
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()
+        self.crawl = Crawl()
         self.was_cancelled = False
+        self.is_lost = False
+        """Whether nobody starts the program again."""
+        self.over = False
         self.on_doubt: Action | None = None
         """Called when the writing of a manifest has begun."""
         self.results = Results()
@@ -282,11 +338,14 @@ class Cluster:
 
     @property
     def master(self) -> MasterProcess:
-        """The newest driver process."""
-        return self.masters[-1]
+        """The newest driver process that is alive, if any is."""
+        alive = [each for each in self.masters if each.alive]
+        return (alive or self.masters)[-1]
 
     def start_master(self) -> None:
         """Start the program: a driver process that submits the job."""
+        if self.is_lost or self.over:
+            return
         self.results = Results()
         process = MasterProcess(self)
         self.world.note(process.name, "starts")
@@ -294,16 +353,53 @@ class Cluster:
         process.master.submit()
         process.wake()
 
+    def cancel(self) -> None:
+        """Cancel the job, if there is a driver to be told."""
+        for master in self.masters:
+            if master.alive:
+                self.was_cancelled = True
+                master.master.cancel()
+                master.wake()
+
+    def take_savepoint(self, wish: SavepointWish) -> Future[str] | None:
+        """Ask the driver for a savepoint, if there is one to be asked; return where its answer will be."""
+        if not self.masters or not self.master.alive:
+            return None
+        answer: Future[str] = Future()
+        self.world.note("user", f"asks {self.master.name} for {wish}")
+        self.master.master.take_savepoint(wish, answer)
+        self.master.wake()
+        answer.add_done_callback(self._note_answer)
+        return answer
+
+    def _note_answer(self, answer: Future[str]) -> None:
+        self.world.note("user", f"is told: {answer.exception() or answer.result()}")
+
+    def lose_driver(self) -> None:
+        """End the driver, with nobody to start it again."""
+        self.is_lost = True
+        for master in self.masters:
+            master.die("it is lost for good")
+
     def is_over(self) -> bool:
         """Return whether the job has ended; if it could only not begin, somebody starts the program again."""
-        master = self.master
-        outcome = master.master.outcome
-        if outcome is None:
+        self.over = self.is_lost or self._has_ended()
+        return self.over
+
+    def _has_ended(self) -> bool:
+        alive = [each for each in self.masters if each.alive and not each.is_superseded]
+        if not alive or any(each.master.outcome is None for each in alive):
             return False
-        if master.alive and not master.slots and is_simulated(outcome.cause or ""):
-            master.die("the job could not begin")
-            self.world.after(1.0, 300.0, self.start_master)
-        return master.alive
+        for master in alive:
+            if master.could_not_begin:
+                master.die("the job could not begin")
+                self.world.after(1.0, 300.0, self.start_master)
+        return any(each.alive for each in alive)
+
+    def close(self) -> None:
+        """End whatever still runs: the simulation is over."""
+        for process in (*self.masters, *self.processes):
+            process.io.close()
 
     def new_name(self, kind: str) -> str:
         """Return a name that no other process has."""

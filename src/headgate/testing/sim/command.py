@@ -6,12 +6,17 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, TextIO, final
 
 from headgate.testing.sim.run import RunReport, run
 
 PROGRESS_EVERY: Final = 500
+BLOCK: Final = 50
+"""How many seeds a process runs before it takes the next ones."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,12 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     what.add_argument("--seed", type=int, help="run this seed and print its trace")
     what.add_argument("--seeds", type=int, help="run the seeds 1 to N")
     parser.add_argument("--first", type=int, default=1, help="begin with this seed instead of 1")
+    parser.add_argument("--jobs", type=int, default=1, help="share the seeds out to so many processes")
     parser.add_argument("--out", type=Path, help="write the summary to this file, too")
     parser.add_argument("--without-faults", action="store_true", help="run the same jobs with nothing going wrong")
     options = parser.parse_args(arguments)
     if options.seed is not None:
         return _one(options.seed, sys.stdout, with_faults=not options.without_faults)
-    return _many(range(options.first, options.first + options.seeds), options.out, not options.without_faults)
+    seeds = range(options.first, options.first + options.seeds)
+    return _many(seeds, options.jobs, options.out, not options.without_faults)
 
 
 def _one(seed: int, out: TextIO, *, with_faults: bool) -> int:
@@ -36,32 +43,68 @@ def _one(seed: int, out: TextIO, *, with_faults: bool) -> int:
     return int(not report.passed)
 
 
-def _many(seeds: range, out: Path | None, with_faults: bool) -> int:
+@final
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What came of some seeds, one after the other."""
+
+    seeds: int
+    failed: tuple[int, ...]
+    stories: tuple[str, ...]
+    checkpoints: int
+    restarts: int
+    actions: int
+
+
+def _many(seeds: range, jobs: int, out: Path | None, with_faults: bool) -> int:
     began_s = time.monotonic()
-    failed: list[int] = []
-    checkpoints = restarts = actions = 0
-    for done, seed in enumerate(seeds, start=1):
-        report = run(seed, faults=with_faults)
-        checkpoints += report.checkpoints
-        restarts += report.restarts
-        actions += report.actions
-        if not report.passed:
-            failed.append(seed)
-            print(report.describe(), flush=True)
-        if done % PROGRESS_EVERY == 0:
-            print(f"{done} of {len(seeds)} seeds, {len(failed)} failed", flush=True)
+    parts = [seeds[start : start + BLOCK] for start in range(0, len(seeds), BLOCK)]
+    blocks: list[_Block] = []
+    with ProcessPoolExecutor(jobs) as pool:
+        for block in pool.map(partial(_run_block, with_faults=with_faults), parts):
+            blocks.append(block)
+            print(*block.stories, sep="\n", end="\n" if block.stories else "", flush=True)
+            done = sum(each.seeds for each in blocks)
+            if done % PROGRESS_EVERY == 0:
+                print(f"{done} of {len(seeds)} seeds, {sum(len(each.failed) for each in blocks)} failed", flush=True)
+    lines = _summary(seeds, blocks)
     took_s = time.monotonic() - began_s
-    lines = [
-        f"seeds {seeds.start} to {seeds.stop - 1}: {len(seeds) - len(failed)} passed, {len(failed)} failed",
-        f"failed: {', '.join(map(str, failed)) or 'none'}",
-        f"checkpoints completed: {checkpoints}; restarts: {restarts}; actions: {actions}",
-        f"{took_s:.0f} s, {len(seeds) / took_s:.1f} seeds/s in one process",
-    ]
+    lines.append(f"{took_s:.0f} s, {len(seeds) / took_s:.1f} seeds/s in {jobs} processes")
     print(*lines, sep="\n")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text("\n".join(lines) + "\n")
-    return int(bool(failed))
+    return int(any(block.failed for block in blocks))
+
+
+def _run_block(seeds: range, *, with_faults: bool) -> _Block:
+    reports = [_without_trace(run(seed, faults=with_faults)) for seed in seeds]
+    failed = [report for report in reports if not report.passed]
+    return _Block(
+        seeds=len(seeds),
+        failed=tuple(report.seed for report in failed),
+        stories=tuple(report.describe() for report in failed),
+        checkpoints=sum(report.checkpoints for report in reports),
+        restarts=sum(report.restarts for report in reports),
+        actions=sum(report.actions for report in reports),
+    )
+
+
+def _without_trace(report: RunReport) -> RunReport:
+    """Return the report without what only a failure needs."""
+    return replace(report, trace=()) if report.passed else report
+
+
+def _summary(seeds: range, blocks: list[_Block]) -> list[str]:
+    failed = [seed for block in blocks for seed in block.failed]
+    checkpoints, restarts, actions = (
+        sum(getattr(block, figure) for block in blocks) for figure in ("checkpoints", "restarts", "actions")
+    )
+    return [
+        f"seeds {seeds.start} to {seeds.stop - 1}: {len(seeds) - len(failed)} passed, {len(failed)} failed",
+        f"failed: {', '.join(map(str, failed)) or 'none'}",
+        f"checkpoints completed: {checkpoints}; restarts: {restarts}; actions: {actions}",
+    ]
 
 
 def _in_a_line(report: RunReport) -> str:

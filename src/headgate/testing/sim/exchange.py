@@ -1,16 +1,23 @@
-"""The simulated network between slots: in order on each connection, with random delays, and fenced by attempt."""
+"""The simulated network between slots: in order on each connection, with random delays, and fenced by attempt.
+
+A barrier that overtakes gets ahead of some of what is under way: how much has been begun is random, as it is in a
+network. Batches arrive as bytes, as they do between processes.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
 
-from headgate.elements import Batch, Element
+from headgate.elements import Barrier, Batch, Element
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
+from headgate.runtime.exchange.payload import Payload, pickled
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
@@ -76,7 +83,7 @@ class SimExchange:
             return False
         channel = self._inputs[channel_id]
         channel.on_consumed(lambda _: consumed())
-        channel.push(element, 1)
+        channel.push(memoryview(pickled(element)) if isinstance(element, Batch) else element)
         self.process.wake()
         return True
 
@@ -85,6 +92,16 @@ class SimExchange:
         if self.attempt is not None and self.attempt == flow.attempt:
             self._host().exchange_broken(reason)
             self.process.wake()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """An element under way, and whom to tell when it was consumed."""
+
+    channel: ChannelId
+    element: Element
+    credited: Callable[[], None]
 
 
 @final
@@ -98,29 +115,46 @@ class Flow:
         self._world = sender.process.world
         self._arrival_ms = 0.0
         self._open = True
+        self._under_way: deque[_Sent] = deque()
 
     def send(self, channel_id: ChannelId, element: Element, credited: Callable[[], None]) -> None:
         """Have the element arrive, some time after all that was sent before."""
+        self._under_way.append(_Sent(channel_id, element, credited))
+        self._schedule()
+
+    def overtake(self, channel_id: ChannelId, barrier: Barrier, credited: Callable[[], None]) -> list[Payload]:
+        """Have the barrier arrive ahead of what is not begun; return the batches of the channel among that."""
+        begun = self._world.rng.randint(0, len(self._under_way))
+        behind = list(self._under_way)[begun:]
+        self._under_way.insert(begun, _Sent(channel_id, barrier, credited))
+        self._schedule()
+        own = [sent.element for sent in behind if sent.channel == channel_id]
+        return [pickled(element) for element in own if isinstance(element, Batch)]
+
+    def _schedule(self) -> None:
+        """Have one more element arrive, behind all that are under way."""
         receiver = self._receiver
         if not self._open:
             return
         if receiver is None:
             self.close()
             return
+        free_ms = self._arrival_ms + self._world.frame_gap_ms
+        self._arrival_ms = max(free_ms, self._world.now_ms + self._hop_ms())
+        receiver.process.on_loop(self._arrival_ms, partial(self._arrive, receiver))
+
+    def _arrive(self, receiver: SimExchange) -> None:
+        sent = self._under_way.popleft()
 
         def consumed() -> None:
             self._sender.process.on_loop(self._world.now_ms + self._hop_ms(), arrived_back)
 
         def arrived_back() -> None:
-            credited()
+            sent.credited()
             self._sender.process.wake()
 
-        def arrive() -> None:
-            if self._open and not receiver.arrived(self, channel_id, element, consumed):
-                self.close()
-
-        self._arrival_ms = max(self._arrival_ms, self._world.now_ms + self._hop_ms())
-        receiver.process.on_loop(self._arrival_ms, arrive)
+        if self._open and not receiver.arrived(self, sent.channel, sent.element, consumed):
+            self.close()
 
     def close(self) -> None:
         """Have both ends learn, some time later, that the connection is gone."""
@@ -142,6 +176,7 @@ class _SimOutput:
     """The sending end of a channel into another slot."""
 
     __slots__ = ("_channel", "_exchange", "_target", "_under_way")
+    sent_bytes = 0
 
     def __init__(self, exchange: SimExchange, channel: ChannelId, target: SlotIndex) -> None:
         self._exchange = exchange
@@ -158,6 +193,11 @@ class _SimOutput:
         if flow is not None:
             self._under_way += isinstance(element, Batch)
             flow.send(self._channel, element, self._credited)
+
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        """Overtake what is under way, but for what has been begun."""
+        flow = self._exchange.flow_to(self._target)
+        return [] if flow is None else flow.overtake(self._channel, barrier, self._credited)
 
     def _credited(self) -> None:
         self._under_way -= 1

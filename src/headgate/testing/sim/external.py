@@ -11,8 +11,8 @@ from typing import Any, final
 
 from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId
-from headgate.testing.sim.storage import Ledger
+from headgate.ids import CheckpointId, JobId
+from headgate.testing.sim.beside import operation
 from headgate.testing.sim.world import World
 
 _numbers = itertools.count(1)
@@ -24,9 +24,11 @@ _systems: dict[int, External] = {}
 class Transaction:
     """Records that become visible together."""
 
+    job_id: JobId
     uid: str
     subtask: int
     attempt: int
+    checkpoint_id: CheckpointId
     records: list[Any] = field(default_factory=list)
 
 
@@ -34,32 +36,46 @@ class Transaction:
 class External:
     """A transactional store, and the switches by which user code is made to fail."""
 
-    def __init__(self, world: World, ledger: Ledger) -> None:
+    def __init__(self, world: World, permitted: set[str]) -> None:
         self.number = next(_numbers)
+        self.prepared: dict[str, Transaction] = {}
+        """All that ever were."""
         self.pending: dict[str, Transaction] = {}
         self.final: dict[str, list[Any]] = {}
         self.bomb: str | None = None
         """Name of the function that raises when it is called next."""
         self.outage_until_ms = 0.0
         self.mishap_rate = 0.0
-        self.newest_attempt = 0
+        self.newest: tuple[JobId, int] | None = None
+        """The job and the attempt that have begun last."""
         self.world = world
-        self._ledger = ledger
+        self._permitted = permitted
         _systems[self.number] = self
 
     def close(self) -> None:
         """Forget the system: nothing of the run may use it afterwards."""
         del _systems[self.number]
 
+    def forked(self, job_id: JobId, savepoint_id: CheckpointId, pending: set[str]) -> External:
+        """Return the system as it was when all up to a savepoint was final, but for what that holds for committing."""
+        other = External(self.world, self._permitted)
+        for name, records in self.final.items():
+            prepared = self.prepared[name]
+            if (prepared.job_id, prepared.checkpoint_id) < (job_id, savepoint_id) and name not in pending:
+                other.final[name] = records
+        other.pending = {name: self.prepared[name] for name in pending}
+        return other
+
     # --- transactions
 
     def prepare(self, name: str, transaction: Transaction) -> None:
         if name in self.pending or name in self.final:
             self.world.violated(f"transaction {name} is prepared twice")
-        self.pending[name] = transaction
+        self.prepared[name] = self.pending[name] = transaction
 
     def commit(self, names: list[str]) -> None:
         for name in names:
+            operation(self.world, f"commit {name}")
             if self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate):
                 raise SinkError(f"simulated: the outside does not answer at {name}")
             self._commit_one(name)
@@ -71,18 +87,19 @@ class External:
         if transaction is None:
             self.world.violated(f"transaction {name} is to be committed, but is neither pending nor final")
             raise SinkError(f"{name} is lost")
-        if name not in self._ledger.permitted:
+        if name not in self._permitted:
             self.world.violated(f"transaction {name} is committed, but no durable manifest names it")
         self.world.note("outside", f"{name} is final, {len(transaction.records)} records")
         self.final[name] = transaction.records
 
     def recover(self, context: SinkContext, restored: list[str]) -> None:
         """Abort what older attempts of the subtask left behind, except `restored`."""
-        self.newest_attempt = max(self.newest_attempt, context.attempt)
+        if self.newest is None or self.newest < (context.job_id, context.attempt):
+            self.newest = context.job_id, context.attempt
         for name, found in list(self.pending.items()):
-            is_own = (found.uid, found.subtask) == (context.uid, context.subtask)
+            is_own = (found.job_id, found.uid, found.subtask) == (context.job_id, context.uid, context.subtask)
             if is_own and found.attempt < context.attempt and name not in restored:
-                if name in self._ledger.permitted:
+                if name in self._permitted:
                     self.world.violated(f"transaction {name} is aborted, although a durable manifest names it")
                 self.world.note("outside", f"{name} is aborted")
                 del self.pending[name]
@@ -135,8 +152,10 @@ class SimWriter(SinkWriter[str]):
         if not self._records:
             return []
         where = self._context
-        name = f"{where.uid}.{where.subtask}/a{where.attempt}/c{checkpoint_id}"
-        self._system.prepare(name, Transaction(where.uid, where.subtask, where.attempt, self._records))
+        name = f"{where.uid}.{where.subtask}/j{where.job_id[-2:]}/a{where.attempt}/c{checkpoint_id}"
+        self._system.prepare(
+            name, Transaction(where.job_id, where.uid, where.subtask, where.attempt, checkpoint_id, self._records)
+        )
         self._records = []
         return [name]
 

@@ -13,7 +13,7 @@ from headgate.testing.sim.external import External
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 8, 6, 4, 4, 6, 2, 1, 1, 3, 6)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5)
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
@@ -21,12 +21,17 @@ _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING
 class Faults:
     """Plans and brings about the faults of one run."""
 
-    def __init__(self, cluster: Cluster, outside: External, functions: list[str]) -> None:
+    def __init__(
+        self, cluster: Cluster, outside: External, functions: list[str], *, often: tuple[str, ...] = ()
+    ) -> None:
+        """`functions` can be made to fail; the kinds in `often` come in addition to those that are drawn."""
         self.planned: list[str] = []
+        self._over = False
         self._cluster = cluster
         self._world = cluster.world
         self._outside = outside
         self._functions = functions
+        self._often = often
         self._kinds: dict[str, Callable[[], None]] = {
             "slot crash": self._crash_slot,
             "slot stopped": self._stop_slot,
@@ -42,32 +47,47 @@ class Faults:
             "cancellation": self._cancel,
             "slow storage": self._slow_storage,
             "slot crash in doubt": self._crash_slot_in_doubt,
+            "master crash at an operation": self._crash_master_at_an_operation,
+            "master presumed dead": self._presume_master_dead,
         }
 
     def plan(self) -> None:
         """Draw the faults. One run in ten has none: what holds under faults must hold without."""
         rng = self._world.rng
+        began_ms = self._world.now_ms
+        self._calm_down()
         if rng.random() < 0.1:
             return
-        self._cluster.store.mishap_rate = rng.choice((0.0, 0.0, 0.01, 0.05))
+        self._cluster.storage.mishap_rate = rng.choice((0.0, 0.0, 0.01, 0.05))
+        self._cluster.storage.is_disk = rng.random() < 0.5
         self._outside.mishap_rate = rng.choice((0.0, 0.0, 0.03))
         self._cluster.troubles = Troubles(*(rng.choice((0.0, most)) for most in (0.3, 0.3, 0.05)))
-        self._cluster.store.slowness = rng.choice((0.01, 0.05, 0.3))
+        self._world.slow_work = rng.choice((0.01, 0.05, 0.3))
         self._world.slow_hops = rng.choice((0.01, 0.03, 0.15))
-        self._world.at(CALM_AFTER_MS, self._calm_down)
+        self._world.at(began_ms + CALM_AFTER_MS, self._calm_down)
         horizon_ms = rng.choice((150.0, 300.0, 600.0, 1_200.0))
-        for kind in rng.choices(list(self._kinds), weights=_WEIGHTS, k=rng.randint(0, 7)):
+        drawn = rng.choices(list(self._kinds), weights=_WEIGHTS, k=rng.randint(0, 7))
+        for kind in (*drawn, *self._often):
             when_ms = rng.uniform(20.0, horizon_ms)
             self.planned.append(f"{kind} at {when_ms:.0f} ms")
-            self._world.at(when_ms, partial(self._bring_about, kind))
+            self._world.at(began_ms + when_ms, partial(self._bring_about, kind))
+
+    def end(self) -> None:
+        """Bring about nothing more: another job runs."""
+        self._calm_down()
+        self._over = True
 
     def _calm_down(self) -> None:
+        if self._over:
+            return
         self._world.note("faults", "are over")
-        self._cluster.store.mishap_rate = self._outside.mishap_rate = 0.0
-        self._cluster.store.slowness = self._world.slow_hops = 0.0
+        self._cluster.storage.mishap_rate = self._outside.mishap_rate = 0.0
+        self._world.slow_work = self._world.slow_hops = 0.0
         self._cluster.troubles = Troubles()
 
     def _bring_about(self, kind: str) -> None:
+        if self._over or not self._cluster.masters:
+            return
         master = self._cluster.master
         has_begun = paths.ATTEMPTS in {path.partition("/")[0] for path in self._cluster.store.memory.files}
         if not master.alive or (master.state in _STARTING and not has_begun):
@@ -110,19 +130,30 @@ class Faults:
             master.die("crash")
             self._world.after(1.0, 300.0, self._cluster.start_master)
 
+    def _presume_master_dead(self) -> None:
+        """Start the program again, while its driver is only stopped, or merely out of reach for who watches it."""
+        rng, master = self._world.rng, self._cluster.master
+        if rng.random() < 0.7:
+            master.stop_for(rng.choice((20.0, 100.0, 400.0)))
+        self._world.after(1.0, 300.0, self._cluster.start_master)
+
+    def _crash_master_at_an_operation(self) -> None:
+        """Crash the job master when the n-th of its operations on storage from now on is under way."""
+        io = self._cluster.master.io
+        io.on_last_operation = self._crash_master
+        io.operations_left = self._world.rng.randint(1, 40)
+
     def _crash_master_at_the_end(self) -> None:
         self._cluster.store.on_result = lambda: self._world.after(0.0, 3.0, self._crash_master)
 
     def _cancel(self) -> None:
-        self._cluster.was_cancelled = True
-        self._cluster.master.master.cancel()
-        self._cluster.master.wake()
+        self._cluster.cancel()
 
     def _storage_outage(self) -> None:
-        self._cluster.store.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))
+        self._cluster.storage.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))
 
     def _slow_storage(self) -> None:
-        self._cluster.store.slow_until_ms = self._world.now_ms + self._world.rng.uniform(100.0, 500.0)
+        self._world.slow_work_until_ms = self._world.now_ms + self._world.rng.uniform(100.0, 500.0)
 
     def _crash_slot_in_doubt(self) -> None:
         """Lose a slot while the outcome of writing a manifest is not known, which takes long."""

@@ -42,7 +42,6 @@ from headgate.testing.sim.user_code import (
 )
 from headgate.types.instant import Duration
 
-JOB_ID: Final = JobId("5e" * 16)
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
 TWO_INPUTS: Final = ("connected", "ruled")
@@ -87,6 +86,18 @@ class JobSpec:
     sink_parallelism: int
     settings: dict[str, Any]
     side: SideSpec | None = None
+    leg: int = 0
+    """How many jobs have run before, from whose state it goes on."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each record counts exactly once; else at least once."""
+        return self.settings.get("execution.checkpointing.mode") != "AT_LEAST_ONCE"
+
+    @property
+    def job_id(self) -> JobId:
+        """The id of the job: later legs have higher ones."""
+        return JobId("5e" * 15 + f"{self.leg:02x}")
 
     def describe(self) -> str:
         """Return the job in one line."""
@@ -119,7 +130,7 @@ def random_job(rng: random.Random) -> JobSpec:
     side = None
     if rng.random() < 0.3:
         side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
-    spec = JobSpec(sources, tuple(stages), rng.randint(1, width), _random_settings(rng), side)
+    spec = JobSpec(sources, tuple(stages), rng.randint(1, width), random_settings(rng), side)
     # Drawn apart, so that seeds whose jobs have none of these stages go on to mean what they meant before.
     return _with_two_inputs(random.Random(repr(spec)), spec, width)
 
@@ -148,7 +159,28 @@ def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> StageSpe
     return StageSpec(kind, rng.randint(1, width), rng.random() < 0.7, keys)
 
 
-def _random_settings(rng: random.Random) -> dict[str, Any]:
+def random_settings(rng: random.Random) -> dict[str, Any]:
+    """Draw the settings of a job."""
+    settings = _random_rest(rng)
+    # Drawn apart, so that seeds whose jobs align their barriers go on to mean what they meant before.
+    return {**settings, **_random_mode(random.Random(repr(settings)))}
+
+
+def _random_mode(rng: random.Random) -> dict[str, Any]:
+    """Draw how barriers are aligned."""
+    kind = rng.random()
+    if kind < 0.45:
+        return {}
+    if kind < 0.6:
+        return {"execution.checkpointing.mode": "AT_LEAST_ONCE"}
+    return {
+        "execution.checkpointing.unaligned.enabled": True,
+        "execution.checkpointing.aligned-checkpoint-timeout": rng.choice((0, 0, 2, 10, 50)),
+        "execution.checkpointing.max-concurrent-checkpoints": 1,
+    }
+
+
+def _random_rest(rng: random.Random) -> dict[str, Any]:
     return {
         **_random_storage(rng),
         "execution.checkpointing.interval": rng.choice((20, 50, 100, 200)),
@@ -183,6 +215,15 @@ def _random_storage(rng: random.Random) -> dict[str, Any]:
     }
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where functions find themselves: the number of their system outside, and their leg of the journey."""
+
+    outside: int
+    leg: int
+
+
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
@@ -195,16 +236,20 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
         inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=reading, parallelism=source.parallelism)))
         graph.nodes[-1].is_source = True
     for index, stage in enumerate(spec.stages):
-        inputs = [_add_stage(graph, stage, index, inputs, outside)]
+        inputs = [_add_stage(graph, stage, index, inputs, Place(outside, spec.leg))]
         if spec.side is not None and spec.side.stage == index:
             factory = CollectFactory() if spec.side.kind == "collect" else SinkFactory(SimSink(outside))
             _add_sink(graph, "side", factory, spec.side.parallelism, inputs[0])
     _add_sink(graph, "sink", SinkFactory(SimSink(outside)), spec.sink_parallelism, inputs[0])
     settings = options.resolve(spec.settings)
-    defaults = GraphDefaults(parallelism=1, buffer_timeout_ms=settings.get(options.BUFFER_TIMEOUT))
+    defaults = GraphDefaults(
+        parallelism=1,
+        max_parallelism=settings.get(options.MAX_PARALLELISM),
+        buffer_timeout_ms=settings.get(options.BUFFER_TIMEOUT),
+    )
     return physical.plan(
         graph,
-        JobOptions(job_id=JOB_ID, job_name="simulated", defaults=defaults, settings=settings, checkpointing=True),
+        JobOptions(job_id=spec.job_id, job_name="simulated", defaults=defaults, settings=settings, checkpointing=True),
     )
 
 
@@ -244,7 +289,7 @@ def _add_second_input(
     return [sides[0]], [keyed]
 
 
-def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], outside: int) -> int:
+def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], place: Place) -> int:
     name = f"{stage.kind}{index}"
     second: list[Edge] = []
     if stage.kind in TWO_INPUTS:
@@ -255,7 +300,7 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
         first = _add(graph, start)
         graph.edges += [Edge(source=source, target=first) for source in inputs]
         inputs = [first]
-    node = Node(id=0, name=name, operator=_factory(stage, index, name, outside), parallelism=stage.parallelism)
+    node = Node(id=0, name=name, operator=_factory(stage, index, name, place), parallelism=stage.parallelism)
     node.chain = ChainPolicy.ALWAYS if stage.chains else ChainPolicy.HEAD
     target = _add(graph, node)
     for source in inputs:
@@ -270,7 +315,8 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
     return target
 
 
-def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorFactory:
+def _factory(stage: StageSpec, index: int, name: str, place: Place) -> OperatorFactory:
+    outside = place.outside
     match stage.kind:
         case "filter":
             return FilterFactory(Keep())
@@ -289,8 +335,8 @@ def _factory(stage: StageSpec, index: int, name: str, outside: int) -> OperatorF
         case "ruled":
             return KeyedBroadcastFactory(HoldUntilRuled(index, name, outside), (RULES,))
         case "own_list":
-            return MapFactory(NumberInList(index, name, outside))
+            return MapFactory(NumberInList(index, name, outside, place.leg))
         case "union":
-            return MapFactory(NumberInUnion(index, name, outside))
+            return MapFactory(NumberInUnion(index, name, outside, place.leg))
         case _:
             return MapFactory(Pass(name, outside))

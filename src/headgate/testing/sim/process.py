@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, final
 
-from headgate.testing.sim.storage import SimStore
+from headgate.testing.sim.beside import SimIo
 from headgate.testing.sim.world import Action, World
 
 NAP_MS = 1e-6
@@ -15,11 +13,11 @@ NAP_MS = 1e-6
 class Process:
     """One process with a loop that is stepped, and work beside the loop. Subclasses say what a step does."""
 
-    def __init__(self, world: World, name: str, store: SimStore) -> None:
+    def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
         self.alive = True
-        self.io = SimIo(self, store)
+        self.io = SimIo(self, world)
         self._stopped_until_ms = 0.0
         self._busy_until_ms = 0.0
         self._step_ms: float | None = None
@@ -40,6 +38,10 @@ class Process:
         """Have user code not return; work beside the loop goes on."""
         self.world.note(self.name, f"hangs for {duration_ms:.0f} ms")
         self._busy_until_ms = max(self._busy_until_ms, self.world.now_ms + duration_ms)
+
+    def work_until(self, when_ms: float) -> None:
+        """Have the loop's thread be busy until then."""
+        self._busy_until_ms = max(self._busy_until_ms, when_ms)
 
     def on_loop(self, when_ms: float, action: Action) -> None:
         """Plan what the loop's thread does; it waits while the process is stopped or hangs.
@@ -95,55 +97,3 @@ class Process:
 
     def on_death(self, why: str) -> None:
         """What follows from the end of this process elsewhere."""
-
-
-@final
-class SimIo:
-    """The `Io` of a simulated process: work runs at a later time, and its result arrives at a still later one."""
-
-    def __init__(self, process: Process, store: SimStore) -> None:
-        self._process = process
-        self._world = process.world
-        self._store = store
-        self._waiting: dict[int, Callable[[], Any]] = {}
-        self._count = 0
-        self.crash_delay_ms = 0.0
-        """How long after the end of the process its last effects may still arrive."""
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        world, process = self._world, self._process
-        self._count += 1
-        number = self._count
-        self._waiting[number] = work
-
-        def run() -> None:
-            del self._waiting[number]
-            try:
-                result: Any = work()
-            except Exception as error:  # noqa: BLE001  # handed to the loop, as a thread pool does
-                result = error
-            process.on_loop(world.now_ms + world.rng.uniform(0.1, 6.0), lambda: deliver(result))
-
-        def deliver(result: Any) -> None:
-            done(result)
-            process.wake()
-
-        process.beside_loop(world.now_ms + self._store.delay_ms(), run)
-
-    def crash(self) -> None:
-        """Lose the work that waits, or let it happen, in whole or up to its first write, with nobody to hear of it."""
-        waiting, self._waiting = self._waiting, {}
-        for work in waiting.values():
-            fate = self._world.rng.choice(("lost", "lost", "done", "torn"))
-            if fate != "lost":
-                self._world.after(0.0, self.crash_delay_ms, partial(self._last, work, fate))
-
-    def _last(self, work: Callable[[], Any], fate: str) -> None:
-        self._world.note(self._process.name, f"last work is {fate}")
-        self._store.tears_next_write = fate == "torn"
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001  # the process is gone: nobody hears of it
-            self._world.note(self._process.name, f"last work failed: {type(error).__name__}")
-        finally:
-            self._store.tears_next_write = False

@@ -7,23 +7,19 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, final
+from functools import partial
+from typing import final
 from unittest.mock import patch
 
-from headgate import options
-from headgate.deploy.package import pack
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.slot import pace, slot
 from headgate.state.keyed import walk
-from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
-from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
-from headgate.testing.sim.jobs import NUMBERERS, plan_of, random_job
-from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished
-from headgate.testing.sim.storage import SimStore
+from headgate.testing.sim.faults import Faults
+from headgate.testing.sim.jobs import random_job
+from headgate.testing.sim.journey import Journey, MakeFaults
+from headgate.testing.sim.legs import journey_of
+from headgate.testing.sim.storage import SimStorage
 from headgate.testing.sim.world import World
-
-END_MS_MAX: Final = CALM_AFTER_MS + 60_000.0
-ACTIONS_MAX: Final = 120_000
 
 
 @final
@@ -60,76 +56,57 @@ class RunReport:
         )
 
 
-def run(seed: int, *, faults: bool = True) -> RunReport:
-    """Simulate the job of a seed, with its faults or without.
+def run(seed: int, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunReport:
+    """Simulate the job of a seed, with its faults or without; those in `often`, by their kinds, in addition.
 
     >>> run(1).passed
     True
     """
     world = World(seed)
-    store = SimStore(world)
-    outside = External(world, store.ledger)
+    storage = SimStorage(world)
+    outside = External(world, storage.permitted)
     try:
-        with _without_logs(), patch.object(walk, "CHUNK_CELLS", 1):  # in many pieces, though there is little state
-            return _run(seed, store, outside, Faults if faults else None)
+        with _without_logs(), _in_many_pieces(world):
+            return _run(seed, storage, outside, partial(Faults, often=often) if faults else None)
     finally:
         outside.close()
 
 
-def _run(seed: int, store: SimStore, outside: External, faults_of: type[Faults] | None) -> RunReport:
+def _run(seed: int, storage: SimStorage, outside: External, faults_of: MakeFaults | None) -> RunReport:
     world = outside.world
-    spec = random_job(world.rng)
-    plan = plan_of(spec, outside.number)
-    cluster = Cluster(world, store, plan, pack(plan), plan.settings.get(options.CREDIT_BATCHES))
-    names = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
-    functions = [*names, *(f"open of {name}" for name in names)]
-    numbering = [name for name, stage in zip(names, spec.stages, strict=True) if stage.kind in NUMBERERS]
-    functions += [f"snapshot of {name}" for name in numbering]
-    planned: list[str] = []
-    if faults_of is not None:
-        faults = faults_of(cluster, outside, functions)
-        faults.plan()
-        planned = faults.planned
-    cluster.start_master()
+    journey = Journey(storage, outside, journey_of(random_job(world.rng)), faults_of)
     try:
-        world.run(cluster.is_over, END_MS_MAX, ACTIONS_MAX)
+        journey.run()
     except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
         world.violated("".join(traceback.format_exception(error)).rstrip())
-    if not world.violations:
-        cluster.results.end()
-        is_tidy = store.mishaps == 0 and len(cluster.processes) == plan.slots
-        _judge(
-            cluster,
-            Ending(
-                spec=spec,
-                outside=outside,
-                store=store,
-                collected=list(cluster.results),
-                programs=len(cluster.masters),
-                is_tidy=is_tidy,
-            ),
-        )
+    journey.close()
     return RunReport(
         seed=seed,
-        job=spec.describe(),
-        faults=tuple(planned),
+        job="; then ".join(leg.describe() for leg in journey.legs),
+        faults=tuple(journey.planned),
         violations=tuple(world.violations),
         trace=tuple(world.trace),
         actions=world.actions,
-        checkpoints=store.ledger.completed,
-        restarts=cluster.master.master.progress.restarts,
+        checkpoints=sum(cluster.store.ledger.completed for cluster in journey.clusters),
+        restarts=sum(cluster.master.master.progress.restarts for cluster in journey.clusters if cluster.masters),
         virtual_ms=world.now_ms,
     )
 
 
-def _judge(cluster: Cluster, ending: Ending) -> None:
-    outcome = cluster.master.master.outcome
-    assert outcome is not None
-    was_cancelled = outcome.status is JobStatus.CANCELLED and cluster.was_cancelled
-    if outcome.status is not JobStatus.FINISHED and not was_cancelled:
-        cluster.world.violated(f"the job ended as {outcome.status.value}: {outcome.cause}")
-    for what in judge_cancelled(ending) if was_cancelled else judge_finished(ending):
-        cluster.world.violated(what)
+@contextmanager
+def _in_many_pieces(world: World) -> Iterator[None]:
+    """Have loops do their work in many pieces, though there are few records and there is little state.
+
+    Time stands still while a loop is stepped, so that loops never find out that they could do more; half of them are
+    told that each piece takes too long.
+    """
+    piece_ms = pace.PIECE_MS if world.chance(0.5) else -1.0
+    with (
+        patch.object(walk, "CHUNK_CELLS", 1),
+        patch.object(slot, "ROUNDS_PER_STEP", 1),
+        patch.object(pace, "PIECE_MS", piece_ms),
+    ):
+        yield
 
 
 @contextmanager

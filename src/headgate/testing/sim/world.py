@@ -29,6 +29,12 @@ class World:
         self.actions = 0
         self.slow_hops = 0.0
         """How much of all that travels takes long."""
+        self.frame_gap_ms = 0.0
+        """How long one element takes to get through a connection between slots."""
+        self.slow_work = 0.0
+        """How much of all work beside loops takes long."""
+        self.slow_work_until_ms = 0.0
+        """Until when all of it does."""
         self._planned: list[tuple[float, int, Action]] = []
         self._planned_count = 0
 

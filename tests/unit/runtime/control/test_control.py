@@ -50,7 +50,7 @@ class Desk:
         services = MasterServices(
             clock=self.clock,
             io=self.io,
-            storage=JobStorage(MemoryStore(), self.clock),
+            storage=JobStorage(MemoryStore(), self.clock, lambda location: MemoryStore()),
             launcher=self.launcher,
             collected=lambda message: None,
         )

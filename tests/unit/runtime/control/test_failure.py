@@ -10,6 +10,7 @@ from headgate.errors import (
     ProgramError,
     RestoreError,
     StorageError,
+    SuppressRestartsException,
     UnsupportedError,
 )
 from headgate.operators.base import UserCodeError
@@ -95,3 +96,24 @@ def test_a_restart_is_tried_only_where_it_can_help(error: Exception, mends: bool
     wrapped = UserCodeError(during="open()")
     wrapped.__cause__ = error
     assert may_mend(wrapped) is mends
+
+
+def test_user_code_can_say_that_a_restart_does_not_help_itself_or_as_the_cause_of_an_error() -> None:
+    def refusing(value: int) -> int:
+        raise SuppressRestartsException("no such table")
+
+    def wrapping(value: int) -> int:
+        try:
+            return refusing(value)
+        except SuppressRestartsException as error:
+            raise ValueError("cannot load") from error
+
+    assert not may_mend(raised(1, refusing))
+    assert not may_mend(raised(1, wrapping))
+    assert may_mend(raised(0))
+
+
+def test_errors_that_cause_each_other_are_looked_at_once() -> None:
+    one, other = ValueError(), ValueError()
+    one.__cause__, other.__cause__ = other, one
+    assert may_mend(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.ids import ChannelId, CheckpointId
 from headgate.runtime.exchange.channel import InputChannel, LocalOutput
+from headgate.runtime.exchange.payload import pickled
 
 BARRIER = Barrier(CheckpointId(1), 0)
 
@@ -50,14 +51,18 @@ def test_each_batch_taken_out_is_reported_with_the_size_it_came_with() -> None:
     channel = InputChannel(ChannelId(0))
     consumed: list[int] = []
     channel.on_consumed(consumed.append)
-    channel.push(Batch([1]), 100)
+    payload = memoryview(pickled(Batch([1, 2], [5, 6], ["a", "b"])))
+    channel.push(payload)
     channel.push(BARRIER)
-    channel.push(Batch([2]), 7)
+    channel.push(Batch([2]))
+    batch = channel.pop()
+    assert isinstance(batch, Batch)
+    assert (batch.records, batch.timestamps, batch.keys) == ([1, 2], [5, 6], ["a", "b"])
     channel.pop()
+    assert consumed == [len(payload)]
     channel.pop()
-    assert consumed == [100]
-    channel.pop()
-    assert consumed == [100, 7]
+    assert consumed == [len(payload), 0]
+    assert (channel.batches, channel.read_bytes) == (0, len(payload))
 
 
 def test_a_watermark_takes_the_place_of_one_that_nobody_has_read_but_of_nothing_else() -> None:

@@ -15,6 +15,7 @@ from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
+from headgate.runtime.exchange.payload import unpickled
 from headgate.runtime.wire import NetworkConfig, Poller, Wire
 from tests.unit.runtime.wire.loopback import SECRET, drive
 
@@ -83,7 +84,9 @@ def pair() -> Iterator[Pair]:
 
 
 def arrived(pair: Pair, number: int = 0) -> list[Element]:
-    return list(pair.receiver.inputs[ChannelId(number)].queue)
+    """What waits in a channel of the receiver: batches wait as bytes until they are read."""
+    queue = pair.receiver.inputs[ChannelId(number)].queue
+    return [unpickled(element) if isinstance(element, memoryview) else element for element in queue]
 
 
 def records(pair: Pair, number: int = 0) -> list[Any]:
@@ -283,3 +286,41 @@ def test_a_watermark_does_not_wait_for_ever_behind_the_records_of_a_busy_channel
 
     pair.drive(kept_busy)
     assert sent < 64
+
+
+def test_a_barrier_that_overtakes_leaves_ahead_of_the_batches_that_are_not_begun(pair: Pair) -> None:
+    outputs = pair.begin()
+    for number in range(3):
+        outputs[0].send(Batch([number]))
+        outputs[1].send(Batch(["of another channel"]))
+    overtaken = outputs[0].overtake(BARRIER)  # before there is a connection, nothing is begun
+    outputs[0].send(Batch([3]))
+    pair.drive(lambda: len(arrived(pair)) == 5)
+    told = [element.records if isinstance(element, Batch) else element for element in arrived(pair)]
+    assert told == [BARRIER, [0], [1], [2], [3]]
+    assert [unpickled(payload).records for payload in overtaken] == [[0], [1], [2]]
+
+
+def test_what_is_begun_is_not_overtaken_and_nothing_is_lost_or_doubled(pair: Pair) -> None:
+    (output, _) = pair.begin()
+    output.send(Batch(["opens the connection"]))
+    pair.drive(lambda: arrived(pair))
+    large = [[f"{number} {'x' * 300_000}"] for number in range(60)]
+    for records_of_batch in large:
+        output.send(Batch(records_of_batch))  # more than the kernel takes, and nobody reads
+    overtaken = [unpickled(payload).records for payload in output.overtake(BARRIER)]
+    pair.drive(lambda: len(arrived(pair)) == 62)
+    place = arrived(pair).index(BARRIER)
+    behind = [element.records for element in arrived(pair)[place + 1 :] if isinstance(element, Batch)]
+    assert 0 < len(overtaken) < 60
+    assert overtaken == behind == large[place - 1 :]
+
+
+def test_a_held_watermark_stays_behind_the_batches_that_a_barrier_overtakes(pair: Pair) -> None:
+    (output, _) = pair.begin()
+    output.send(Batch(["a"]))
+    output.send(Watermark(7))
+    output.overtake(BARRIER)
+    pair.drive(lambda: len(arrived(pair)) == 3)
+    told = [element.records if isinstance(element, Batch) else element for element in arrived(pair)]
+    assert told == [BARRIER, ["a"], Watermark(7)]

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
-from headgate.checkpoint.registry import SharedFiles
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.ids import CheckpointId
@@ -22,7 +22,7 @@ from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 
-SETTINGS = {"execution.checkpointing.interval": "50 ms", "restart-strategy.fixed-delay.delay": "20 ms"}
+SETTINGS = {"execution.checkpointing.interval": "50 ms", "restart-strategy.exponential-delay.initial-backoff": "20 ms"}
 
 
 def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_the_next_one_is_not() -> None:

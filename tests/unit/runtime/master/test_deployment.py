@@ -12,11 +12,11 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.deployment import UNLIMITED_RESTARTS, committing_subtasks, deploy_messages, restart_of
+from headgate.runtime.master.deployment import committing_subtasks, deploy_messages, restart_of
 from headgate.runtime.master.job_storage import RestorePoint
-from headgate.runtime.master.restart import FixedDelay, NoRestart
+from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 from headgate.state.operator.list_elements import ListElements
-from tests.unit.checkpoint.manifests import manifest
+from tests.unit.checkpoint.manifests import manifest, operator
 from tests.unit.runtime.plans import Step, line_plan
 
 FRESH = RestorePoint(manifest=None, last_id=CheckpointId(0))
@@ -40,13 +40,19 @@ def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> 
 def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_subtasks() -> None:
     state = {"op1": RestoredOperator(lists={"x": ListElements(elements=[b"1"])})}
     point = RestorePoint(
-        manifest=manifest(7),
+        manifest=manifest(7, operator("op0", None)),
         last_id=CheckpointId(9),
         restored={SubtaskId(1, 2): state, SubtaskId(0, 0): {}},
     )
     messages = deploy_messages(job(), Attempt(2), point, {0: ["a"]}, PEERS)
     assert all(message.splits == {} and message.checkpoint_id == 7 for message in messages.values())
     assert [message.restored for message in messages.values()] == [{SubtaskId(0, 0): {}}, {}, {SubtaskId(1, 2): state}]
+
+
+def test_a_source_that_the_program_did_not_have_when_the_checkpoint_was_taken_reads_from_its_beginning() -> None:
+    point = RestorePoint(manifest=manifest(7, operator("op1", None)), last_id=CheckpointId(9))
+    messages = deploy_messages(job(), Attempt(2), point, {0: ["a"]}, PEERS)
+    assert messages[SlotIndex(0)].splits == {SubtaskId(0, 0): ["a"]}
 
 
 def test_only_subtasks_that_report_commits_are_waited_for() -> None:
@@ -60,7 +66,7 @@ def test_only_subtasks_that_report_commits_are_waited_for() -> None:
     [
         ({}, NoRestart()),
         ({"restart-strategy.type": "none", "execution.checkpointing.interval": "1 s"}, NoRestart()),
-        ({"execution.checkpointing.interval": "1 s"}, FixedDelay(attempts=UNLIMITED_RESTARTS, delay_ms=1000)),
+        ({"execution.checkpointing.interval": "1 s"}, ExponentialDelay(Backoff(), float)),
         (
             {
                 "restart-strategy.type": "fixed-delay",
@@ -69,7 +75,38 @@ def test_only_subtasks_that_report_commits_are_waited_for() -> None:
             },
             FixedDelay(attempts=3, delay_ms=5000),
         ),
+        (
+            {
+                "restart-strategy": "failurerate",
+                "restart-strategy.failure-rate.max-failures-per-interval": "4",
+                "restart-strategy.failure-rate.failure-rate-interval": "5 min",
+                "restart-strategy.failure-rate.delay": "10 s",
+            },
+            FailureRate(failures_max=4, interval_ms=300_000, delay_ms=10_000),
+        ),
+        (
+            {
+                "restart-strategy.type": "exponential-delay",
+                "restart-strategy.exponential-delay.attempts-before-reset-backoff": "8",
+            },
+            ExponentialDelay(Backoff(attempts_max=8), float),
+        ),
     ],
 )
 def test_without_a_strategy_a_job_restarts_if_it_makes_checkpoints(settings: dict[str, str], strategy: Any) -> None:
-    assert restart_of(job(settings)).describe() == strategy.describe()
+    assert restart_of(job(settings), float).describe() == strategy.describe()
+
+
+def test_the_delay_of_a_job_with_checkpoints_grows_as_configured() -> None:
+    prefix = "restart-strategy.exponential-delay"
+    settings = {
+        "execution.checkpointing.interval": "1 s",
+        f"{prefix}.initial-backoff": "100 ms",
+        f"{prefix}.max-backoff": "350 ms",
+        f"{prefix}.backoff-multiplier": "2",
+        f"{prefix}.reset-backoff-threshold": "10 s",
+        f"{prefix}.jitter-factor": "0.5",
+    }
+    restart = restart_of(job(settings), lambda: 0.25)
+    delays = [restart.on_failure(now_ms) for now_ms in (0.0, 1_000.0, 2_000.0, 3_000.0, 13_350.0)]
+    assert delays == [75.0, 150.0, 262.5, 262.5, 75.0]

@@ -8,25 +8,28 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint import paths, workflow
-from headgate.errors import SinkError, SourceError
+from headgate.errors import SuppressRestartsException
 from headgate.functions.api import KeyedProcessFunction, MapFunction
 from headgate.functions.context import RuntimeContext
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.graph.logical import Partitioning
-from headgate.ids import CheckpointId, JobId, Launch, SlotIndex
+from headgate.ids import CheckpointId, Launch, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
-from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
 from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.monitoring import statistics_json
+from headgate.runtime.monitoring.failures import Origin
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.masters import Link, MasterRig
 from tests.unit.runtime.plans import Step, line_plan
 
-CHECKPOINTS = {"execution.checkpointing.interval": "50 ms", "restart-strategy.fixed-delay.delay": "20 ms"}
+CHECKPOINTS = {
+    "execution.checkpointing.interval": "50 ms",
+    "restart-strategy.exponential-delay.initial-backoff": "20 ms",
+}
 ONE_RESTART = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "1"}
 LOG: list[str] = []
 FAIL_AT: set[int] = set()
@@ -158,7 +161,64 @@ def test_an_exception_restarts_the_job_in_place_and_each_record_counts_once(call
     assert sorted(rig.collected()) == expected()
     assert rig.launches == [1]
     assert rig.master.progress.restarts == len(calls)
-    assert rig.master.progress.failures[0].startswith("ValueError: call")
+    assert rig.master.progress.failures[0].cause.startswith("ValueError: call")
+
+
+def test_the_history_of_failures_tells_when_where_and_what_came_of_them() -> None:
+    FAIL_AT.update((30, 31))
+    rig = counting_rig(settings={"restart-strategy.exponential-delay.jitter-factor": "0"})
+    rig.run()
+    first, second = rig.master.progress.failures
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert first.wall_ms < second.wall_ms
+    assert "ValueError: call 30 fails" in first.cause
+    assert first.origin == Origin(operator="op1", subtask=0, slot=0)
+    assert (first.restart_delay_ms, second.restart_delay_ms) == (20.0, 30.0)
+
+
+def test_a_lost_slot_and_the_final_failure_are_in_the_history_too() -> None:
+    rig = counting_rig(settings=ONE_RESTART)
+    rig.master.submit()
+    rig.run_until(lambda: rig.master.progress.checkpoints)
+    rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
+    rig.run_until(lambda: rig.master.status == "running")
+    rig.end_launch(2, "executor lost")
+    assert rig.end().status is JobStatus.FAILED
+    lost, ended = rig.master.progress.failures
+    assert (lost.cause, lost.origin) == ("slot 1 was lost: killed", Origin(slot=1))
+    assert "executor lost" in ended.cause
+    assert (lost.restart_delay_ms, ended.restart_delay_ms) == (1000, None)
+
+
+def test_user_code_that_rules_a_restart_out_ends_the_job_at_once() -> None:
+    def refusing(value: Any) -> Any:
+        raise SuppressRestartsException("the table has no such column")
+
+    rig = MasterRig(line_plan(Ticking(10), MapFactory(refusing), settings=CHECKPOINTS))
+    outcome = rig.run()
+    assert outcome.status is JobStatus.FAILED
+    assert outcome.cause is not None
+    assert "the table has no such column" in outcome.cause
+    assert rig.master.progress.restarts == 0
+    assert rig.master.progress.failures[0].restart_delay_ms is None
+
+
+def test_statistics_count_what_the_coordinator_did() -> None:
+    FAIL_AT.add(30)
+    rig = counting_rig()
+    rig.run()
+    statistics = rig.master.progress.statistics
+    shown = statistics_json.overview(statistics)
+    counts = shown["counts"]
+    assert (counts["restored"], counts["in_progress"]) == (1, 0)
+    assert counts["completed"] == len(rig.master.progress.checkpoints)
+    assert counts["total"] == counts["completed"] + counts["failed"]
+    newest = shown["history"][0]
+    assert (newest["status"], newest["num_acknowledged_subtasks"]) == ("COMPLETED", newest["num_subtasks"])
+    assert shown["latest"]["completed"]["external_path"].endswith(f"chk-{newest['id']}")
+    record = statistics.find(newest["id"])
+    assert record is not None
+    assert record.subtasks[SubtaskId(1, 1)].state_bytes > 0
 
 
 def test_a_lost_slot_is_launched_anew_and_each_record_counts_once() -> None:
@@ -298,82 +358,6 @@ def test_cancelling_a_job_that_has_ended_changes_nothing() -> None:
     rig.master.cancel()
     assert rig.master.outcome is not None
     assert rig.master.outcome.status is JobStatus.FINISHED
-
-
-def test_cancelling_a_job_that_is_being_refused_does_not_change_its_end() -> None:
-    rig = MasterRig(line_plan([1], SinkFactory(Shelf("refused"))))
-    rig.master.submit()
-    rig.io.run_one()
-    rig.master.cancel()
-    assert rig.end().status is JobStatus.FAILED
-
-
-# --- the beginning
-
-
-class Shelf(Sink[str]):
-    """Notes what is asked of it in the driver."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def prepare(self, job_id: JobId) -> None:
-        LOG.append(f"prepare {self.name}")
-        if self.name == "refused":
-            raise SinkError("the target belongs to another job")
-
-    def release(self, job_id: JobId) -> None:
-        LOG.append(f"release {self.name}")
-
-    def writer(self, context: SinkContext) -> SinkWriter[str]:
-        return ShelfWriter()
-
-    def committer(self, context: SinkContext) -> Committer[str]:
-        return ShelfCommitter()
-
-
-class ShelfWriter(SinkWriter[str]):
-    def write(self, records: list[Any]) -> None:
-        pass
-
-    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[str]:
-        return []
-
-
-class ShelfCommitter(Committer[str]):
-    def commit(self, committables: list[str]) -> None:
-        pass
-
-
-def test_a_sink_that_refuses_ends_the_job_before_anything_is_launched() -> None:
-    rig = MasterRig(line_plan([1], SinkFactory(Shelf("refused"))))
-    outcome = rig.run()
-    assert (outcome.status, outcome.cause) == (JobStatus.FAILED, "the target belongs to another job")
-    assert rig.launches == []
-
-
-def test_a_source_that_is_not_there_ends_the_job_before_anything_is_launched() -> None:
-    class Missing(Ticking):
-        def splits(self, parallelism: int) -> list[int]:
-            raise SourceError("no such folder: /data")
-
-    rig = MasterRig(line_plan(Missing(1), SinkFactory(Shelf("fine"))))
-    assert rig.run().cause == "no such folder: /data"
-    assert LOG == ["prepare fine", "release fine"]
-
-
-def test_a_cancel_during_the_preparation_gives_back_what_was_prepared() -> None:
-    rig = MasterRig(line_plan([1], SinkFactory(Shelf("fine"))))
-    rig.master.submit()
-    rig.master.cancel()
-    assert rig.end().status is JobStatus.CANCELLED
-    assert LOG == ["prepare fine", "release fine"]
-
-
-def test_sinks_are_given_back_when_the_job_has_ended() -> None:
-    rig = MasterRig(line_plan([1], SinkFactory(Shelf("fine"))))
-    assert rig.run().status is JobStatus.FINISHED
-    assert LOG == ["prepare fine", "release fine"]
 
 
 # --- slots

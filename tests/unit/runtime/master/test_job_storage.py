@@ -14,21 +14,25 @@ from headgate.testing.sim.user_code import SourceSpec
 PLAN = plan_of(JobSpec((SourceSpec((3, 2), 1, 1, 1.0),), (StageSpec("map", 1, True),), 1, {}), outside=0)
 
 
+def job_storage(store: MemoryStore) -> JobStorage:
+    return JobStorage(store, VirtualClock(), lambda location: MemoryStore())
+
+
 def test_a_fresh_job_gets_the_splits_of_its_sources() -> None:
-    beginning = JobStorage(MemoryStore(), VirtualClock()).prepare(PLAN)
+    beginning = job_storage(MemoryStore()).prepare(PLAN)
     assert [len(splits) for splits in beginning.splits.values()] == [2]
     assert (beginning.last_attempt, beginning.ended) == (0, None)
 
 
 def test_attempts_of_earlier_drivers_are_found() -> None:
     store = MemoryStore()
-    JobStorage(store, VirtualClock()).resolve(PLAN, Attempt(2), None)
-    assert JobStorage(store, VirtualClock()).prepare(PLAN).last_attempt == 2
+    job_storage(store).resolve(PLAN, Attempt(2), None)
+    assert job_storage(store).prepare(PLAN).last_attempt == 2
 
 
 def test_a_job_that_has_ended_is_known_to_have() -> None:
     store = MemoryStore()
     workflow.write_result(store, JobResult(status="finished", cause=None, ended_ms=5))
-    ended = JobStorage(store, VirtualClock()).prepare(PLAN).ended
+    ended = job_storage(store).prepare(PLAN).ended
     assert ended is not None
     assert ended.status == "finished"

@@ -77,3 +77,20 @@ def test_young_generations_set_nothing_aside() -> None:
     with survivors_set_aside():
         gc.collect(1)
         assert gc.get_freeze_count() == 0
+
+
+def test_nothing_is_collected_while_collecting_is_paused() -> None:
+    assert gc.isenabled()
+    with garbage.paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_program_that_collects_nothing_itself_goes_on_so() -> None:
+    gc.disable()
+    try:
+        with garbage.paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

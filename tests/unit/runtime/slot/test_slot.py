@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 
-from headgate.checkpoint.messages import (
-    RestoredOperator,
-    SubtaskEnded,
-)
+from headgate.checkpoint.handles import InFlightState
+from headgate.checkpoint.messages import RestoredOperator, SubtaskEnded, SubtaskRecovered
 from headgate.elements import Batch
 from headgate.errors import DamagedFileError, SerializationError
 from headgate.functions.api import MapFunction
@@ -26,9 +25,10 @@ from headgate.runtime.control.messages import (
     TaskFailed,
     TearDown,
 )
+from headgate.runtime.exchange.payload import pickled
 from headgate.runtime.slot.slot import ROUNDS_PER_STEP
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.state.files import FileHandle, KeyedState, StateFile
+from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.plans import Step, deploy_of
 from tests.unit.runtime.slots import (
@@ -260,10 +260,14 @@ def test_an_output_that_refuses_a_record_in_a_flush_fails_the_subtask_and_not_th
 
 class Refusing:
     writable = True
+    sent_bytes = 0
 
     def send(self, element: Any) -> None:
         if isinstance(element, Batch):
             raise SerializationError("a record cannot be sent")
+
+    def overtake(self, barrier: Any) -> list[Any]:
+        return []
 
 
 # --- time
@@ -314,3 +318,24 @@ def test_the_last_counts_are_sent_before_the_job_can_end() -> None:
     rig.settle()
     last = rig.all_sent(Progress)[-1]
     assert last.records_in[SubtaskId(0, 0)] == 3
+
+
+# --- data in flight
+
+
+def flight(uid: str, source_uid: str, *records: Any) -> InFlightState:
+    handle = InlineHandle(pickle.dumps([pickled(Batch(list(records)))]))
+    return InFlightState(uid=uid, input_index=0, source_uid=source_uid, source=0, target=0, sequence=0, handle=handle)
+
+
+def test_of_what_was_in_flight_to_operators_that_are_one_chain_now_the_furthest_comes_first() -> None:
+    def add(mark: str) -> MapFactory:
+        return MapFactory(lambda record: f"{record}{mark}")
+
+    rig = collecting(add("+1"), add("+2"))
+    older, newer = flight("op2", "op1", "older+1"), flight("op1", "op0", "newer")
+    rig.deploy(checkpoint=1, in_flight={SubtaskId(0, 0): (newer, older)})
+    rig.tell(Start(attempt=A1))
+    rig.settle()
+    assert collected(rig) == ["older+1+2", "newer+1+2"]
+    assert rig.all_sent(SubtaskRecovered) == [SubtaskRecovered(attempt=A1, subtask=SubtaskId(0, 0))]

@@ -23,8 +23,9 @@ SETTINGS = resolve({"execution.checkpointing.local-backup.enabled": "true"})
 class Rig:
     def __init__(self, folder: Path) -> None:
         self.store = MemoryStore()
+        self.others: dict[str, MemoryStore] = {}
         self.scratch = Scratch(0, [str(folder)])
-        self.storage = SlotStorage(self.store, self.scratch)
+        self.storage = SlotStorage(self.store, self.scratch, lambda location: self.others[location])
         self.files = tuple(
             StateFile(name, self.store.write(f"shared/1-a1-op-0-{name}", [name.encode()]))
             for name in ("1.sst", "2.sst")

@@ -9,18 +9,19 @@ import pytest
 
 from headgate.checkpoint.paths import Writer
 from headgate.checkpoint.store import MemoryStore
+from headgate.elements import Barrier
 from headgate.errors import StorageError
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.slot.state_writers import InlineWriters, StoreWriters
 from headgate.state.files import FileHandle, InlineHandle
 
 OWN = Writer(Attempt(3), "op", 1)
-FOUR = CheckpointId(4)
+FOUR = Barrier(CheckpointId(4), 0)
 
 
 def test_what_later_checkpoints_may_use_lies_apart_and_small_state_needs_no_file(tmp_path: Path) -> None:
     store = MemoryStore()
-    writer = StoreWriters(store, inline_bytes=1000).of_checkpoint(OWN, FOUR)
+    writer = StoreWriters(store, inline_bytes=1000).of(OWN, FOUR)
     local = tmp_path / "000012.sst"
     local.write_bytes(b"sorted")
     log = b"x" * 1000
@@ -45,7 +46,7 @@ def test_what_is_written_ahead_of_a_checkpoint_is_numbered_for_each_operator_of_
 
 
 def test_in_the_drivers_memory_everything_travels_inline(tmp_path: Path) -> None:
-    writer = InlineWriters(state_bytes_max=100).of_checkpoint(OWN, FOUR)
+    writer = InlineWriters(state_bytes_max=100).of(OWN, FOUR)
     local = tmp_path / "000012.sst"
     local.write_bytes(b"sorted")
     assert writer.write("keyed", [b"a", b"b"], shared=True) == InlineHandle(b"ab")

@@ -59,6 +59,17 @@ def test_an_abort_of_the_master_unblocks_the_channels() -> None:
     assert rig.out.records == ["a"]
 
 
+def test_a_checkpoint_that_is_over_is_waited_for_no_more_and_nobody_is_told_again() -> None:
+    function = Listening()
+    rig = Rig(MapFactory(function), inputs=2)
+    rig.feed(0, barrier(1), ["a"])
+    rig.run()
+    rig.subtask.give_up(CheckpointId(1))
+    rig.run()
+    assert rig.out.records == ["a"]
+    assert function.heard == []
+
+
 class Listening(CheckpointListener):
     """A callable that notes what becomes of checkpoints."""
 

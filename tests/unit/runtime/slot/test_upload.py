@@ -11,6 +11,7 @@ import pytest
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.clock import Clock, VirtualClock
+from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.reduce import ReduceFactory
@@ -37,7 +38,7 @@ class NotingHost:
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.io.submit(work, done)
 
-    def acked(self, subtask: SubtaskId, checkpoint_id: CheckpointId, state: SubtaskState) -> None:
+    def acked(self, subtask: SubtaskId, barrier: Barrier, state: SubtaskState) -> None:
         self.acks.append(state)
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:

@@ -31,8 +31,20 @@ class Committing(Committer[Path]):
 
     def recover(self, restored: list[Path]) -> None:
         for path in self.folder.iterdir():
-            if path.name.startswith(self.stem) and path not in restored:
+            if path.name.startswith(self.stem) and path not in restored and not self.mark(path).exists():
                 path.unlink()
+
+    def keep(self, committables: list[Path]) -> None:
+        for path in committables:
+            self.mark(path).touch()
+
+    def mark(self, path: Path) -> Path:
+        return path.with_name(f".kept{path.name}")
+
+
+class KeepingNothing(Committing):
+    def keep(self, committables: list[Path]) -> None:
+        """As a sink does that has not thought of savepoints."""
 
 
 class CommittingOnce(Committing):
@@ -142,6 +154,7 @@ def seen(folder: Path) -> list[str]:
         ((Writing, CommittingOnce), contract.check_commits_may_be_repeated),
         ((Writing, CommittingAlways), contract.check_commits_may_be_repeated),
         ((Writing, RecoveringTooMuch), contract.check_stops_at_any_point_give_each_record_once),
+        ((Writing, KeepingNothing), contract.check_what_a_savepoint_holds_stays),
         ((Writing, RecoveringOthers), contract.check_what_others_wrote_stays),
         ((WritingInTheOpen, Committing), contract.check_nothing_is_seen_before_it_is_committed),
         ((WritingWithoutAttempt, Committing), contract.check_stops_at_any_point_give_each_record_once),

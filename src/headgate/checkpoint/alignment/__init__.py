@@ -1,0 +1,57 @@
+"""Which input channels of a subtask wait for barriers, and when its snapshot is taken: one strategy for each mode.
+
+    aligned     exactly once: a channel waits, from its barrier on, for the barriers of all others
+    tracker     at least once: no channel waits
+    unaligned   exactly once: barriers overtake batches, which become part of the checkpoint; at once or after a time
+
+All of them take the same events and give the same effects.
+"""
+
+from headgate.checkpoint.alignment.aborted import ABORTED_IDS_MAX, AbortedAhead
+from headgate.checkpoint.alignment.aligned import BarrierAligner
+from headgate.checkpoint.alignment.events import (
+    AbortAlignment,
+    AlignmentEffect,
+    AlignmentEvent,
+    BarrierAnnounced,
+    BarrierReceived,
+    BlockChannel,
+    CancelReceived,
+    CheckpointAborted,
+    CompleteInFlight,
+    DeclineCheckpoint,
+    ForwardCancel,
+    RecordChannel,
+    StopRecording,
+    TakeSnapshot,
+    TimePassed,
+    UnblockChannels,
+)
+from headgate.checkpoint.alignment.strategy import AlignmentStrategy
+from headgate.checkpoint.alignment.tracker import BarrierTracker
+from headgate.checkpoint.alignment.unaligned import OvertakingAligner
+
+__all__ = [
+    "ABORTED_IDS_MAX",
+    "AbortAlignment",
+    "AbortedAhead",
+    "AlignmentEffect",
+    "AlignmentEvent",
+    "AlignmentStrategy",
+    "BarrierAligner",
+    "BarrierAnnounced",
+    "BarrierReceived",
+    "BarrierTracker",
+    "BlockChannel",
+    "CancelReceived",
+    "CheckpointAborted",
+    "CompleteInFlight",
+    "DeclineCheckpoint",
+    "ForwardCancel",
+    "OvertakingAligner",
+    "RecordChannel",
+    "StopRecording",
+    "TakeSnapshot",
+    "TimePassed",
+    "UnblockChannels",
+]

@@ -1,0 +1,277 @@
+"""Unaligned, exactly once: barriers overtake batches, which become part of the checkpoint; at once, or after a time.
+
+Theory of operation
+-------------------
+A snapshot need not wait for the records before the barrier if they are part of it. A barrier that may overtake is
+*announced* when it arrives on a channel, ahead of what is queued there. As soon as one has come, the subtask forwards
+it ahead of what it has put out, takes its snapshot, and goes on. What lies before the barrier on each channel is
+*recorded*: what is queued then, and what still comes until the barrier does. When it has come on all channels, all
+data in flight is known.
+
+Some channels may not be overtaken (`in_order`: all but `overtakable`). The snapshot then waits until their barriers
+have been read, as aligned ones do. So subtasks may differ within one checkpoint.
+
+`Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: this is then aligned, see
+`aligned`, and so are all savepoints), or that long after the trigger. Until then barriers are read in order and their
+channels wait. When the time has come before the barrier was read on all channels, the same happens as at once: what
+waits on the channels whose barrier was not read is recorded.
+
+    state       meaning                                     legal edges
+    IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, from there at once on
+    ALIGNING    `announced`: the barrier has arrived;       barriers of it, TimePassed -> ALIGNING
+                `aligned`: it was read, the channel waits   all read: snapshot -> IDLE
+                                                            it overtakes by now, and all in order were read:
+                                                            snapshot -> RECORDING, or IDLE if none is late
+                                                            a later id: declined, cancelled downstream, then as IDLE
+                                                            cancelled or aborted -> IDLE, cancelled downstream
+    RECORDING   the snapshot is taken, but on the channels  the barrier on the last late channel -> IDLE
+                `late` its barrier has not come             a later id: declined, then as from IDLE
+                                                            cancelled or aborted -> IDLE
+
+A barrier of a checkpoint that was forwarded is not cancelled downstream any more: who gave it up has told the master.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never, final
+
+from headgate.checkpoint.alignment.aborted import AbortedAhead
+from headgate.checkpoint.alignment.events import (
+    AbortAlignment,
+    AlignmentEffect,
+    AlignmentEvent,
+    BarrierAnnounced,
+    BarrierReceived,
+    BlockChannel,
+    CancelReceived,
+    CheckpointAborted,
+    CompleteInFlight,
+    ForwardCancel,
+    RecordChannel,
+    StopRecording,
+    TakeSnapshot,
+    TimePassed,
+    UnblockChannels,
+    subsumed,
+)
+from headgate.elements import Barrier
+from headgate.ids import CheckpointId
+from headgate.story import Story
+
+
+@final
+class OvertakingAligner:
+    """Decides on the barriers of one subtask where they may overtake. Pure; owned by the slot's loop.
+
+    >>> aligner = OvertakingAligner(frozenset({0, 1}), overtakable=frozenset({0, 1}))
+    >>> barrier = Barrier(CheckpointId(1), 0, unaligned_after_ms=0)
+    >>> [type(effect).__name__ for effect in aligner.handle(BarrierAnnounced(channel=0, barrier=barrier))]
+    ['TakeSnapshot', 'RecordChannel', 'RecordChannel']
+    >>> aligner.handle(BarrierAnnounced(channel=1, barrier=barrier))
+    [StopRecording(channel=1), CompleteInFlight(checkpoint_id=1)]
+    """
+
+    __slots__ = (
+        "_aborted",
+        "_aligned",
+        "_announced",
+        "_barrier",
+        "_channels",
+        "_current",
+        "_late",
+        "_overtakable",
+        "_overtakes",
+        "_recorded",
+        "_story",
+    )
+
+    def __init__(self, channels: frozenset[int], *, overtakable: frozenset[int]) -> None:
+        if not channels:
+            raise ValueError("a subtask aligns at least one channel (a source: the one of its triggers)")
+        self._channels = channels
+        self._overtakable = overtakable
+        self._current = CheckpointId(0)
+        self._barrier: Barrier | None = None
+        self._overtakes = False
+        self._announced: set[int] = set()
+        self._aligned: set[int] = set()
+        self._recorded: CheckpointId | None = None
+        self._late: set[int] = set()
+        self._aborted = AbortedAhead()
+        self._story = Story("overtaking aligner")
+
+    @property
+    def pending(self) -> CheckpointId | None:
+        """The checkpoint whose barriers are awaited before the snapshot, if there is one."""
+        return None if self._barrier is None else self._barrier.checkpoint_id
+
+    @property
+    def recorded(self) -> CheckpointId | None:
+        """The checkpoint whose data in flight is still being recorded, if there is one."""
+        return self._recorded
+
+    @property
+    def due_ms(self) -> float | None:
+        """The wall clock time from which the pending barrier overtakes, None: it does already, or never will."""
+        barrier = self._barrier
+        if barrier is None or barrier.unaligned_after_ms is None or self._overtakes:
+            return None
+        return barrier.trigger_ms + barrier.unaligned_after_ms
+
+    @property
+    def blocked(self) -> frozenset[int]:
+        """The channels that must not be read now."""
+        return frozenset(self._aligned)
+
+    def handle(self, event: AlignmentEvent) -> list[AlignmentEffect]:
+        """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
+        self._story.add(event)
+        match event:
+            case BarrierAnnounced(channel=channel, barrier=barrier):
+                if channel not in self._overtakable:
+                    raise self._story.broken(f"a barrier is announced on channel {channel}, which is read in order")
+                # The barrier of an aborted checkpoint is taken for a cancel when it is read.
+                return [] if barrier.checkpoint_id in self._aborted else self._on_announced(channel, barrier)
+            case BarrierReceived(channel=channel, barrier=barrier):
+                self._check_readable(channel)
+                if barrier.checkpoint_id in self._aborted:
+                    return self._on_cancel(barrier.checkpoint_id)
+                return self._on_read(channel, barrier)
+            case CancelReceived(channel=channel, checkpoint_id=checkpoint_id):
+                self._check_readable(channel)
+                return self._on_cancel(checkpoint_id)
+            case CheckpointAborted(checkpoint_id=checkpoint_id):
+                return self._on_abort(checkpoint_id)
+            case TimePassed(now_ms=now_ms):
+                return self._on_time(now_ms)
+            case _:
+                assert_never(event)
+
+    def check_invariants(self) -> None:
+        """Raise InternalError if the state contradicts itself."""
+        if not (self._aligned <= self._channels and self._announced | self._late <= self._overtakable):
+            raise self._story.broken(f"{self._aligned}, {self._announced}, {self._late} are no such channels")
+        if self._aligned == self._channels:
+            raise self._story.broken("all channels are blocked")
+        if (self._barrier is None) is bool(self._aligned or self._announced):
+            raise self._story.broken(f"{self._barrier} is pending, with {self._aligned} and {self._announced}")
+        if (self._recorded is None) is bool(self._late) or (self._recorded and self._barrier):
+            raise self._story.broken(f"{self._recorded} is recorded, with {self._late} late, {self._barrier} pending")
+        if not self._aborted.is_above(self._current):
+            raise self._story.broken(f"an id at or below {self._current} is kept as aborted ahead of its barrier")
+
+    # --- barriers
+
+    def _on_announced(self, channel: int, barrier: Barrier) -> list[AlignmentEffect]:
+        effects = self._begin(barrier)
+        if barrier.checkpoint_id == self._recorded:
+            return self._arrived_late(channel)
+        if barrier.checkpoint_id != self.pending:
+            return effects
+        self._announced.add(channel)
+        return effects + self._conclude(frozenset(self._aligned))
+
+    def _on_read(self, channel: int, barrier: Barrier) -> list[AlignmentEffect]:
+        effects = self._begin(barrier)
+        if barrier.checkpoint_id == self._recorded:
+            return self._arrived_late(channel)
+        if barrier.checkpoint_id != self.pending:
+            return effects
+        waiting = frozenset(self._aligned)
+        self._aligned.add(channel)
+        concluded = self._conclude(waiting)
+        return [*effects, *(concluded or [BlockChannel(channel=channel)])]
+
+    def _begin(self, barrier: Barrier) -> list[AlignmentEffect]:
+        """Take up the alignment of a later checkpoint; of any other there is nothing to begin."""
+        if barrier.checkpoint_id <= self._current:
+            return []
+        effects = self._subsume(barrier.checkpoint_id)
+        self._advance(barrier.checkpoint_id)
+        self._barrier = barrier
+        self._overtakes = barrier.unaligned_after_ms == 0
+        return effects
+
+    def _conclude(self, waiting: frozenset[int]) -> list[AlignmentEffect]:
+        """Take the snapshot if nothing more is to be waited for; `waiting` are the channels that were blocked."""
+        barrier = self._barrier
+        assert barrier is not None
+        overtaken = self._channels - self._aligned
+        if overtaken and not (self._overtakes and overtaken <= self._overtakable):
+            return []
+        late = overtaken - self._announced
+        checkpoint_id = barrier.checkpoint_id
+        effects: list[AlignmentEffect] = [TakeSnapshot(barrier=barrier, unaligned=self._overtakes)]
+        effects += [RecordChannel(channel=channel, checkpoint_id=checkpoint_id) for channel in sorted(overtaken)]
+        if waiting:
+            effects.append(UnblockChannels())
+        if self._overtakes and not late:
+            effects.append(CompleteInFlight(checkpoint_id=checkpoint_id))
+        self._forget()
+        if late:
+            self._recorded, self._late = checkpoint_id, set(late)
+        return effects
+
+    def _arrived_late(self, channel: int) -> list[AlignmentEffect]:
+        checkpoint_id = self._recorded
+        if channel not in self._late or checkpoint_id is None:
+            return []
+        self._late.remove(channel)
+        if self._late:
+            return [StopRecording(channel=channel)]
+        self._recorded = None
+        return [StopRecording(channel=channel), CompleteInFlight(checkpoint_id=checkpoint_id)]
+
+    def _on_time(self, now_ms: float) -> list[AlignmentEffect]:
+        due_ms = self.due_ms
+        if due_ms is None or now_ms < due_ms:
+            return []
+        self._overtakes = True
+        return self._conclude(frozenset(self._aligned))
+
+    # --- the end of a checkpoint
+
+    def _on_cancel(self, checkpoint_id: CheckpointId) -> list[AlignmentEffect]:
+        if checkpoint_id in (self.pending, self._recorded):
+            return self._give_up(checkpoint_id)
+        if checkpoint_id <= self._current:
+            return []
+        effects = self._subsume(checkpoint_id)
+        self._advance(checkpoint_id)
+        return [*effects, ForwardCancel(checkpoint_id=checkpoint_id)]
+
+    def _on_abort(self, checkpoint_id: CheckpointId) -> list[AlignmentEffect]:
+        if checkpoint_id in (self.pending, self._recorded):
+            return self._give_up(checkpoint_id)
+        if checkpoint_id > self._current:
+            self._aborted.add(checkpoint_id)
+        return []
+
+    def _subsume(self, by: CheckpointId) -> list[AlignmentEffect]:
+        ended = self._recorded or self.pending
+        return [] if ended is None else [*self._give_up(ended), subsumed(ended, by)]
+
+    def _give_up(self, checkpoint_id: CheckpointId) -> list[AlignmentEffect]:
+        effects: list[AlignmentEffect] = [AbortAlignment(checkpoint_id=checkpoint_id)]
+        if checkpoint_id == self.pending:
+            effects += [ForwardCancel(checkpoint_id=checkpoint_id), UnblockChannels()]
+        self._forget()
+        return effects
+
+    def _forget(self) -> None:
+        """Become IDLE."""
+        self._barrier = self._recorded = None
+        self._overtakes = False
+        self._aligned.clear()
+        self._announced.clear()
+        self._late.clear()
+
+    def _advance(self, checkpoint_id: CheckpointId) -> None:
+        self._current = checkpoint_id
+        self._aborted.advance(checkpoint_id)
+
+    def _check_readable(self, channel: int) -> None:
+        if channel not in self._channels:
+            raise self._story.broken(f"channel {channel} is no input of this subtask")
+        if channel in self._aligned:
+            raise self._story.broken(f"channel {channel} was read although it is blocked")

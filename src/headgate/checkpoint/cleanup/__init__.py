@@ -1,0 +1,1 @@
+"""What goes of checkpoints and savepoints, and what others still need."""

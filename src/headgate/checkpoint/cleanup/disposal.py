@@ -1,0 +1,94 @@
+"""Disposal: deleting snapshots that somebody has done with, and what drivers before this one have left behind.
+
+Which files go is decided by pure functions in `retention`. All of it blocks, and raises StorageError when storage
+fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.cleanup.retention import leftover_files
+from headgate.checkpoint.drivers.epochs import Owner
+from headgate.checkpoint.drivers.ownership import older_claims
+from headgate.checkpoint.manifest import decode
+from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.snapshots import OpenedSnapshot, open_snapshot
+from headgate.checkpoint.seal import is_torn
+from headgate.checkpoint.store import CheckpointStore
+from headgate.errors import DamagedFileError, RestoreError
+from headgate.ids import Attempt
+
+
+def dispose_savepoint(location: str, open_store: Callable[[str], CheckpointStore]) -> None:
+    """Delete the savepoint at `location`: its manifest first, then its files, then its folder if nothing else is in it.
+
+    Raises RestoreError when there is no savepoint; checkpoints belong to their job, and are refused.
+    """
+    opened = open_snapshot(location, open_store)
+    if opened.manifest.savepoint is None:
+        raise RestoreError(
+            f"{opened.store.locate(opened.metadata)} is a checkpoint, not a savepoint: its job deletes it. When that "
+            "job is gone for good, delete the job's folder"
+        )
+    _dispose(opened)
+
+
+def dispose_claimed(location: str, open_store: Callable[[str], CheckpointStore]) -> None:
+    """Delete the snapshot that a job has claimed, and of it what no other checkpoint in that folder needs.
+
+    Of a job's folder only the checkpoint goes, not the folder. One that is gone already is no error.
+    """
+    try:
+        opened = open_snapshot(location, open_store)
+    except RestoreError:
+        return  # deleted before, or not to be recognised any more
+    _dispose(opened)
+
+
+def _dispose(opened: OpenedSnapshot) -> None:
+    store, folder = opened.store, opened.metadata.rpartition("/")[0]
+    others = _named_by_others(opened)
+    store.delete([opened.metadata])
+    if others is None:
+        return
+    own = [path for path in store.list_files(folder) if paths.attempt_of(path) is not None]
+    store.delete(sorted({*opened.manifest.files(), *own} - others))
+    if not store.list_files(folder):
+        store.delete_folder(folder)
+
+
+def _named_by_others(opened: OpenedSnapshot) -> set[str] | None:
+    """Return what the other snapshots in the folder name, None when that cannot be known."""
+    if opened.manifest.savepoint is not None:
+        return set()
+    named: set[str] = set()
+    for path in opened.store.list_files(""):
+        if not path.endswith(f"/{paths.METADATA}") or path == opened.metadata:
+            continue
+        data = opened.store.read(path)
+        if data is None or is_torn(data):
+            continue
+        try:
+            named |= decode(data, opened.store.locate(path)).files()
+        except (DamagedFileError, RestoreError):
+            return None
+    return named
+
+
+def remove_leftovers(store: CheckpointStore, own: Owner, found: Resolution, before: Attempt) -> None:
+    """Delete what drivers before `own`, and attempts before `before`, have left. `found` is what is complete.
+
+    Nothing goes that a complete checkpoint names. When a damaged checkpoint was passed over, nothing goes at all.
+    """
+    if found.passed_over:
+        return
+    complete = [*found.older, *([found.manifest] if found.manifest is not None else ())]
+    listing = store.list_files("")
+    store.delete(leftover_files(listing, complete, frozenset(found.leftovers), before))
+    store.delete(older_claims(store, own))
+    used = {path.partition("/")[0] for path in store.list_files("")}
+    for checkpoint_id in found.leftovers:
+        if paths.checkpoint_folder(checkpoint_id) not in used:
+            store.delete_folder(paths.checkpoint_folder(checkpoint_id))

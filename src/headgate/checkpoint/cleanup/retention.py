@@ -1,0 +1,86 @@
+"""Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only.
+
+What lies in the folder of a checkpoint goes with it. What lies in `shared/` goes when the registry of shared files says
+so, or with the checkpoint that it was made for, if that was given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.manifest import Manifest
+from headgate.ids import Attempt, CheckpointId
+
+
+def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: SharedFiles) -> list[str]:
+    """Return the files to delete, in this order: those of checkpoints older than the newest kept one.
+
+    No file that a kept manifest names is among them, wherever it lies, nor anything of a newer checkpoint, which may be
+    under way. Manifests come first, so that a deletion that is cut short leaves no checkpoint that looks complete, and
+    none whose shared files are gone.
+    """
+    if not keep:
+        return []
+    newest = max(manifest.checkpoint_id for manifest in keep)
+    named = frozenset[str]().union(*(manifest.files() for manifest in keep))
+    kept_ids = {manifest.checkpoint_id for manifest in keep}
+
+    def goes(path: str) -> bool:
+        checkpoint_id = paths.checkpoint_of(path)
+        if checkpoint_id is None:
+            return shared.may_go(path)
+        return checkpoint_id < newest and checkpoint_id not in kept_ids
+
+    return _manifests_first(path for path in listing if goes(path) and path not in named)
+
+
+def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
+    """Return what `attempt` wrote for a checkpoint that it gave up, a torn manifest included.
+
+    A shared file that the checkpoint was to use, but that was made for another, is not among them.
+    """
+
+    def goes(path: str) -> bool:
+        origin = paths.origin_of(path)
+        if origin is not None:
+            return origin.checkpoint_id == checkpoint_id and origin.attempt == attempt
+        is_own = paths.is_of_attempt(path, attempt) or path == paths.metadata(checkpoint_id)
+        return is_own and paths.checkpoint_of(path) == checkpoint_id
+
+    return _manifests_first(path for path in listing if goes(path))
+
+
+def leftover_files(
+    listing: Iterable[str], complete: Sequence[Manifest], never: frozenset[CheckpointId], before: Attempt
+) -> list[str]:
+    """Return what attempts older than `before` have left behind, once none of them runs any more.
+
+    `complete` are all complete checkpoints: no file that one of them names is among them. The checkpoints `never` were
+    never completed.
+    """
+    named = frozenset[str]().union(*(manifest.files() for manifest in complete))
+
+    def goes(path: str) -> bool:
+        attempt = paths.attempt_of(path)
+        is_old = attempt is not None and attempt < before
+        if path.startswith(f"{paths.PROBES}/"):
+            return True
+        if path.startswith(f"{paths.ATTEMPTS}/"):  # `before` may have failed, and a later attempt be the current one
+            return paths.attempt_of_marker(path) < before - 1
+        if (checkpoint_id := paths.checkpoint_of(path)) is not None:
+            return checkpoint_id in never and (is_old or path == paths.metadata(checkpoint_id))
+        return is_old and paths.origin_of(path) is not None
+
+    return _manifests_first(path for path in listing if goes(path) and path not in named)
+
+
+def checkpoint_files(listing: Iterable[str]) -> list[str]:
+    """Return the files of all checkpoints and probes of the job: not its result, savepoints, and what is not ours."""
+    kept = (f"{paths.TASK_OWNED}/", paths.SAVEPOINT)
+    return _manifests_first(path for path in listing if path != paths.RESULT and not path.startswith(kept))
+
+
+def _manifests_first(files: Iterable[str]) -> list[str]:
+    return sorted(files, key=lambda path: (not path.endswith(f"/{paths.METADATA}"), path))

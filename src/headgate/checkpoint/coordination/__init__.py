@@ -1,0 +1,1 @@
+"""When checkpoints start, which failures count, and when the job is done. Pure."""

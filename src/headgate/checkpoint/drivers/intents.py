@@ -1,0 +1,89 @@
+"""Intents of a job in its folder, so that they outlive the driver: to end with a savepoint, to delete a snapshot.
+
+Each driver that has the job end writes a file of its own for that: one that was taken over, and has not noticed yet,
+cannot take away what a later one has recorded.
+
+All of it blocks, and raises StorageError when storage fails, unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid, parse_owner
+from headgate.checkpoint.drivers.ownership import Superseded, superseded
+from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.workflow import InDoubt, Refused, Stored
+from headgate.errors import StorageError
+from headgate.ids import CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StopIntent:
+    """The job ends with the savepoint at `location`: whatever restarts only commits what it holds."""
+
+    location: str
+    checkpoint_id: CheckpointId
+
+
+def record_stop(store: CheckpointStore, own: Owner, stop: StopIntent) -> Stored | Refused | Superseded:
+    """Record that the job ends with this savepoint. Only after Stored may anybody be told.
+
+    Raises InDoubt when nobody can tell whether it is recorded: call it again until it says. Never anything else.
+    """
+    path, data = paths.stop_intent(str(own)), seal({"location": stop.location, "checkpoint_id": stop.checkpoint_id})
+    try:
+        if (found := superseded(store, own)) is not None:
+            return found
+    except StorageError as error:
+        raise InDoubt(f"whether another driver has taken over the job is not known: {error}") from error
+    try:
+        if store.read(path) != data:
+            store.delete([path])  # torn
+            store.write(path, [data])
+        found = superseded(store, own)
+    except StorageError as error:
+        raise InDoubt(f"whether {store.locate(path)} is stored is not known: {error}") from error
+    return Stored() if found is None else found
+
+
+def read_stop(store: CheckpointStore, chain: Chain) -> StopIntent | None:
+    """Return the savepoint that the job is to end with, by what counts; None for none. Raises DamagedFileError."""
+    names = (path.rpartition("/")[2] for path in store.list_files(paths.STOPPED))
+    owners = [owner for name in names if (owner := parse_owner(name)) is not None]
+    for owner in sorted(owners, reverse=True):
+        document = _read(store, paths.stop_intent(str(owner)))
+        if document is None:
+            continue
+        stop = StopIntent(document["location"], CheckpointId(document["checkpoint_id"]))
+        if is_valid(owner, stop.checkpoint_id, chain):
+            return stop
+    return None
+
+
+def record_claim(store: CheckpointStore, location: str) -> None:
+    """Record that the snapshot at `location` is the job's own, to be deleted when it is no longer needed."""
+    if read_claim(store) == location:
+        return
+    store.delete([paths.CLAIMED])
+    store.write(paths.CLAIMED, [seal({"location": location})])
+
+
+def read_claim(store: CheckpointStore) -> str | None:
+    """Return the location of the snapshot that the job is to delete, None for none. Raises DamagedFileError."""
+    document = _read(store, paths.CLAIMED)
+    return None if document is None else document["location"]
+
+
+def drop_claim(store: CheckpointStore) -> None:
+    """Forget the claimed snapshot, which is gone."""
+    store.delete([paths.CLAIMED])
+
+
+def _read(store: CheckpointStore, path: str) -> dict[str, Any] | None:
+    data = store.read(path)
+    return None if data is None or is_torn(data) else unseal(data, store.locate(path))

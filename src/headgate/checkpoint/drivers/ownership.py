@@ -1,0 +1,181 @@
+"""Ownership of a job in storage: taking an epoch, and doing what only the owner may do. All of it blocks.
+
+The rules are in `epochs`. Everything raises StorageError when storage fails, unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers import epochs
+from headgate.checkpoint.drivers.epochs import Base, Chain, Owner
+from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.seal import is_torn, seal, unseal
+from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.workflow import (
+    InDoubt,
+    JobResult,
+    Refused,
+    Stored,
+    read_result,
+    settle_manifest,
+    store_manifest,
+)
+from headgate.errors import StorageError
+from headgate.ids import CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """Another driver owns the job: this one must tell nobody anything, delete nothing and end."""
+
+    reason: str
+
+
+def take_epoch(store: CheckpointStore, nonce: str) -> Owner:
+    """Make the caller the owner of the job. `nonce` is unique among its drivers: digits and small letters."""
+    own = epochs.next_owner(_owners(store), nonce)
+    store.write(paths.epoch(str(own)), [b""])
+    while max(seen := _owners(store), default=own) > own:  # somebody else claims at the same time: go above that
+        own = epochs.next_owner(seen, nonce)
+        store.write(paths.epoch(str(own)), [b""])
+    return own
+
+
+def superseded(store: CheckpointStore, own: Owner) -> Superseded | None:
+    """Return who has taken the job over, None when `own` owns it."""
+    other = epochs.taken_over_by(own, _owners(store))
+    if other is None:
+        return None
+    return Superseded(
+        f"the job was taken over by a later driver ({other}; this one has epoch {own.number}): two drivers ran it at "
+        "one time, with the same job id and storage. This one has stopped, and the other goes on"
+    )
+
+
+def _owners(store: CheckpointStore) -> list[Owner]:
+    names = (path.rpartition("/")[2] for path in store.list_files(paths.EPOCHS))
+    return [owner for name in names if (owner := epochs.parse_owner(name)) is not None]
+
+
+# --- where owners start from -------------------------------------------------------------------------------------
+
+
+def read_chain(store: CheckpointStore) -> Chain:
+    """Return the chain that counts: that of the highest owner that has recorded one. Raises DamagedFileError."""
+    while (chain := _read_chain(store)) is None:
+        pass  # a later driver has recorded its own meanwhile
+    return chain
+
+
+def _read_chain(store: CheckpointStore) -> Chain | None:
+    """Return the chain that counts, None if it went while it was read."""
+    listing = store.list_files(paths.EPOCHS)
+    recorded = [(owner, path) for path in listing if (owner := _recorded_by(path)) is not None]
+    for _, path in sorted(recorded, reverse=True):
+        data = store.read(path)
+        if data is None:
+            return None
+        if not is_torn(data):
+            return tuple(map(decode_base, unseal(data, store.locate(path))["chain"]))
+    return ()
+
+
+def record_base(store: CheckpointStore, own: Owner, before: Chain, checkpoint_id: CheckpointId) -> Chain:
+    """Record where `own` starts from, going by the chain `before`; return the chain that counts from now on."""
+    chain = (*before, Base(own, checkpoint_id))
+    path, data = paths.epoch_base(str(own)), seal({"chain": [_encode_base(base) for base in chain]})
+    if store.read(path) != data:
+        store.delete([path])  # of an attempt to write it that failed: nothing has been started by it
+        store.write(path, [data])
+    return chain
+
+
+def _recorded_by(path: str) -> Owner | None:
+    name, separator, rest = path.rpartition("/")[2].rpartition(paths.BASE_SUFFIX)
+    return epochs.parse_owner(name) if separator and not rest else None
+
+
+def _encode_base(base: Base) -> dict[str, object]:
+    return {"owner": str(base.owner), "checkpoint_id": base.checkpoint_id}
+
+
+def decode_base(document: dict[str, object]) -> Base:
+    """Return the base that a chain in storage names."""
+    owner = epochs.parse_owner(str(document["owner"]))
+    assert owner is not None
+    return Base(owner, CheckpointId(int(str(document["checkpoint_id"]))))
+
+
+# --- what only the owner may do ----------------------------------------------------------------------------------
+
+
+def owner_of(manifest: Manifest) -> Owner:
+    """Return the driver that has stored the manifest."""
+    return Owner(manifest.epoch, manifest.nonce)
+
+
+def store_as_owner(
+    store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
+) -> Stored | Refused | Superseded:
+    """Write the manifest if its owner is still that of the job. Only after Stored may anybody be told.
+
+    `store` is the job's folder, `savepoint` the folder that the manifest of a savepoint goes to. Raises InDoubt, after
+    which only `settle_as_owner` may follow, and whatever a defect raises before the write is issued; nothing else.
+    """
+    own = owner_of(manifest)
+    try:
+        if savepoint is None:
+            _claim_id(store, manifest)
+        if (found := superseded(store, own)) is not None:
+            return found
+    except StorageError as error:
+        return Refused(str(error))
+    return _unless_superseded(store, own, store_manifest(store if savepoint is None else savepoint, manifest))
+
+
+def settle_as_owner(
+    store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
+) -> Stored | Refused | Superseded:
+    """Look again at a manifest in doubt, stored with the same arguments.
+
+    Raises InDoubt when storage still does not answer.
+    """
+    return _unless_superseded(
+        store, owner_of(manifest), settle_manifest(store if savepoint is None else savepoint, manifest)
+    )
+
+
+def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:
+    """See to it that the checkpoint's folder has a file, so that a later driver's listing shows the id as used."""
+    if any(paths.checkpoint_of(path) == manifest.checkpoint_id for path in manifest.files()):
+        return
+    store.write(paths.id_claim(manifest.checkpoint_id, manifest.attempt), [b""])
+
+
+def _unless_superseded(store: CheckpointStore, own: Owner, result: Stored | Refused) -> Stored | Refused | Superseded:
+    try:
+        found = superseded(store, own)
+    except StorageError as error:
+        raise InDoubt(f"whether another driver has taken over the job is not known: {error}") from error
+    return result if found is None else found
+
+
+def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
+    """Return how the job ended, None when it has not. Raises DamagedFileError when the result has changed.
+
+    What a driver has written after a later one had started from a checkpoint does not count.
+    """
+    result = read_result(store)
+    owner = None if result is None else epochs.parse_owner(result.owner)
+    return None if owner is not None and any(base.owner > owner for base in chain) else result
+
+
+def older_claims(store: CheckpointStore, own: Owner) -> list[str]:
+    """Return the files of owners before `own`, which nobody needs once `own` has recorded its base."""
+    listing = store.list_files(paths.EPOCHS)
+    owners = {path: epochs.parse_owner(path.rpartition("/")[2]) or _recorded_by(path) for path in listing}
+    return [path for path, owner in owners.items() if owner is not None and owner < own]

@@ -1,0 +1,1 @@
+"""From a snapshot to what each subtask starts from."""

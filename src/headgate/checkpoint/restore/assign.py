@@ -1,0 +1,193 @@
+"""State assignment: from a checkpoint to what each subtask of the job starts from, at any parallelism. Pure.
+
+Keyed state moves in whole key groups: a subtask gets every part of the snapshot that overlaps its range, and takes its
+own groups from it. Operator list state moves in elements, by the mode of the state:
+
+- split: at the same parallelism every subtask gets back its own; at another the elements of all, in the order of the
+  old subtasks, are dealt out evenly, and what does not divide evenly starts, for the next state, at the next subtask,
+  so that remainders do not pile up on the first
+- union: every subtask gets the elements of all, in the order of the old subtasks, at the same parallelism as well
+- broadcast: every old subtask has a copy of the same; new subtask i gets that of old subtask i modulo their number, or,
+  when that one has none, of the next one that has
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from headgate.checkpoint.manifest import Manifest, OperatorManifest, OperatorShape
+from headgate.checkpoint.messages import RestoredOperator
+from headgate.errors import RestoreError
+from headgate.ids import SubtaskId
+from headgate.options import IGNORE_UNCLAIMED_STATE
+from headgate.state.files import KeyedState
+from headgate.state.keygroups import key_group_range
+from headgate.state.operator.list_elements import ListElements, ListMode
+
+StoredElements = Mapping[tuple[str, int, str], list[bytes]]
+"""The elements of each operator list state in a snapshot, by operator uid, subtask index and state name."""
+
+Assignment = dict[SubtaskId, dict[str, RestoredOperator]]
+"""What each subtask starts from, by operator uid. A subtask without state is not there."""
+
+
+def assign(
+    manifest: Manifest, shapes: Iterable[OperatorShape], elements: StoredElements, *, allow_non_restored: bool
+) -> Assignment:
+    """Return what each subtask starts from.
+
+    Raises RestoreError, naming operator and reason, when state has no operator to go to (unless that is allowed), or
+    when keyed state was written under another max parallelism.
+    """
+    current = {shape.uid: shape for shape in shapes}
+    assignment: Assignment = {}
+    for operator in manifest.operators:
+        if not operator.handles():
+            continue
+        shape = current.get(operator.uid)
+        if shape is None:
+            _check_may_be_dropped(operator, manifest, current, allow_non_restored)
+            continue
+        _check_max_parallelism(operator, shape)
+        old = [_lists_of(operator, index, elements) for index in range(operator.parallelism)]
+        lists = assign_lists(old, shape.parallelism)
+        for index in range(shape.parallelism):
+            restored = RestoredOperator(keyed=_overlapping(operator, shape, index), lists=lists[index])
+            if restored.keyed or restored.lists:
+                assignment.setdefault(SubtaskId(shape.vertex, index), {})[operator.uid] = restored
+    return assignment
+
+
+def follow_uid_hashes(manifest: Manifest, shapes: Iterable[OperatorShape]) -> Manifest:
+    """Return the manifest with the uids that its operators have now, where those name the uids they had as hashes."""
+    shapes = list(shapes)
+    current = {shape.uid for shape in shapes}
+    stored = {operator.uid for operator in manifest.operators}
+    now = {
+        shape.uid_hash: shape.uid
+        for shape in shapes
+        if shape.uid_hash is not None and shape.uid_hash not in current and shape.uid not in stored
+    }
+    if not now:
+        return manifest
+    return replace(
+        manifest,
+        operators=tuple(replace(operator, uid=now.get(operator.uid, operator.uid)) for operator in manifest.operators),
+        in_flight=tuple(
+            replace(part, uid=now.get(part.uid, part.uid), source_uid=now.get(part.source_uid, part.source_uid))
+            for part in manifest.in_flight
+        ),
+    )
+
+
+def check_backend(manifest: Manifest, shapes: Iterable[OperatorShape], backend: str) -> None:
+    """Raise RestoreError, naming operator and what to do, for keyed state in files that the backend cannot read."""
+    current = {shape.uid for shape in shapes}
+    for operator in manifest.operators:
+        kinds = {state.keyed.kind for state in operator.subtasks.values() if state.keyed is not None}
+        if "rocksdb" in kinds and backend != "rocksdb" and operator.uid in current:
+            raise RestoreError(
+                f"the keyed state of operator {operator.name!r} (uid {operator.uid!r}) is in files of RocksDB, which "
+                f"the backend {backend} cannot read: restore with state.backend.type: rocksdb. To change the backend, "
+                "make a savepoint in the canonical format and start from that"
+            )
+
+
+def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) -> list[dict[str, ListElements]]:
+    """Return what each of `parallelism` subtasks gets of the list states that the old subtasks had, in their order.
+
+    >>> old = [{"seen": ListElements(ListMode.UNION, [b"1"])}, {"seen": ListElements(ListMode.UNION, [b"2"])}]
+    >>> [new["seen"].elements for new in assign_lists(old, 3)]
+    [[b'1', b'2'], [b'1', b'2'], [b'1', b'2']]
+    """
+    kinds = {name: state for own in old for name, state in sorted(own.items())}
+    names = sorted(kinds)
+    is_dealt = {name: kinds[name].mode is ListMode.SPLIT and parallelism != len(old) for name in names}
+    dealt = deal_evenly({name: _all(old, name) for name in names if is_dealt[name]}, parallelism)
+
+    def own(name: str, index: int) -> list[bytes]:
+        if is_dealt[name]:
+            return dealt[index].get(name, [])
+        if kinds[name].mode is ListMode.UNION:
+            return _all(old, name)
+        if kinds[name].mode is ListMode.BROADCAST:
+            return _a_copy(old, name, index % len(old))
+        return old[index][name].elements if name in old[index] else []
+
+    return [
+        {name: ListElements(kinds[name].mode, list(own(name, index)), kinds[name].type) for name in names}
+        for index in range(parallelism)
+    ]
+
+
+def _all(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:
+    return [element for own in old if name in own for element in own[name].elements]
+
+
+def _a_copy(old: Sequence[Mapping[str, ListElements]], name: str, wanted: int) -> list[bytes]:
+    holders = [index for index, own in enumerate(old) if name in own]
+    return old[min(holders, key=lambda holder: (holder < wanted, holder))][name].elements
+
+
+def deal_evenly(states: Mapping[str, list[bytes]], parallelism: int) -> list[dict[str, list[bytes]]]:
+    """Return the part of each of `parallelism` subtasks in the elements of each state, in the order of the states.
+
+    >>> deal_evenly({"a": [b"1", b"2", b"3"], "b": [b"4"]}, 2)
+    [{'a': [b'1', b'2']}, {'a': [b'3'], 'b': [b'4']}]
+    """
+    dealt: list[dict[str, list[bytes]]] = [{} for _ in range(parallelism)]
+    start = 0
+    for name, elements in states.items():
+        share, rest = divmod(len(elements), parallelism)
+        position = 0
+        for turn in range(parallelism):
+            end = position + share + (turn < rest)
+            if end > position:
+                dealt[(start + turn) % parallelism][name] = elements[position:end]
+            position = end
+        start = (start + rest) % parallelism
+    return dealt
+
+
+def _lists_of(operator: OperatorManifest, index: int, stored: StoredElements) -> dict[str, ListElements]:
+    state = operator.subtasks.get(index)
+    lists = {} if state is None else state.lists
+    return {name: ListElements(own.mode, stored[operator.uid, index, name], own.type) for name, own in lists.items()}
+
+
+def _overlapping(operator: OperatorManifest, shape: OperatorShape, index: int) -> tuple[KeyedState, ...]:
+    own = key_group_range(index, shape.parallelism, shape.max_parallelism)
+    return tuple(
+        state.keyed
+        for _, state in sorted(operator.subtasks.items())
+        if state.keyed is not None and _overlaps(state.keyed, own)
+    )
+
+
+def _overlaps(keyed: KeyedState, own: range) -> bool:
+    first, last = keyed.key_groups
+    return first < own.stop and own.start <= last
+
+
+def _check_may_be_dropped(
+    operator: OperatorManifest, manifest: Manifest, current: Mapping[str, OperatorShape], allowed: bool
+) -> None:
+    if allowed:
+        return
+    known = ", ".join(sorted(current))
+    raise RestoreError(
+        f"checkpoint {manifest.checkpoint_id} has state of operator {operator.name!r} (uid {operator.uid!r}), but the "
+        f"job has no operator of that uid (it has: {known}). Give the operator its uid back, or leave its state "
+        f"behind with {IGNORE_UNCLAIMED_STATE.key} (`headgate run -n`)"
+    )
+
+
+def _check_max_parallelism(operator: OperatorManifest, shape: OperatorShape) -> None:
+    has_keyed = any(state.keyed is not None for state in operator.subtasks.values())
+    if has_keyed and operator.max_parallelism != shape.max_parallelism:
+        raise RestoreError(
+            f"the keyed state of operator {shape.name!r} (uid {shape.uid!r}) was written with max parallelism "
+            f"{operator.max_parallelism}, which is fixed for the life of the state, but the job has "
+            f"{shape.max_parallelism}: set the max parallelism back to {operator.max_parallelism}"
+        )

@@ -1,0 +1,84 @@
+"""Assignment of data in flight: from a checkpoint to the batches that each subtask processes first. Pure.
+
+What was on its way to an operator goes to that operator. Where records come by key, a subtask gets every part that may
+hold records of its key groups, and keeps those records; else what was for the old subtask i goes to the new subtask i
+modulo their number, or, where every subtask gets every record, to all. An operator that is chained now, behind one that
+it had an exchange with, still gets its part, in the middle of its chain. The parts of one channel stay in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headgate.checkpoint.handles import InFlightState
+from headgate.checkpoint.manifest import Arrival, Manifest, OperatorManifest, OperatorShape
+from headgate.errors import RestoreError
+from headgate.ids import SubtaskId
+from headgate.options import IGNORE_UNCLAIMED_STATE
+from headgate.state.keygroups import key_group_range
+
+
+def assign_in_flight(
+    manifest: Manifest, shapes: Iterable[OperatorShape], *, allow_non_restored: bool = False
+) -> dict[SubtaskId, tuple[InFlightState, ...]]:
+    """Return what each subtask processes before anything else; a subtask without any is not there.
+
+    Raises RestoreError, naming the operator, when there is nobody to process a part: its operator is gone (unless that
+    is allowed: then its part is dropped), or has fewer inputs.
+    """
+    current = {shape.uid: shape for shape in shapes}
+    old = {operator.uid: operator for operator in manifest.operators}
+    assigned: dict[SubtaskId, list[InFlightState]] = {}
+    for part in sorted(manifest.in_flight, key=_place):
+        shape = current.get(part.uid)
+        if shape is None:
+            _check_may_be_dropped(part, manifest, current, allowed=allow_non_restored)
+            continue
+        _check_input(part, shape)
+        for index in _targets(part, old.get(part.uid), shape):
+            assigned.setdefault(SubtaskId(shape.vertex, index), []).append(part)
+    return {subtask: tuple(parts) for subtask, parts in assigned.items()}
+
+
+def _place(part: InFlightState) -> tuple[int, str, int, int, int]:
+    return part.input_index, part.source_uid, part.source, part.target, part.sequence
+
+
+def _targets(part: InFlightState, old: OperatorManifest | None, shape: OperatorShape) -> Iterable[int]:
+    match shape.inputs[part.input_index]:
+        case Arrival.COPIED:
+            return range(shape.parallelism)
+        case Arrival.DEALT:
+            return (part.target % shape.parallelism,)
+        case Arrival.KEYED:
+            return [index for index in range(shape.parallelism) if _may_own(part, old, shape, index)]
+
+
+def _may_own(part: InFlightState, old: OperatorManifest | None, shape: OperatorShape, index: int) -> bool:
+    """Whether records of the part may be of key groups of the subtask; its batches know which are."""
+    if old is None or not part.keyed or old.max_parallelism != shape.max_parallelism:
+        return True
+    groups = key_group_range(part.target, old.parallelism, old.max_parallelism)
+    own = key_group_range(index, shape.parallelism, shape.max_parallelism)
+    return groups.start < own.stop and own.start < groups.stop
+
+
+def _check_may_be_dropped(
+    part: InFlightState, manifest: Manifest, current: Mapping[str, OperatorShape], *, allowed: bool
+) -> None:
+    if not allowed:
+        raise RestoreError(
+            f"checkpoint {manifest.checkpoint_id} has records that were on their way to the operator of uid "
+            f"{part.uid!r}, but the job has no operator of that uid (it has: {', '.join(sorted(current))}). Give the "
+            "operator its uid back, start from a savepoint, which has no such records, or lose them with "
+            f"{IGNORE_UNCLAIMED_STATE.key} (`headgate run -n`)"
+        )
+
+
+def _check_input(part: InFlightState, shape: OperatorShape) -> None:
+    if part.input_index >= len(shape.inputs):
+        raise RestoreError(
+            f"records were on their way to input {part.input_index + 1} of operator {shape.name!r} (uid "
+            f"{shape.uid!r}), which has {len(shape.inputs)} now: restore the job as it was, make a savepoint, which "
+            "has no such records, and start the changed job from that"
+        )

@@ -1,0 +1,123 @@
+"""Restore resolution: from what is seen in storage to the checkpoint to start from. Pure.
+
+A checkpoint is complete when its manifest is whole. A *torn* manifest was never complete, so nobody acted upon it: it
+is a leftover, and the checkpoint before it is the latest. A *damaged* manifest was complete: its sinks may have
+committed, and an older checkpoint would repeat their output. That is refused, unless the caller states that repeating
+is safe (all sinks are idempotent, or the user allows duplicate output).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid
+from headgate.checkpoint.manifest import Manifest
+from headgate.errors import RestoreError
+from headgate.ids import CheckpointId
+from headgate.options import ALLOW_DUPLICATE_OUTPUT
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """There is only the beginning of a manifest: its write never came to an end."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """There is a manifest that was whole once; `reason` names the file."""
+
+    reason: str
+
+
+Observed = Manifest | Torn | Damaged
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreFacts:
+    """What is known when a restore begins.
+
+    `listing` are all paths in the job's folder, `manifests` what was read of each `_metadata` file. `known_complete` is
+    the newest checkpoint that this master itself saw completed. `may_fall_back`: output may be repeated. `chain` tells
+    which manifests of earlier drivers count: one that was stored after its driver was taken over never did.
+    """
+
+    listing: tuple[str, ...]
+    manifests: Mapping[CheckpointId, Observed]
+    known_complete: CheckpointId | None
+    may_fall_back: bool
+    chain: Chain = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Where to start. `manifest` None: from the beginning.
+
+    `last_id` is the highest id ever seen, 0 for none: new ids are higher. `leftovers` were never completed;
+    `passed_over` were, but are damaged. `older` are complete as well, and older than what is started from.
+    """
+
+    manifest: Manifest | None
+    last_id: CheckpointId
+    leftovers: tuple[CheckpointId, ...]
+    passed_over: tuple[CheckpointId, ...]
+    older: tuple[Manifest, ...] = ()
+
+
+def resolve_restore(facts: RestoreFacts) -> Resolution:
+    """Return where to start. Raises RestoreError naming the damage when starting there might repeat output."""
+    seen = _checkpoints_seen(facts)
+    leftovers: list[CheckpointId] = []
+    passed_over: list[CheckpointId] = []
+    complete: list[Manifest] = []
+    for checkpoint_id in sorted(seen, reverse=True):
+        match _observed(checkpoint_id, facts):
+            case Manifest() as manifest:
+                complete.append(manifest)
+            case Torn():
+                leftovers.append(checkpoint_id)
+            case Damaged(reason=reason) if not complete:
+                if not facts.may_fall_back:
+                    raise RestoreError(_refusal(checkpoint_id, reason))
+                passed_over.append(checkpoint_id)
+    return Resolution(
+        manifest=complete[0] if complete else None,
+        last_id=max(seen, default=CheckpointId(0)),
+        leftovers=tuple(leftovers),
+        passed_over=tuple(passed_over),
+        older=tuple(complete[1:]),
+    )
+
+
+def _checkpoints_seen(facts: RestoreFacts) -> set[CheckpointId]:
+    seen = {checkpoint_id for path in facts.listing if (checkpoint_id := paths.checkpoint_of(path)) is not None}
+    return seen | ({facts.known_complete} if facts.known_complete is not None else set())
+
+
+def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
+    observed = facts.manifests.get(checkpoint_id, Torn())
+    if isinstance(observed, Manifest) and not _counts(observed, facts.chain):
+        return Torn()
+    if isinstance(observed, Torn) and checkpoint_id == facts.known_complete:
+        return Damaged(f"its manifest {paths.metadata(checkpoint_id)} was there, and is now missing or cut short")
+    if isinstance(observed, Manifest) and observed.checkpoint_id != checkpoint_id:
+        return Damaged(f"{paths.metadata(checkpoint_id)} is the manifest of checkpoint {observed.checkpoint_id}")
+    return observed
+
+
+def _counts(manifest: Manifest, chain: Chain) -> bool:
+    return is_valid(Owner(manifest.epoch, manifest.nonce), manifest.checkpoint_id, chain)
+
+
+def _refusal(checkpoint_id: CheckpointId, reason: str) -> str:
+    return (
+        f"checkpoint {checkpoint_id} was complete, but cannot be restored: {reason}. Its sinks may have committed, so "
+        "that an older checkpoint could repeat output: bring the file back, or allow that with "
+        f"{ALLOW_DUPLICATE_OUTPUT.key}: true"
+    )

@@ -1,0 +1,163 @@
+"""The REST interface of one driver, as a client sees it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, Final, final
+
+import httpx
+
+from headgate.checkpoint.drivers.address import DriverAddress
+from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.find import FoundJob, gone, state_of
+
+TIMEOUT_S: Final = 10.0
+POLL_S: Final = 0.1
+_LOOPBACK: Final = ("://127.", "://localhost", "://[::1]")
+
+
+class UnreachableError(Exception):
+    """The driver does not answer."""
+
+
+class NobodyListensError(UnreachableError):
+    """At its address there is no driver any more, or another one."""
+
+
+@final
+class DriverClient:
+    """Speaks to one driver. All calls block; all raise CommandFailedError, and UnreachableError without an answer.
+
+    A context manager: leaving it closes the connection.
+    """
+
+    def __init__(self, address: DriverAddress) -> None:
+        self._http = httpx.Client(
+            base_url=address.url,
+            headers={"Authorization": f"Bearer {address.token}"},
+            verify=_trusting(address.certificate),
+            timeout=TIMEOUT_S,
+            trust_env=False,  # a driver is no web site: no proxy in between
+        )
+
+    def __enter__(self) -> DriverClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def get(self, path: str) -> Any:
+        """Return the JSON at a path."""
+        return self._ask("GET", path, None)
+
+    def patch(self, path: str) -> Any:
+        """Change what is at a path."""
+        return self._ask("PATCH", path, None)
+
+    def order(self, path: str, body: dict[str, Any]) -> str:
+        """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
+        trigger = secrets.token_hex(16)
+        return str(self._ask("POST", path, body | {"triggerId": trigger})["request-id"])
+
+    def outcome(self, path: str) -> dict[str, Any] | None:
+        """Return what has become of an order, None while it is under way. Raises CommandFailedError if it failed."""
+        answer = self.get(path)
+        if answer["status"]["id"] != "COMPLETED":
+            return None
+        operation: dict[str, Any] = answer["operation"]
+        if "failure-cause" in operation:
+            raise CommandFailedError(ExitCode.FAILED, operation["failure-cause"]["stack-trace"])
+        return operation
+
+    def _ask(self, verb: str, path: str, body: dict[str, Any] | None) -> Any:
+        try:
+            answer = self._http.request(verb, path, json=body)
+        except httpx.ConnectError as error:
+            raise NobodyListensError(str(error)) from error
+        except httpx.TransportError as error:
+            raise UnreachableError(str(error) or type(error).__name__) from error
+        if answer.is_success:
+            return answer.json()
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            raise NobodyListensError("another driver answers there")
+        raise CommandFailedError(_code(answer), _refusal(answer))
+
+
+def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
+    """Return what the job's driver answers. Raises CommandFailedError when the job has ended, or nobody answers."""
+    if job.result is not None:
+        raise ended(job)
+    if job.address is None:
+        raise CommandFailedError(
+            ExitCode.NO_SUCH_JOB,
+            f"job {job.job_id} in {job.folder} has no driver: none runs it now, or it runs with "
+            "headgate.rest.enabled=false",
+        )
+    if job.is_lost():
+        raise gone(job)
+    try:
+        with DriverClient(job.address) as client:
+            return question(client)
+    except UnreachableError as error:
+        raise _unreachable(job, job.address, error) from None
+
+
+def await_outcome(client: DriverClient, path: str) -> dict[str, Any]:
+    """Block until an order is done; return what came of it. Raises as `DriverClient.outcome` does."""
+    while (outcome := client.outcome(path)) is None:
+        time.sleep(POLL_S)
+    return outcome
+
+
+def ended(job: FoundJob) -> CommandFailedError:
+    """Return the error for a job that is over."""
+    assert job.result is not None
+    cause = f": {job.result.cause}" if job.result.cause else ""
+    return CommandFailedError(ExitCode.NO_SUCH_JOB, f"job {job.job_id} has ended {state_of(job.result)}{cause}")
+
+
+def _unreachable(job: FoundJob, address: DriverAddress, why: UnreachableError) -> CommandFailedError:
+    here = address.host == socket.gethostname()
+    if not here and any(mark in address.url for mark in _LOOPBACK):
+        return CommandFailedError(
+            ExitCode.UNREACHABLE,
+            f"the driver of job {job.job_id} ({job.name}) on {address.host} can be reached from that machine only "
+            f"({address.url}): run `headgate` there, or start the job with rest.address, headgate.rest.tls.cert and "
+            "headgate.rest.tls.key",
+        )
+    if here and isinstance(why, NobodyListensError):
+        return gone(job)
+    return CommandFailedError(
+        ExitCode.UNREACHABLE,
+        f"the driver of job {job.job_id} ({job.name}), process {address.pid} on {address.host}, does not answer at "
+        f"{address.url} ({why}): it has ended without a result, or the network is in between. If it has ended, "
+        f"`headgate checkpoints {job.job_id}` tells what it left",
+    )
+
+
+def _code(answer: httpx.Response) -> ExitCode:
+    return ExitCode.NO_SUCH_JOB if answer.status_code == httpx.codes.NOT_FOUND else ExitCode.FAILED
+
+
+def _refusal(answer: httpx.Response) -> str:
+    try:
+        return "; ".join(answer.json()["errors"])
+    except (ValueError, KeyError, TypeError):
+        return f"{answer.request.url} answered {answer.status_code}: is it a driver of headgate?"
+
+
+def _trusting(certificate: str | None) -> ssl.SSLContext:
+    """Return what trusts the driver's own certificate and no other: it came the way that the token came.
+
+    The host name is not checked, as who has this certificate's key is the driver, whatever its machine is called.
+    """
+    if certificate is None:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not asked
+    context = ssl.create_default_context(cadata=certificate)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context

@@ -1,0 +1,35 @@
+"""Exit codes, and the error of a command that ends with one."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import final
+
+from headgate.errors import HeadgateError
+
+
+class ExitCode(IntEnum):
+    """What the exit code of `headgate` tells a script. The program of `run` may end with others of its own."""
+
+    OK = 0
+    FAILED = 1
+    """Something went wrong; nothing below fits."""
+    USAGE = 2
+    """The command line is wrong."""
+    NO_SUCH_JOB = 3
+    """No job fits the id, prefix or name, or it has ended already."""
+    UNREACHABLE = 4
+    """The driver of the job is gone, or cannot be reached."""
+    JOB_FAILED = 5
+    """The job that `run` waited for has failed."""
+    JOB_CANCELLED = 6
+    """The job that `run` waited for was cancelled."""
+
+
+@final
+class CommandFailedError(HeadgateError):
+    """A command could not do what it was told; the message says why, and what to do next."""
+
+    def __init__(self, code: ExitCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code

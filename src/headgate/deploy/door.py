@@ -1,0 +1,125 @@
+"""The way into a running job from outside: its place in this process' REST server, and its address for who looks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers.address import (
+    DriverAddress,
+    RunDirectory,
+    remove_address,
+    without_credentials,
+    write_address,
+)
+from headgate.checkpoint.file_store import FileSystemStore, absolute
+from headgate.checkpoint.store import CheckpointStore
+from headgate.config import Settings
+from headgate.errors import HeadgateError
+from headgate.ids import JobId
+from headgate.web.access import RestConfig, rest_config
+from headgate.web.job_view import JobView
+from headgate.web.server import LINGER_S_MAX, acquire, release
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JobFolder:
+    """The job's folder in storage, and where it is; None when it is in the memory of the driver."""
+
+    store: CheckpointStore
+    location: str | None
+
+    @staticmethod
+    def at(store: CheckpointStore, root: str | None, job_id: JobId) -> JobFolder:
+        """Return the folder of a job below `root`, which `store` is."""
+        return JobFolder(store, None if root is None else paths.job_folder(absolute(root), job_id))
+
+
+@final
+class Door:
+    """Opened when the job is under way, closed at its end; neither blocks for long. Owned by the job's thread."""
+
+    def __init__(self, config: RestConfig) -> None:
+        """Bind the port, unless another job of this process has. Raises EnvironmentFault."""
+        self._server: Final = acquire(config)
+        self._run_directory: Final = RunDirectory.of_user()
+        self._job_id: JobId | None = None
+        self._folder: JobFolder | None = None
+        self._path: str | None = None
+        self._announced: DriverAddress | None = None
+        self._announcing: threading.Thread | None = None
+
+    def open(self, view: JobView, folder: JobFolder) -> None:
+        """Serve the job, and have its address written where clients look, beside the start of the job."""
+        served = self._server.add(view)
+        self._job_id = view.job_id
+        self._folder = folder
+        config = self._server.config
+        address = DriverAddress(
+            job_id=view.job_id,
+            job_name=view.plan.job_name,
+            url=self._server.url,
+            token=self._server.token,
+            certificate=None if config.cert is None else Path(config.cert).read_text(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_ms=served.started_ms,
+            storage=None if folder.location is None else without_credentials(folder.location),
+        )
+        self._announcing = threading.Thread(
+            target=self._announce, args=(folder, address), name="headgate-address", daemon=True
+        )
+        self._announcing.start()
+
+    def close(self) -> None:
+        """Take the address away and end the serving; first let clients fetch what has become of their orders."""
+        try:
+            if self._job_id is not None:
+                self._server.operations.await_fetched(self._job_id, LINGER_S_MAX)
+                self._server.remove(self._job_id)
+            self._withdraw()
+        finally:
+            release(self._server)
+
+    def _withdraw(self) -> None:
+        if self._announcing is not None:
+            self._announcing.join()
+        if self._announced is not None:
+            self._run_directory.remove(self._announced)
+        if self._path is not None and self._folder is not None:
+            try:
+                remove_address(self._folder.store, self._path)
+            except HeadgateError as error:
+                _log.warning("the address of the job's driver stays behind in storage: %s", error)
+
+    def _announce(self, folder: JobFolder, address: DriverAddress) -> None:
+        try:
+            self._run_directory.write(address)
+            self._announced = address
+        except (OSError, HeadgateError) as error:
+            _log.warning("`headgate` on this machine finds job %s by its storage only: %s", address.job_id, error)
+        if not isinstance(folder.store, FileSystemStore):
+            return
+        try:
+            folder.store.make_private(paths.MASTERS)
+            self._path = write_address(folder.store, address)
+        except HeadgateError as error:
+            _log.warning("`headgate` on other machines does not find job %s: %s", address.job_id, error)
+
+
+def door_of(settings: Settings, *, default: bool) -> Door | None:
+    """Return the door that the settings ask for, None for none; `default` is for settings that say nothing.
+
+    Raises ConfigError and EnvironmentFault, as `rest_config` and `Door` do.
+    """
+    config = rest_config(settings, default=default)
+    return None if config is None else Door(config)

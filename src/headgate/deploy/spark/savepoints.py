@@ -1,0 +1,46 @@
+"""State as Spark data frames, and work on the batches of a data frame: what reading and writing savepoints needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from headgate.deploy.spark.session import obtain
+
+_SPARK_SCHEMES: Final = {"s3://": "s3a://", "gcs://": "gs://"}
+"""Where Hadoop's name of a file system is not Arrow's."""
+
+
+def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
+    """Return an Arrow table as a data frame of `spark`, else of the active session, else of a new one."""
+    return obtain(spark, 1).createDataFrame(table)
+
+
+def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFrame:
+    """Return Parquet files, all with the same columns, as a data frame. Executors must be able to read them."""
+    return obtain(spark, 1).read.parquet(*map(_as_spark_says, places))
+
+
+def schema_of(frame: DataFrame, columns: Sequence[str]) -> pa.Schema:
+    """Return the types that the columns have as Arrow batches. Nothing is computed."""
+    return frame.select(*columns).limit(0).toArrow().schema
+
+
+def rows_of_tasks(
+    frame: DataFrame,
+    columns: Sequence[str],
+    work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    schema: str,
+) -> list[tuple[Any, ...]]:
+    """Have `work` done in the tasks of Spark, on the batches of each partition; return the rows that come of it."""
+    return [tuple(row) for row in frame.select(*columns).mapInArrow(lambda batches: work(batches), schema).collect()]
+
+
+def _as_spark_says(place: str) -> str:
+    if "://" not in place:
+        return f"file://{place}"
+    scheme, separator, rest = place.partition("://")
+    return f"{_SPARK_SCHEMES.get(scheme + separator, scheme + separator)}{rest}"

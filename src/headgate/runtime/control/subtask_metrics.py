@@ -1,0 +1,57 @@
+"""The metrics of a subtask as a slot reports them, about once a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from headgate.functions.metrics import MetricReport
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What has come in and gone out since the attempt began. Bytes are those that crossed the network."""
+
+    records_in: int = 0
+    records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeShares:
+    """Where time went, in milliseconds: at work, with work but held back by what is behind, and the rest."""
+
+    busy_ms: float = 0.0
+    back_pressured_ms: float = 0.0
+    idle_ms: float = 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """The same for one second, as of the last second or so."""
+
+    records_in: float = 0.0
+    records_out: float = 0.0
+    bytes_in: float = 0.0
+    bytes_out: float = 0.0
+    time: TimeShares = TimeShares()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskMetrics:
+    """All metrics of one subtask. Watermarks are None before the first.
+
+    `user` has those that functions keep, each with the uid of its operator.
+    """
+
+    traffic: Traffic
+    time: TimeShares
+    rates: Rates
+    watermark_in: int | None
+    watermark_out: int | None
+    user: tuple[tuple[str, MetricReport], ...] = ()

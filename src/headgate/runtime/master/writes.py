@@ -1,0 +1,88 @@
+"""Writes that decide what a job does next: done beside the loop, and looked at again until their outcome is known."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, final
+
+from headgate.checkpoint.drivers.ownership import Superseded
+from headgate.checkpoint.workflow import InDoubt, Refused, Stored
+from headgate.clock import Clock
+from headgate.runtime.io import Io
+
+_log = logging.getLogger(__name__)
+
+SETTLE_RETRY_MS: Final = 200.0
+"""Pause before a write in doubt is looked at again."""
+
+Outcome = Stored | Refused | Superseded
+
+
+class WriteHost(Protocol):
+    """What writes ask of the job master."""
+
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        ...
+
+    @property
+    def io(self) -> Io:
+        """Where work on storage is done."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write. `again` looks whether it is there; both raise InDoubt when nobody can tell.
+
+    After `tries_max` times of looking it counts as refused, None: never.
+    """
+
+    what: str
+    first: Callable[[], Outcome]
+    again: Callable[[], Outcome]
+    tries_max: int | None = None
+
+
+@final
+class Writes:
+    """The writes of one job that are in doubt. Owned by the job master's loop."""
+
+    def __init__(self, host: WriteHost) -> None:
+        self._host = host
+        self._retries: list[tuple[float, Callable[[], None]]] = []
+
+    def submit(self, write: Write, known: Callable[[Outcome], None]) -> None:
+        """Have it written; call `known` with the outcome, on the loop."""
+        tries = 0
+
+        def done(result: Outcome | BaseException) -> None:
+            nonlocal tries
+            if not isinstance(result, BaseException):
+                known(result)
+            elif not isinstance(result, InDoubt | OSError):
+                known(Refused(str(result)))
+            elif tries == write.tries_max:
+                known(Refused(f"whether it is stored is not known: {result}"))
+            else:
+                tries += 1
+                _log.warning("the outcome of writing %s is not known yet: %s", write.what, result)
+                due_ms = self._host.clock.monotonic_ms() + SETTLE_RETRY_MS
+                self._retries.append((due_ms, lambda: self._host.io.submit(write.again, done)))
+
+        self._host.io.submit(write.first, done)
+
+    def wake_ms(self) -> float | None:
+        """Return when to step next, None for no need."""
+        return min((due_ms for due_ms, _ in self._retries), default=None)
+
+    def step(self, now_ms: float) -> None:
+        """Look again at what is due."""
+        due = [again for due_ms, again in self._retries if now_ms >= due_ms]
+        self._retries = [retry for retry in self._retries if now_ms < retry[0]]
+        for again in due:
+            again()

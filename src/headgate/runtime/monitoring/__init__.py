@@ -1,0 +1,1 @@
+"""Figures of a running job: statistics of checkpoints, metrics, failures."""

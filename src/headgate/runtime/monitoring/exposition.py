@@ -1,0 +1,95 @@
+"""Metrics as text for Prometheus.
+
+Names are Flink's with a prefix of ours: `headgate_job_`, `headgate_task_`, and `headgate_operator_` for the metrics of
+functions, followed by their groups. All are gauges, as with Flink's reporter: each attempt counts anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from headgate.functions.metrics import MetricReport
+from headgate.graph.physical import OperatorPlan
+from headgate.ids import SubtaskId
+from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetrics
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+"""The media type of the text."""
+
+_WORDS: Final = {f"headgate_job_{metric.name}": metric for metric in JOB_METRICS} | {
+    f"headgate_task_{metric.name}": metric for metric in TASK_METRICS
+}
+_Labels = tuple[tuple[str, str], ...]
+
+
+def exposition(jobs: Iterable[JobMetrics], now_ms: int) -> bytes:
+    """Return all metrics of the jobs as they are now; `now_ms` is wall clock. May be called from any thread."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_JobsCollector(list(jobs), now_ms))
+    return generate_latest(registry)
+
+
+@final
+class _JobsCollector(Collector):
+    """Collects the metrics of some jobs."""
+
+    def __init__(self, jobs: list[JobMetrics], now_ms: int) -> None:
+        self._jobs = jobs
+        self._now_ms = now_ms
+
+    def collect(self) -> Iterator[Metric]:
+        samples: dict[str, dict[_Labels, float]] = {}
+        for job in self._jobs:
+            for name, labels, value in _samples(job, self._now_ms):
+                samples.setdefault(name, {})[tuple(sorted(labels.items()))] = value
+        for name, values in samples.items():
+            metric = Metric(name, _help(name), "gauge")
+            for pairs, value in values.items():
+                metric.add_sample(name, dict(pairs), value)
+            yield metric
+
+
+def _help(name: str) -> str:
+    known = _WORDS.get(name)
+    if known is None:
+        return "a metric of the program"
+    return f"{known.meaning} ({known.unit})" if known.unit else known.meaning
+
+
+def _samples(job: JobMetrics, now_ms: int) -> Iterator[tuple[str, dict[str, str], float]]:
+    of_job = {"job_id": job.plan.job_id, "job_name": job.plan.job_name}
+    for name, value in job.of_job(now_ms).items():
+        yield f"headgate_job_{name}", of_job, value
+    for subtask in job.plan.subtasks():
+        labels = of_job | _labels_of_task(job, subtask)
+        for name, value in job.of_task(subtask).items():
+            yield f"headgate_task_{name}", labels, value
+        for operator, report in job.of_functions(subtask):
+            for suffix, value in report.values.items():
+                yield _name(report, suffix), _labels_of_function(operator, report) | labels, value
+
+
+def _labels_of_task(job: JobMetrics, subtask: SubtaskId) -> dict[str, str]:
+    vertex = job.plan.vertex_of(subtask)
+    return {"task": vertex.name, "task_id": vertex.operators[0].uid, "subtask_index": str(subtask.index)}
+
+
+def _labels_of_function(operator: OperatorPlan, report: MetricReport) -> dict[str, str]:
+    own = {_word(name): value for name, value in report.labels.items()}
+    return own | {"operator": operator.name, "operator_id": operator.uid}
+
+
+def _name(report: MetricReport, suffix: str) -> str:
+    return "_".join(["headgate_operator", *map(_word, (*report.groups, report.name, *([suffix] if suffix else [])))])
+
+
+def _word(text: str) -> str:
+    """Return the text with what names must not hold replaced."""
+    word = re.sub(r"[^a-zA-Z0-9_]", "_", text)
+    return f"_{word}" if word[:1].isdigit() else word

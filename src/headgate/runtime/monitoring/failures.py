@@ -1,0 +1,52 @@
+"""The failures of a job: what went wrong, where, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.ids import Attempt
+from headgate.runtime.control.messages import TaskFailed, UserFailure
+from headgate.runtime.master.supervision import SlotLost, SupervisorEvent
+
+FAILURES_MAX: Final = 100
+"""Failures of a job that are kept, the latest: a job may restart without end."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a failure came from, as far as it is known: the operator's name, the subtask's index, the slot's."""
+
+    operator: str | None = None
+    subtask: int | None = None
+    slot: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failure. `cause` is the whole story, for people.
+
+    `wall_ms` is the time of the driver's clock, `attempt` the one that failed, 0 before the first. The job starts again
+    after `restart_delay_ms`; None: the failure was final.
+    """
+
+    wall_ms: int
+    attempt: Attempt
+    cause: str
+    origin: Origin
+    restart_delay_ms: float | None
+
+
+def origin_of(message: TaskFailed) -> Origin:
+    """Return where a failure that a slot reports came from."""
+    if message.subtask is None:
+        return Origin(slot=message.slot)
+    operator = message.failure.operator if isinstance(message.failure, UserFailure) else None
+    return Origin(operator=operator, subtask=message.subtask.index, slot=message.slot)
+
+
+def origin_of_event(event: SupervisorEvent) -> Origin:
+    """Return where a failure that no slot reports came from."""
+    return Origin(slot=event.slot) if isinstance(event, SlotLost) else Origin()

@@ -1,0 +1,269 @@
+"""Checkpoint statistics: what each checkpoint and savepoint of a job cost, subtask by subtask. Pure.
+
+The figures are Flink's. A checkpoint's duration is the time from its trigger to the last acknowledgement; sizes are of
+all its state (`state_bytes`), and of what was written for it alone (`checkpointed_bytes`), which is less for an
+increment.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, final
+
+from headgate.checkpoint.handles import SubtaskState
+from headgate.checkpoint.messages import SubtaskAcked
+from headgate.elements import Barrier
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.runtime.monitoring.summary import Summary
+from headgate.state.files import FileHandle
+
+FIGURES_MAX: Final = 1000
+"""Completed checkpoints whose figures are kept."""
+
+HISTORY_MAX: Final = 10
+"""Checkpoints that the history shows, by default."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointFigures:
+    """One completed checkpoint: how long it took from trigger to durable manifest, and what was written."""
+
+    checkpoint_id: int
+    duration_ms: float
+    size_bytes: int
+    sync_ms_max: float
+
+
+@final
+class CheckpointStatus(Enum):
+    """How far a checkpoint has come."""
+
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskFigures:
+    """What a checkpoint cost one subtask. `acked_ms` is wall clock, `duration_ms` from the trigger to then.
+
+    The others are as in `SubtaskState`.
+    """
+
+    acked_ms: int
+    duration_ms: int
+    checkpointed_bytes: int
+    state_bytes: int
+    sync_ms: float
+    async_ms: float
+    alignment_ms: float
+    start_delay_ms: float
+    processed_bytes: int
+    persisted_bytes: int
+    unaligned: bool
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class CheckpointRecord:
+    """What is known of one checkpoint or savepoint. Times are wall clock; None: it has not come to that."""
+
+    barrier: Barrier
+    attempt: Attempt
+    subtasks_expected: int
+    began_ms: float
+    status: CheckpointStatus = CheckpointStatus.IN_PROGRESS
+    subtasks: dict[SubtaskId, SubtaskFigures] = field(default_factory=dict)
+    shared_files: set[str] = field(default_factory=set)
+    location: str | None = None
+    failed_ms: int | None = None
+    failure: str | None = None
+
+    @property
+    def checkpoint_id(self) -> CheckpointId:
+        """The id, which savepoints have too."""
+        return self.barrier.checkpoint_id
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether it is a savepoint."""
+        return self.barrier.savepoint is not None
+
+    def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
+        """Return the figures that have come in, of one vertex or of all. May be called from any thread."""
+        return [own for subtask, own in list(self.subtasks.items()) if vertex is None or subtask.vertex == vertex]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """What the newest attempt that did not begin anew has started from, and when, by wall clock."""
+
+    checkpoint_id: CheckpointId
+    wall_ms: int
+    is_savepoint: bool
+    location: str | None
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class CheckpointCounts:
+    """How many checkpoints and savepoints there have been, and restores from one."""
+
+    triggered: int = 0
+    completed: int = 0
+    failed: int = 0
+    restored: int = 0
+
+    @property
+    def in_progress(self) -> int:
+        """Those that are under way."""
+        return self.triggered - self.completed - self.failed
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Latest:
+    """The newest of each kind, also when the history does not show it any more."""
+
+    completed: CheckpointRecord | None = None
+    savepoint: CheckpointRecord | None = None
+    failed: CheckpointRecord | None = None
+    restored: Restore | None = None
+
+
+SUMMARISED: Final = (
+    "checkpointed_size",
+    "state_size",
+    "end_to_end_duration",
+    "alignment_buffered",
+    "processed_data",
+    "persisted_data",
+)
+"""The figures of whole checkpoints, by Flink's names."""
+
+
+def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
+    """Return the figures of some subtasks together, by Flink's names."""
+    figures = list(figures)
+    return {
+        "checkpointed_size": sum(own.checkpointed_bytes for own in figures),
+        "state_size": sum(own.state_bytes for own in figures),
+        "end_to_end_duration": max((own.duration_ms for own in figures), default=-1),
+        "alignment_buffered": 0,  # Flink's too, since it keeps nothing back at alignments
+        "processed_data": sum(own.processed_bytes for own in figures),
+        "persisted_data": sum(own.persisted_bytes for own in figures),
+    }
+
+
+@final
+class CheckpointStatistics:
+    """The statistics of one job. Changed by the job master's loop, read from any thread."""
+
+    def __init__(
+        self, parallelism_of: Mapping[int, int] = MappingProxyType({}), history_max: int = HISTORY_MAX
+    ) -> None:
+        """`parallelism_of` has the number of subtasks of each vertex."""
+        self.counts = CheckpointCounts()
+        self.latest = Latest()
+        self.figures: deque[CheckpointFigures] = deque(maxlen=FIGURES_MAX)
+        self.summaries = {name: Summary() for name in SUMMARISED}
+        self.parallelism_of = parallelism_of
+        self._subtasks = sum(parallelism_of.values())
+        self._history: deque[CheckpointRecord] = deque(maxlen=history_max)
+        self._pending: dict[CheckpointId, CheckpointRecord] = {}
+        self._known_files: frozenset[str] = frozenset()
+
+    # --- what happens
+
+    def triggered(self, barrier: Barrier, attempt: Attempt, now_ms: float) -> None:
+        """A checkpoint or savepoint begins; `now_ms` is monotonic."""
+        record = CheckpointRecord(barrier=barrier, attempt=attempt, subtasks_expected=self._subtasks, began_ms=now_ms)
+        self.counts.triggered += 1
+        self._pending[barrier.checkpoint_id] = record
+        self._history.append(record)
+
+    def acked(self, ack: SubtaskAcked, wall_ms: int) -> None:
+        """A subtask has acknowledged; a second time, or a checkpoint that is not under way, changes nothing."""
+        record, state = self._pending.get(ack.checkpoint_id), ack.state
+        if record is None or ack.attempt != record.attempt or ack.subtask in record.subtasks:
+            return
+        shared = {handle.path: handle.size_bytes for handle in _shared_files(state)}
+        record.shared_files.update(shared)
+        record.subtasks[ack.subtask] = SubtaskFigures(
+            acked_ms=wall_ms,
+            duration_ms=max(0, wall_ms - record.barrier.trigger_ms),
+            checkpointed_bytes=state.size_bytes - sum(shared[path] for path in shared.keys() & self._known_files),
+            state_bytes=state.size_bytes,
+            sync_ms=state.sync_ms,
+            async_ms=state.async_ms,
+            alignment_ms=state.alignment_ms,
+            start_delay_ms=state.start_delay_ms,
+            processed_bytes=state.processed_bytes,
+            persisted_bytes=state.persisted_bytes,
+            unaligned=state.unaligned,
+        )
+
+    def completed(self, checkpoint_id: CheckpointId, location: str | None, now_ms: float) -> None:
+        """The manifest is durable; `now_ms` is monotonic."""
+        record = self._pending.pop(checkpoint_id, None)
+        if record is None:
+            return
+        savepoint = record.barrier.savepoint
+        record.status = CheckpointStatus.COMPLETED
+        record.location = location if savepoint is None else savepoint.location
+        self.counts.completed += 1
+        figures = record.acked()
+        for name, value in totals(figures).items():
+            self.summaries[name].add(value)
+        self.figures.append(
+            CheckpointFigures(
+                checkpoint_id=checkpoint_id,
+                duration_ms=now_ms - record.began_ms,
+                size_bytes=sum(own.state_bytes for own in figures),
+                sync_ms_max=max((own.sync_ms for own in figures), default=0.0),
+            )
+        )
+        if record.is_savepoint:
+            self.latest.savepoint = record
+        else:
+            self.latest.completed = record
+            self._known_files = frozenset(record.shared_files)
+
+    def failed(self, checkpoint_id: CheckpointId, reason: str, wall_ms: int) -> None:
+        """A checkpoint was given up, or certainly has no manifest. Told twice, only the first reason counts."""
+        record = self._pending.pop(checkpoint_id, None)
+        if record is None:
+            return
+        record.status, record.failure, record.failed_ms = CheckpointStatus.FAILED, reason, wall_ms
+        self.counts.failed += 1
+        self.latest.failed = record
+
+    def restored(self, restore: Restore, files: Iterable[str]) -> None:
+        """An attempt starts from a checkpoint or savepoint, which names `files`."""
+        self.counts.restored += 1
+        self.latest.restored = restore
+        self._known_files = frozenset(files)
+
+    # --- what is known
+
+    def history(self) -> list[CheckpointRecord]:
+        """Return the newest checkpoints and savepoints, newest first."""
+        return list(self._history)[::-1]
+
+    def find(self, checkpoint_id: int) -> CheckpointRecord | None:
+        """Return a checkpoint of the history, one under way, or the newest of its kind; None for any other."""
+        latest = (self.latest.completed, self.latest.savepoint, self.latest.failed)
+        known = [*self.history(), *list(self._pending.values()), *(each for each in latest if each is not None)]
+        return next((record for record in known if record.checkpoint_id == checkpoint_id), None)
+
+
+def _shared_files(state: SubtaskState) -> list[FileHandle]:
+    handles = [handle for operator in state.operators for handle in operator.handles()]
+    return [handle for handle in handles if isinstance(handle, FileHandle) and handle.is_shared]

@@ -1,0 +1,289 @@
+"""Barriers: how one subtask does what its alignment strategy says, and what that cost.
+
+What was announced, and what is due at a time, is attended to between two pieces of work, whether or not the outputs
+have room; timers that are fired piece by piece may be interrupted for it, as then only watermarks and statuses wait in
+the chain, which are not part of snapshots anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, final
+
+from headgate.checkpoint.alignment import (
+    AbortAlignment,
+    AlignmentEffect,
+    AlignmentEvent,
+    AlignmentStrategy,
+    BarrierAnnounced,
+    BarrierReceived,
+    BlockChannel,
+    CancelReceived,
+    CheckpointAborted,
+    CompleteInFlight,
+    DeclineCheckpoint,
+    ForwardCancel,
+    RecordChannel,
+    StopRecording,
+    TakeSnapshot,
+    TimePassed,
+    UnblockChannels,
+)
+from headgate.clock import Clock
+from headgate.elements import Barrier, Batch, CancelBarrier
+from headgate.errors import InternalError
+from headgate.ids import CheckpointId, SubtaskId
+from headgate.operators.base import Operator, OperatorSnapshot
+from headgate.runtime.exchange.channel import InputChannel
+from headgate.runtime.slot.chain import Chain
+from headgate.runtime.slot.in_flight import SENDER, Gathering, Lane, Side, adder
+
+Process = Callable[[Batch], None]
+Rest = tuple[int, int, Batch, Process]
+"""A batch at work: the index of its channel, its first record that was not processed, and what processes it."""
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class TakenSnapshot:
+    """The synchronous part of a subtask's snapshot is done; what remains is to walk keyed state and to write.
+
+    `in_flight` is there for an unaligned one; `alignment_ms` and `processed_bytes` are known once that has ended.
+    """
+
+    subtask: SubtaskId
+    barrier: Barrier
+    parts: list[tuple[Operator, OperatorSnapshot]]
+    sync_ms: float
+    alignment_ms: float
+    start_delay_ms: float = 0.0
+    processed_bytes: int = 0
+    in_flight: Gathering | None = None
+    async_since_ms: float = 0.0
+
+    @property
+    def head_uid(self) -> str:
+        """The uid of the first operator: `parts` begins with the last one's."""
+        return self.parts[-1][1].uid
+
+
+class BarriersHost(Protocol):
+    """What is asked of the slot, and told to it."""
+
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        ...
+
+    def snapshot_taken(self, snapshot: TakenSnapshot) -> None:
+        """The synchronous part of a snapshot is done."""
+        ...
+
+    def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str, *, fault: bool = True) -> None:
+        """The subtask takes no part in the checkpoint."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The input channels of a subtask: `lanes` are those that may be overtaken, by index.
+
+    `in_flight_bytes_max` bounds what is gathered of them for one snapshot.
+    """
+
+    channels: list[InputChannel]
+    lanes: dict[int, Lane]
+    in_flight_bytes_max: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _First:
+    """When the first barrier of a checkpoint came: how late, when on the monotonic clock, and what was read by then."""
+
+    delay_ms: float
+    at_ms: float
+    read_bytes: int
+
+
+@final
+class Barriers:
+    """The barriers of one subtask. Owned by the slot's loop; no method blocks."""
+
+    def __init__(
+        self, subtask: SubtaskId, inputs: Inputs, chain: Chain, strategy: AlignmentStrategy, host: BarriersHost
+    ) -> None:
+        self.announced: list[tuple[int, Barrier]] = []
+        """Barriers that have arrived behind what is not read yet, and were not attended to."""
+        self.due_ms: float | None = None
+        """When there is something to attend to, on the monotonic clock."""
+        self.stopped = False
+        """Whether a barrier has passed behind which nothing is put out."""
+        self._subtask = subtask
+        self._channels = inputs.channels
+        self._lanes = inputs.lanes
+        self._bytes_max = inputs.in_flight_bytes_max
+        self._chain = chain
+        self._strategy = strategy
+        self._host = host
+        self._clock = host.clock
+        self._firsts: dict[CheckpointId, _First] = {}
+        self._gathered: TakenSnapshot | None = None
+        self._rest: Rest | None = None
+
+    def listen(self) -> None:
+        """Have the barriers of all channels that may be overtaken announced."""
+        for index in self._lanes:
+            self._channels[index].on_barrier(partial(self._announce, index))
+
+    def _announce(self, index: int, barrier: Barrier) -> None:
+        self.announced.append((index, barrier))
+
+    # --- what happens
+
+    def attend(self, rest: Rest | None) -> bool:
+        """Do what was announced or is due; return whether there was anything that could be done.
+
+        `rest` is what is left of a batch at work. Asked at each piece of work while a time is waited for.
+        """
+        if self._chain.holds_records:
+            return False
+        self._rest = rest
+        announced, self.announced = self.announced, []
+        for index, barrier in announced:
+            self._note_first(barrier)
+            self._handle(BarrierAnnounced(channel=index, barrier=barrier))
+        is_due = self.due_ms is not None and self._clock.monotonic_ms() >= self.due_ms
+        if is_due and self._strategy.due_ms is not None:
+            self._handle(TimePassed(now_ms=self._strategy.due_ms))
+        self._rest = None
+        return bool(announced) or is_due
+
+    def received(self, index: int, barrier: Barrier) -> None:
+        """A barrier was read from a channel; at a source, which has none, a trigger came."""
+        self._note_first(barrier)
+        self._handle(BarrierReceived(channel=index, barrier=barrier))
+
+    def cancelled(self, index: int, checkpoint_id: CheckpointId) -> None:
+        """A cancel barrier was read from a channel."""
+        self._handle(CancelReceived(channel=index, checkpoint_id=checkpoint_id))
+
+    def aborted(self, checkpoint_id: CheckpointId) -> None:
+        """The job master has given up a checkpoint."""
+        self._handle(CheckpointAborted(checkpoint_id=checkpoint_id))
+
+    def _note_first(self, barrier: Barrier) -> None:
+        if barrier.checkpoint_id not in self._firsts:
+            delay_ms = max(0.0, self._clock.wall_ms() - barrier.trigger_ms)
+            self._firsts[barrier.checkpoint_id] = _First(delay_ms, self._clock.monotonic_ms(), self._read_bytes())
+
+    def _read_bytes(self) -> int:
+        return sum(channel.read_bytes for channel in self._channels)
+
+    # --- what is done
+
+    def _handle(self, event: AlignmentEvent) -> None:
+        for effect in self._strategy.handle(event):
+            self._perform(effect)
+        due_ms = self._strategy.due_ms
+        self.due_ms = None if due_ms is None else self._clock.monotonic_ms() + due_ms - self._clock.wall_ms()
+
+    def _perform(self, effect: AlignmentEffect) -> None:
+        match effect:
+            case BlockChannel():
+                if self._channels:
+                    self._channels[effect.channel].blocked = True
+            case UnblockChannels():
+                for channel in self._channels:
+                    channel.blocked = False
+            case TakeSnapshot():
+                self._take_snapshot(effect)
+            case RecordChannel():
+                self._record(effect.channel)
+            case StopRecording():
+                self._channels[effect.channel].stop_recording()
+            case CompleteInFlight():
+                self._complete()
+            case ForwardCancel():
+                self._chain.broadcast(CancelBarrier(effect.checkpoint_id))
+            case DeclineCheckpoint():
+                self._host.declined(self._subtask, effect.checkpoint_id, effect.reason, fault=False)
+            case AbortAlignment():
+                self._forget(effect.checkpoint_id)
+
+    def _take_snapshot(self, effect: TakeSnapshot) -> None:
+        """Forward the barrier, then let every operator say what is to be saved. The loop stops for this only."""
+        barrier = effect.barrier
+        began_ms = self._clock.monotonic_ms()
+        in_flight = self._overtake(barrier) if effect.unaligned else None
+        if in_flight is None:
+            self._chain.broadcast(barrier)
+        parts: list[tuple[Operator, OperatorSnapshot]] = []
+        for operator in reversed(self._chain.operators):
+            self._chain.current = operator
+            parts.append((operator, operator.snapshot(barrier)))
+        now_ms = self._clock.monotonic_ms()
+        first = self._firsts[barrier.checkpoint_id]
+        snapshot = TakenSnapshot(
+            subtask=self._subtask,
+            barrier=barrier,
+            parts=parts,
+            sync_ms=now_ms - began_ms,
+            alignment_ms=began_ms - first.at_ms,
+            start_delay_ms=first.delay_ms,
+            processed_bytes=self._read_bytes() - first.read_bytes,
+            in_flight=in_flight,
+            async_since_ms=now_ms,
+        )
+        if in_flight is None:
+            self._forget_firsts(barrier.checkpoint_id)
+        else:
+            self._gathered = snapshot
+        self.stopped = self.stopped or (barrier.savepoint is not None and barrier.savepoint.stops)
+        self._host.snapshot_taken(snapshot)
+
+    def _overtake(self, barrier: Barrier) -> Gathering:
+        gathering = Gathering(barrier.checkpoint_id, self._bytes_max)
+        for lane, payloads in self._chain.overtake(barrier):
+            for payload in payloads:
+                gathering.add(Side(lane, SENDER), payload)
+        return gathering
+
+    def _record(self, index: int) -> None:
+        snapshot = self._gathered
+        if snapshot is None or snapshot.in_flight is None:
+            raise InternalError(f"subtask {self._subtask} is to record channel {index} without an unaligned snapshot")
+        began_ms = self._clock.monotonic_ms()
+        take = adder(snapshot.in_flight, self._lanes[index])
+        if self._rest is not None and self._rest[0] == index:
+            _, start, batch, _ = self._rest
+            take(batch.piece(start, len(batch)))
+        self._channels[index].record(snapshot.barrier.checkpoint_id, take)
+        snapshot.async_since_ms = self._clock.monotonic_ms()
+        snapshot.sync_ms += snapshot.async_since_ms - began_ms  # what waits is pickled at once: the loop stops for it
+
+    def _complete(self) -> None:
+        snapshot, self._gathered = self._gathered, None
+        if snapshot is None or snapshot.in_flight is None:
+            raise InternalError(f"subtask {self._subtask} has gathered data in flight without an unaligned snapshot")
+        first = self._firsts[snapshot.barrier.checkpoint_id]
+        snapshot.alignment_ms = self._clock.monotonic_ms() - first.at_ms
+        snapshot.processed_bytes = self._read_bytes() - first.read_bytes
+        self._forget_firsts(snapshot.barrier.checkpoint_id)
+        snapshot.in_flight.complete()
+
+    def _forget(self, checkpoint_id: CheckpointId) -> None:
+        self._firsts.pop(checkpoint_id, None)
+        snapshot = self._gathered
+        if snapshot is not None and snapshot.in_flight is not None and snapshot.barrier.checkpoint_id == checkpoint_id:
+            self._gathered = None
+            for channel in self._channels:
+                channel.stop_recording()
+            snapshot.in_flight.drop()
+
+    def _forget_firsts(self, checkpoint_id: CheckpointId) -> None:
+        """Forget the checkpoint and all before it: their barriers, should they come, begin nothing."""
+        self._firsts = {later: first for later, first in self._firsts.items() if later > checkpoint_id}

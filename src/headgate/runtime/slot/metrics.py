@@ -1,0 +1,95 @@
+"""Where the time of a subtask goes, and what passes it by in a second: measured around pieces of work.
+
+A slot has one thread, and what is behind comes first. A subtask is busy while it has the thread. It is back-pressured
+while it has more to do and does not: there is no room for what comes out, or those behind it have the thread. It is
+idle otherwise. So the busy times of the subtasks of a slot add up to no more than the time that has passed, and a
+subtask without outputs is never back-pressured.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from headgate.functions.metrics import Scope
+from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.ids import Attempt, SubtaskId
+from headgate.runtime.control.subtask_metrics import Rates, TimeShares, Traffic
+
+RATE_MS_MIN: Final = 500.0
+"""Rates are not learned from less time than this: they would be noise."""
+
+
+def scope_of(plan: JobPlan, subtask: SubtaskId, operator: OperatorPlan, attempt: Attempt) -> Scope:
+    """Return where the metrics of an operator's functions belong."""
+    return Scope(
+        components=(plan.job_name, operator.name, str(subtask.index)),
+        variables={
+            "<job_id>": plan.job_id,
+            "<job_name>": plan.job_name,
+            "<task_name>": plan.vertex_of(subtask).name,
+            "<operator_id>": operator.uid,
+            "<operator_name>": operator.name,
+            "<subtask_index>": str(subtask.index),
+            "<task_attempt_num>": str(attempt - 1),
+        },
+    )
+
+
+@final
+class SubtaskMeter:
+    """Measures one subtask of one attempt. Owned by the slot's loop. All times are monotonic, in milliseconds."""
+
+    __slots__ = ("_back_pressured_ms", "_began_ms", "_busy_ms", "_held_since_ms", "_last", "_rates")
+
+    def __init__(self, now_ms: float) -> None:
+        self._began_ms = now_ms
+        self._busy_ms = 0.0
+        self._back_pressured_ms = 0.0
+        self._held_since_ms: float | None = None
+        self._last = (now_ms, Traffic(), TimeShares())
+        self._rates: Rates | None = None
+
+    def worked(self, began_ms: float, ended_ms: float) -> None:
+        """The subtask has done a piece of work."""
+        self._busy_ms += ended_ms - began_ms
+        self.released(began_ms)
+
+    def held_back(self, now_ms: float) -> None:
+        """There is more to do, but no room for what comes out, or no turn."""
+        if self._held_since_ms is None:
+            self._held_since_ms = now_ms
+
+    def released(self, now_ms: float) -> None:
+        """It is not so, or not any more."""
+        if self._held_since_ms is not None:
+            self._back_pressured_ms += now_ms - self._held_since_ms
+            self._held_since_ms = None
+
+    def shares(self, now_ms: float) -> TimeShares:
+        """Return where the time since the beginning went."""
+        held_ms = 0.0 if self._held_since_ms is None else now_ms - self._held_since_ms
+        back_pressured_ms = self._back_pressured_ms + held_ms
+        idle_ms = max(0.0, now_ms - self._began_ms - self._busy_ms - back_pressured_ms)
+        return TimeShares(busy_ms=self._busy_ms, back_pressured_ms=back_pressured_ms, idle_ms=idle_ms)
+
+    def rates(self, traffic: Traffic, now_ms: float) -> Rates:
+        """Return what is done in a second, by what was done since the last time this was asked."""
+        since_ms, before, time_before = self._last
+        passed_ms = now_ms - since_ms
+        if passed_ms < RATE_MS_MIN and self._rates is not None:
+            return self._rates
+        time = self.shares(now_ms)
+        each = 1000.0 / passed_ms if passed_ms > 0 else 0.0
+        self._last = (now_ms, traffic, time)
+        self._rates = Rates(
+            records_in=each * (traffic.records_in - before.records_in),
+            records_out=each * (traffic.records_out - before.records_out),
+            bytes_in=each * (traffic.bytes_in - before.bytes_in),
+            bytes_out=each * (traffic.bytes_out - before.bytes_out),
+            time=TimeShares(
+                busy_ms=each * (time.busy_ms - time_before.busy_ms),
+                back_pressured_ms=each * (time.back_pressured_ms - time_before.back_pressured_ms),
+                idle_ms=each * (time.idle_ms - time_before.idle_ms),
+            ),
+        )
+        return self._rates

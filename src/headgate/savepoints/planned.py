@@ -1,0 +1,151 @@
+"""Planned operators: what a savepoint that is being made is to hold of each operator, and how that is written."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.manifest import OperatorManifest
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.ids import Attempt
+from headgate.savepoints.incoming import Reading, given
+from headgate.savepoints.tables import KeyedTables
+from headgate.savepoints.written import StateTarget
+from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
+from headgate.state.formats.schema import StateMeta
+from headgate.state.keygroups import key_group_range
+from headgate.state.operator.list_elements import ListElements
+
+ATTEMPT: Final = Attempt(1)
+_INLINE_BYTES: Final = 20_000
+"""Operator state of less has no file."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlannedState:
+    """A keyed state with its data, in the form in which the user gave them."""
+
+    meta: StateMeta
+    data: Any
+    reading: Reading
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class PlannedOperator:
+    """An operator to be written. `source` is what another snapshot has of it, None when it is new."""
+
+    uid: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    source: OperatorManifest | None = None
+    keyed: dict[str, PlannedState] = field(default_factory=dict)
+    lists: dict[str, list[ListElements]] = field(default_factory=dict)
+    """New operator states by name: what each subtask has."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The folder of a savepoint: `location` for other processes, `store` for this one."""
+
+    location: str
+    store: CheckpointStore
+    now_ms: int
+
+
+def write_operator(operator: PlannedOperator, tables: KeyedTables | None, target: Target) -> OperatorManifest:
+    """Write the state of an operator; `tables` are those of the snapshot that it was in, if it was in one. Blocks."""
+    new = _write_new(operator, target)
+    return OperatorManifest(
+        uid=operator.uid,
+        name=operator.name,
+        parallelism=operator.parallelism,
+        max_parallelism=operator.max_parallelism,
+        subtasks={
+            subtask: OperatorState(
+                uid=operator.uid,
+                keyed=_keyed(operator, subtask, [*_kept(operator, subtask, tables, target), *new.get(subtask, [])]),
+                lists=_lists(operator, subtask, tables, target),
+            )
+            for subtask in range(operator.parallelism)
+        },
+    )
+
+
+def _keyed(operator: PlannedOperator, subtask: int, files: list[StateFile]) -> KeyedState | None:
+    if not files:
+        return None
+    groups = key_group_range(subtask, operator.parallelism, operator.max_parallelism)
+    return KeyedState(key_groups=(groups[0], groups[-1]), kind="canonical", base=tuple(files))
+
+
+def _write_new(operator: PlannedOperator, target: Target) -> dict[int, list[StateFile]]:
+    found: dict[int, list[StateFile]] = {}
+    for state in operator.keyed.values():
+        terms = StateTarget(
+            uid=operator.uid,
+            attempt=ATTEMPT,
+            meta=state.meta,
+            parallelism=operator.parallelism,
+            max_parallelism=operator.max_parallelism,
+            now_ms=target.now_ms,
+        )
+        for subtask, file in _write_state(state, terms, target):
+            found.setdefault(subtask, []).append(file)
+    return found
+
+
+def _write_state(state: PlannedState, terms: StateTarget, target: Target) -> Iterable[tuple[int, StateFile]]:
+    if type(state.data).__module__.partition(".")[0] != "pyspark":
+        return terms.write(given(state.data, state.reading), target.store)
+    from headgate.deploy.spark import savepoints  # noqa: PLC0415  # pyspark is an extra
+    from headgate.savepoints.tasks import WRITTEN, TaskWriter, written_files  # noqa: PLC0415
+
+    names = state.reading.columns(state.data.columns)
+    state.reading.check(savepoints.schema_of(state.data, names))  # here, as an error of a task is hard to read
+    rows = savepoints.rows_of_tasks(state.data, names, TaskWriter(terms, state.reading, target.location), WRITTEN)
+    return written_files(rows)
+
+
+def _kept(operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: Target) -> Iterable[StateFile]:
+    """Copy the keyed state that another snapshot has of the subtask, but for what is replaced."""
+    if operator.source is None or tables is None:
+        return
+    for file, table in tables.files_of(operator.source, subtask):
+        if table.facts.meta.name not in operator.keyed:
+            path = paths.savepoint_state(paths.Writer(ATTEMPT, operator.uid, subtask), file.name)
+            yield StateFile(file.name, _copied(table.source, path, target.store))
+
+
+def _copied(source: bytes | Path, path: str, store: CheckpointStore) -> FileHandle:
+    return store.write(path, [source]) if isinstance(source, bytes) else store.upload(path, source)
+
+
+def _lists(operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: Target) -> dict[str, ListState]:
+    own: dict[str, ListState] = {}
+    if operator.source is not None and tables is not None and subtask in operator.source.subtasks:
+        for name, state in operator.source.subtasks[subtask].lists.items():
+            if name not in operator.lists:
+                data = read_state(tables.store, state.handle)
+                own[name] = ListState(state.mode, _stored(operator, subtask, (name, data), target), state.type)
+    for name, parts in operator.lists.items():
+        if subtask < len(parts):
+            elements = parts[subtask]
+            data = pickle.dumps(elements.elements, 5)
+            own[name] = ListState(elements.mode, _stored(operator, subtask, (name, data), target), elements.type)
+    return own
+
+
+def _stored(operator: PlannedOperator, subtask: int, state: tuple[str, bytes], target: Target) -> StateHandle:
+    name, data = state
+    if len(data) < _INLINE_BYTES:
+        return InlineHandle(data)
+    return target.store.write(paths.savepoint_list(paths.Writer(ATTEMPT, operator.uid, subtask), name), [data])

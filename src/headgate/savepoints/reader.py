@@ -1,0 +1,278 @@
+"""The savepoint reader: the state of a savepoint or a retained checkpoint as tables."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.manifest import OperatorManifest
+from headgate.checkpoint.restore.snapshots import open_snapshot
+from headgate.checkpoint.store import read_state
+from headgate.errors import ProgramError, RestoreError
+from headgate.ids import CheckpointId, JobId
+from headgate.savepoints.described import OperatorInfo, StateEntry, StateInfo
+from headgate.savepoints.elements import element_table
+from headgate.savepoints.tables import ALL_GROUPS, KeyedTables
+from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of
+from headgate.state.canonical.reader import CanonicalFile
+from headgate.state.canonical.stored import stored_form
+from headgate.state.formats.unpickle import loader
+from headgate.state.keyed.cells import namespace_of, plain_key
+from headgate.state.operator.list_elements import ListMode
+from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS
+from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation, Types
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TIMERS = {"event": EVENT_TIMERS, "processing": PROCESSING_TIMERS}
+_EXACT = (pickle_of(KEY), pickle_of(NAMESPACE), pickle_of(VALUE))
+
+
+@final
+class SavepointReader:
+    """Reads the state of one savepoint, in either format, or of a retained checkpoint of any kind and backend.
+
+    A context manager: leaving it removes temporary files. Methods block. Besides what they say, all that read state
+    raise `DamagedFileError` for a file that is not what was written, `StorageError` when storage does not answer, and
+    `RestoreError` for pickled objects of a class that is gone.
+    """
+
+    def __init__(self, location: str, moved_classes: Mapping[str, str]) -> None:
+        self._opened = open_snapshot(location, FileSystemStore.open_folder)
+        self._moved = dict(moved_classes)
+        self._tables = KeyedTables(self._opened, self._moved)
+
+    @classmethod
+    def read(cls, path: str, *, moved_classes: Mapping[str, str] | None = None) -> SavepointReader:
+        """Open the snapshot at `path`: the folder of a savepoint or checkpoint, or the `_metadata` file in it.
+
+        `moved_classes` maps the old names of classes that have moved to the new ones. Only the manifest is read.
+        Raises `RestoreError` when there is no complete snapshot there, `StorageError` when storage does not answer.
+        Reading state unpickles what the job has pickled: read only what you would run.
+        """
+        return cls(str(path), moved_classes or {})
+
+    def __enter__(self) -> SavepointReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove temporary files. Tables that were read before stay."""
+        self._tables.close()
+
+    # --- what there is
+
+    @property
+    def job_id(self) -> JobId:
+        """The job that took the snapshot."""
+        return self._opened.manifest.job_id
+
+    @property
+    def checkpoint_id(self) -> CheckpointId:
+        """The number of the checkpoint; savepoints are numbered with them."""
+        return self._opened.manifest.checkpoint_id
+
+    @property
+    def taken_ms(self) -> int:
+        """When it was triggered, in milliseconds since 1970 UTC."""
+        return self._opened.manifest.trigger_ms
+
+    @property
+    def form(self) -> Literal["checkpoint", "canonical", "native"]:
+        """Whether this is a checkpoint, or a savepoint of which format."""
+        form = self._opened.manifest.savepoint
+        return "checkpoint" if form is None else form.value
+
+    @property
+    def operators(self) -> list[OperatorInfo]:
+        """The operators of the job, those without state as well."""
+        return [_described(operator) for operator in self._opened.manifest.operators]
+
+    def states(self, uid: str) -> list[StateInfo]:
+        """Return the keyed states of an operator that have values, timers among them. Reads all of its keyed state.
+
+        Raises `RestoreError` when there is no operator of this uid.
+        """
+        found = self._tables.all_files(self._operator(uid))
+        return [_info(name, files) for name, files in sorted(found.items())]
+
+    # --- keyed state
+
+    def keyed_state(self, uid: str, name: str) -> pa.Table:
+        """Return a keyed state as a table with a row for each key (and namespace).
+
+        Its columns are those of the canonical format (docs/savepoint-format.md), without the `_pickle` columns when
+        they are empty. The whole state is in memory then; see `batches`. Raises `RestoreError` when there is no
+        operator of this uid, or it has no values of this state.
+        """
+        table = pa.Table.from_batches(self.batches(uid, name)).replace_schema_metadata(None)
+        empty = [column for column in _EXACT if column in table.column_names and _is_empty(table[column])]
+        return table.drop_columns(empty)
+
+    def batches(self, uid: str, name: str) -> Iterator[pa.RecordBatch]:
+        """Yield a keyed state in pieces of about a thousand rows, all columns included. Raises as `keyed_state`."""
+        files = self._files(uid, name)
+        return (batch for file in files for batch in file.batches(ALL_GROUPS))
+
+    def entries(self, uid: str, name: str) -> Iterator[StateEntry]:
+        """Yield the entries of a keyed state as the objects that the program had. Raises as `keyed_state`."""
+        files = self._files(uid, name)
+        return (entry for file in files for entry in _entries(file))
+
+    def timers(self, uid: str, clock: Literal["event", "processing"] = "event") -> pa.Table:
+        """Return the timers of an operator: `key_group`, `key`, `timestamp_ms`, with `namespace` where there are any.
+
+        Without timers the table has neither columns nor rows. Raises `RestoreError` when there is no operator of this
+        uid, `ProgramError` when there is no such clock.
+        """
+        name = _TIMERS.get(clock)
+        if name is None:
+            raise ProgramError(f"there are no timers of the clock {clock!r}: ask for 'event' or 'processing'")
+        if not self._tables.files(self._operator(uid), name):
+            return pa.table({})
+        table = self.keyed_state(uid, name).combine_chunks()
+        rows = pc.list_parent_indices(table[VALUE])
+        times = pc.list_flatten(table[VALUE])
+        return table.drop_columns([VALUE]).take(rows).append_column("timestamp_ms", times)
+
+    def _files(self, uid: str, name: str) -> list[CanonicalFile]:
+        operator = self._operator(uid)
+        files = self._tables.files(operator, name)
+        if not files:
+            known = ", ".join(sorted(self._tables.all_files(operator))) or "none"
+            raise RestoreError(
+                f"operator {operator.name!r} (uid {uid!r}) has no values of a keyed state {name!r} in {self}; "
+                f"states that have: {known}"
+            )
+        return files
+
+    # --- operator state
+
+    def list_state(self, uid: str, name: str) -> pa.Table:
+        """Return an operator list state (split or union) with the columns `subtask` and `value`, a row per element.
+
+        Elements that no column shows exactly are in `value_pickle` as well. Raises `RestoreError` when there is no
+        such state.
+        """
+        found = self._lists(uid, name, (ListMode.SPLIT, ListMode.UNION))
+        rows = [(index, element) for index, own in found for element in self._elements(own, name)]
+        declared = _declared(found[0][1])
+        element = declared.element_type if isinstance(declared, ListTypeInfo) else Types.PICKLED_BYTE_ARRAY()
+        table = element_table({VALUE: element}, [[value for _, value in rows]])
+        return table.add_column(0, "subtask", pa.array([index for index, _ in rows], pa.int32()))
+
+    def broadcast_state(self, uid: str, name: str) -> pa.Table:
+        """Return a broadcast state with the columns `key` and `value`; all subtasks have the same.
+
+        What no column shows exactly is in `key_pickle` and `value_pickle` as well. Raises `RestoreError` when there is
+        no such state.
+        """
+        _, own = self._lists(uid, name, (ListMode.BROADCAST,))[0]
+        pairs = self._elements(own, name)
+        declared = _declared(own)
+        types: dict[str, TypeInformation] = {KEY: Types.PICKLED_BYTE_ARRAY(), VALUE: Types.PICKLED_BYTE_ARRAY()}
+        if isinstance(declared, MapTypeInfo):
+            types = {KEY: declared.key_type_info, VALUE: declared.value_type_info}
+        return element_table(types, [[key for key, _ in pairs], [value for _, value in pairs]])
+
+    def _lists(self, uid: str, name: str, modes: tuple[ListMode, ...]) -> list[tuple[int, ListState]]:
+        operator = self._operator(uid)
+        found = [
+            (index, state.lists[name])
+            for index, state in sorted(operator.subtasks.items())
+            if name in state.lists and state.lists[name].mode in modes
+        ]
+        if not found:
+            known = sorted({each for state in operator.subtasks.values() for each in state.lists}) or ["none"]
+            raise RestoreError(
+                f"operator {operator.name!r} (uid {uid!r}) has no {' or '.join(modes)} state {name!r} in {self}; its "
+                f"operator states: {', '.join(known)}"
+            )
+        return found
+
+    def _elements(self, own: ListState, name: str) -> list[Any]:
+        pickles: list[bytes] = pickle.loads(read_state(self._opened.store, own.handle))  # noqa: S301  # see `read`
+        return list(map(loader(self._moved, f"state {name!r} in {self}"), pickles))
+
+    # --- Spark
+
+    def to_spark(self, uid: str, name: str, spark: SparkSession | None = None) -> DataFrame:
+        """Return a keyed state as a Spark DataFrame with the columns of `keyed_state`.
+
+        Spark's executors read the files of a canonical savepoint themselves; anything else goes through the driver, as
+        an Arrow table. `spark` is the session, by default the active one. Raises as `keyed_state`, and `ConfigError`
+        when pyspark is not installed.
+        """
+        from headgate.deploy.spark import savepoints  # noqa: PLC0415  # pyspark is an extra
+
+        self._files(uid, name)
+        places = self._tables.places(self._operator(uid), name)
+        if places is None:
+            return savepoints.frame_of_table(self.keyed_state(uid, name), spark)
+        return savepoints.frame_of_files(places, spark)
+
+    # --- the rest
+
+    def _operator(self, uid: str) -> OperatorManifest:
+        operators = {operator.uid: operator for operator in self._opened.manifest.operators}
+        if uid not in operators:
+            raise RestoreError(f"there is no operator of uid {uid!r} in {self}; there are: {', '.join(operators)}")
+        return operators[uid]
+
+    def __str__(self) -> str:
+        return self._opened.store.locate(self._opened.metadata)
+
+    def __repr__(self) -> str:
+        return f"SavepointReader({str(self)!r})"
+
+
+def _described(operator: OperatorManifest) -> OperatorInfo:
+    lists = {name: own.mode for state in operator.subtasks.values() for name, own in state.lists.items()}
+    return OperatorInfo(
+        uid=operator.uid,
+        name=operator.name,
+        parallelism=operator.parallelism,
+        max_parallelism=operator.max_parallelism,
+        has_keyed_state=any(state.keyed is not None for state in operator.subtasks.values()),
+        list_states=tuple(sorted(name for name, mode in lists.items() if mode is not ListMode.BROADCAST)),
+        broadcast_states=tuple(sorted(name for name, mode in lists.items() if mode is ListMode.BROADCAST)),
+        size_bytes=sum(handle.size_bytes for handle in operator.handles()),
+    )
+
+
+def _info(name: str, files: list[CanonicalFile]) -> StateInfo:
+    meta = files[0].facts.meta
+    return StateInfo(
+        name=name,
+        kind=meta.kind,
+        type=str(meta.type),
+        has_time_to_live=meta.ttl,
+        entries=sum(file.rows for file in files),
+        size_bytes=sum(file.size_bytes for file in files),
+    )
+
+
+def _entries(file: CanonicalFile) -> Iterator[StateEntry]:
+    split = stored_form(file.facts.meta).split
+    for _, key, stored in file.entries(ALL_GROUPS):
+        time, value = split(stored) or (None, stored)
+        yield StateEntry(key=plain_key(key), namespace=namespace_of(key), value=value, last_access_ms=time)
+
+
+def _is_empty(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count == len(column))
+
+
+def _declared(own: ListState) -> TypeInformation | None:
+    """Return the type of the whole state, None of a state of our own."""
+    return TypeInformation.from_json(json.loads(own.type)) if own.type else None

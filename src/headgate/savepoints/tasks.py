@@ -1,0 +1,69 @@
+"""Tasks: a partition of a Spark data frame becomes files of a savepoint, in the process that has it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, final
+
+import pyarrow as pa
+
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.savepoints.incoming import Reading
+from headgate.savepoints.written import StateTarget
+from headgate.state.files import FileHandle, StateFile
+
+WRITTEN: Final = "subtask int, name string, path string, size_bytes long, crc32 long"
+"""The schema of what a task says of its files, in Spark's words."""
+_SCHEMA: Final = pa.schema(
+    [
+        ("subtask", pa.int32()),
+        ("name", pa.string()),
+        ("path", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("crc32", pa.int64()),
+    ]
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TaskWriter:
+    """Called with the batches of a partition, writes its files below `location` and yields what they are.
+
+    A task that runs twice writes files of other names; only those of the run that Spark counts become known.
+    """
+
+    target: StateTarget
+    reading: Reading
+    location: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(batches, None)
+        if first is None:
+            return
+        entries = self.reading.pairs(first.schema, chain([first], batches))
+        store = FileSystemStore.open_folder(self.location)
+        written = self.target.write(entries, store, part=secrets.token_hex(4))
+        rows = [
+            {
+                "subtask": subtask,
+                "name": file.name,
+                "path": file.handle.path,
+                "size_bytes": file.handle.size_bytes,
+                "crc32": file.handle.crc32,
+            }
+            for subtask, file in written
+            if isinstance(file.handle, FileHandle)
+        ]
+        yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def written_files(rows: Iterable[Sequence[Any]]) -> list[tuple[int, StateFile]]:
+    """Return the files that tasks have written, with the indices of their subtasks, in the order of their names."""
+    return sorted(
+        ((subtask, StateFile(name, FileHandle(path, size, crc32))) for subtask, name, path, size, crc32 in rows),
+        key=lambda found: (found[0], found[1].name),
+    )

@@ -1,0 +1,173 @@
+"""Work beside a simulated loop: it stops at each operation on the outside, which then happens at a time of its own.
+
+Each piece of work is a greenlet. Before it reads, writes, lists or deletes a file, or commits something, it yields to
+the world, so that the work of other processes comes between any two of its operations, and its process can die there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import Any, Protocol, final
+
+import greenlet
+
+from headgate.testing.sim.world import Action, World
+
+_START_MS = (0.1, 4.0)
+_BRISK_MS = (0.05, 3.0)
+_SLOW_MS = (5.0, 60.0)
+_VERY_SLOW_MS = (0.2, 120.0)
+
+
+@final
+class Fate(Enum):
+    """What becomes of an operation."""
+
+    WHOLE = "whole"
+    TORN = "torn"
+    """Its process has died while it was under way."""
+
+
+class Owner(Protocol):
+    """The process that work is done for."""
+
+    world: World
+    name: str
+
+    def on_loop(self, when_ms: float, action: Action) -> None:
+        """Plan what the loop's thread does."""
+        ...
+
+    def beside_loop(self, when_ms: float, action: Action) -> None:
+        """Plan what another thread does."""
+        ...
+
+    def wake(self, when_ms: float | None = None) -> None:
+        """Have the loop look for something to do."""
+        ...
+
+
+def operation(world: World, what: str) -> Fate:
+    """Wait, as the work that is running now, until an operation on the outside takes effect; return what becomes of it.
+
+    Does not return if the process dies before. Loops must not do such operations themselves: they would wait for them.
+    """
+    work = work_now()
+    if work is not None:
+        return work.wait()
+    world.violated(f"a loop itself does what takes long: {what}")
+    return Fate.WHOLE
+
+
+def work_now() -> Work | None:
+    """Return the work that is running, None when a loop is."""
+    return getattr(greenlet.getcurrent(), "work", None)
+
+
+@final
+class Work:
+    """One piece of work. It is switched to by the actions that it plans, and back to the world in between."""
+
+    def __init__(self, io: SimIo, body: Callable[[], None]) -> None:
+        self.is_over = False
+        """Whether it is to end at its next operation."""
+        self._greenlet = greenlet.greenlet(body)
+        self._greenlet.work = self
+        self._io = io
+        self._has_begun = False
+        slow = _VERY_SLOW_MS if io.world.now_ms < io.world.slow_work_until_ms else _SLOW_MS
+        self._pace_ms = slow if slow is _VERY_SLOW_MS or io.world.chance(io.world.slow_work) else _BRISK_MS
+
+    def wait(self) -> Fate:
+        """Yield to the world until the next operation takes effect."""
+        if self.is_over:
+            raise greenlet.GreenletExit
+        self._io.operation_begins()
+        self._io.owner.beside_loop(self._io.world.now_ms + self._io.world.rng.uniform(*self._pace_ms), self._go_on)
+        fate = self._greenlet.parent.switch()
+        assert isinstance(fate, Fate)
+        return fate
+
+    def begin(self) -> None:
+        """Go on to the first operation."""
+        self._has_begun = True
+        self._switch()
+
+    def _go_on(self) -> None:
+        if not self.is_over:
+            self._switch(Fate.WHOLE)
+
+    def end(self, fate: Fate | None, delay_ms: float) -> None:
+        """End here, as the process is gone; with a fate, only after the operation that is waited for."""
+        self.is_over = True
+        if fate is None or not self._has_begun:
+            self.abandon()
+        else:
+            self._io.world.after(0.0, delay_ms, partial(self._switch, fate))
+
+    def abandon(self) -> None:
+        """End here, if it has not ended."""
+        self.is_over = True
+        if not self._greenlet.dead:
+            self._greenlet.throw()
+
+    def _switch(self, *result: Fate) -> None:
+        self._greenlet.parent = greenlet.getcurrent()
+        self._greenlet.switch(*result)
+
+
+@final
+class SimIo:
+    """The `Io` of a simulated process: work goes on at later times, and its result arrives at a still later one."""
+
+    def __init__(self, owner: Owner, world: World) -> None:
+        self.owner = owner
+        self.world = world
+        self.crash_delay_ms = 0.0
+        """How long after the end of the process its last effects may still arrive."""
+        self.operations_left: int | None = None
+        """After how many operations `on_last_operation` is called; None for never."""
+        self.on_last_operation: Action = lambda: None
+        self._under_way: list[Work] = []
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        world, owner = self.world, self.owner
+
+        def body() -> None:
+            try:
+                result: Any = work()
+            except Exception as error:  # noqa: BLE001  # handed to the loop, as a thread pool does
+                result = error
+            self._under_way.remove(under_way)
+            if not under_way.is_over:
+                owner.on_loop(world.now_ms + world.rng.uniform(0.1, 6.0), lambda: deliver(result))
+
+        def deliver(result: Any) -> None:
+            done(result)
+            owner.wake()
+
+        under_way = Work(self, body)
+        self._under_way.append(under_way)
+        owner.beside_loop(world.now_ms + world.rng.uniform(*_START_MS), under_way.begin)
+
+    def operation_begins(self) -> None:
+        """An operation is under way from now on."""
+        if self.operations_left is not None:
+            self.operations_left -= 1
+            if self.operations_left == 0:
+                self.operations_left = None
+                self.world.at(self.world.now_ms, self.on_last_operation)
+
+    def crash(self) -> None:
+        """End all work; the operations under way are lost, or happen all the same, wholly or in part."""
+        for work in self._under_way:
+            fate = self.world.rng.choice((None, None, Fate.WHOLE, Fate.TORN))
+            self.world.note(self.owner.name, f"work ends, its last operation is {fate.value if fate else 'lost'}")
+            work.end(fate, self.crash_delay_ms)
+
+    def close(self) -> None:
+        """End all work at once: the simulation is over."""
+        for work in self._under_way:
+            work.abandon()

@@ -1,0 +1,233 @@
+"""A journey: the legs of one run, one after the other, each from what the one before has left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, final
+
+from headgate import options
+from headgate.checkpoint import paths
+from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.workflow import JobResult, read_result
+from headgate.ids import SlotIndex
+from headgate.runtime.master.supervision import JobStatus
+from headgate.testing.sim.cluster import Cluster, Crawl
+from headgate.testing.sim.external import External
+from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
+from headgate.testing.sim.jobs import NUMBERERS, JobSpec, plan_of
+from headgate.testing.sim.ledger import Heir
+from headgate.testing.sim.legs import Leg, fork_of
+from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished, judge_fork
+from headgate.testing.sim.storage import SimStorage, SimStore
+from headgate.testing.sim.user import User
+
+END_MS_MAX: Final = CALM_AFTER_MS + 60_000.0
+ACTIONS_MAX: Final = 120_000
+
+
+MakeFaults = Callable[[Cluster, External, list[str]], Faults]
+
+
+@final
+class Journey:
+    """Runs the legs of one seed and judges what they leave behind."""
+
+    def __init__(
+        self, storage: SimStorage, outside: External, legs: tuple[Leg, ...], faults_of: MakeFaults | None
+    ) -> None:
+        self.legs = legs
+        self.planned: list[str] = []
+        """The faults, in words."""
+        self.clusters: list[Cluster] = []
+        self._storage = storage
+        self._world = storage.world
+        self._outside = outside
+        self._faults_of = faults_of
+        self._start_from: tuple[SimStore, str] | None = None
+        """The folder and the manifest of what the next leg goes on from."""
+        self._collected: list[Any] = []
+
+    def run(self) -> None:
+        """Run all legs; the journey ends early when a job runs to its end before it is ended."""
+        for leg in self.legs:
+            cluster = self._run_leg(leg)
+            if self._world.violations:
+                return
+            cluster.results.end()
+            self._collected += cluster.results
+            if leg is self.legs[-1] or self._has_finished(cluster):
+                self._judge(cluster)
+                self._fork()
+                return
+            self._pass_on(cluster)
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        for cluster in self.clusters:
+            cluster.close()
+
+    def _run_leg(self, leg: Leg) -> Cluster:
+        settings = {**leg.spec.settings, **_from(self._start_from)}
+        spec = replace(leg.spec, settings=settings)
+        cluster = Cluster(self._storage, plan_of(spec, self._outside.number))
+        self.clusters.append(cluster)
+        self._make_slow(cluster)
+        faults = None if self._faults_of is None else self._faults_of(cluster, self._outside, _functions_of(spec))
+        if faults is not None:
+            faults.plan()
+            self.planned += faults.planned
+        User(cluster, leg).plan()
+        if spec.leg == 0:
+            cluster.start_master()
+        else:
+            self._world.after(1.0, 300.0, cluster.start_master)
+        self._world.run(cluster.is_over, self._world.now_ms + END_MS_MAX, self._world.actions + ACTIONS_MAX)
+        if faults is not None:
+            faults.end()
+        return cluster
+
+    def _make_slow(self, cluster: Cluster) -> None:
+        """Let batches queue up in half of all jobs: before slow slots, and before slow connections."""
+        world, rng = self._world, self._world.rng
+        until_ms = world.now_ms + rng.uniform(200.0, 2_000.0)
+        world.frame_gap_ms = rng.choice((0.0, 0.0, 0.0, 2.0, 8.0))
+        world.at(until_ms, partial(self._be_fast_again, cluster))
+        slots = frozenset(SlotIndex(index) for index in range(cluster.plan.slots) if rng.random() < 0.5)
+        pieces_ms = (3.0, 10.0, 25.0) if cluster.plan.settings.get(options.UNALIGNED) else (0.0, 0.0, 0.0, 3.0, 10.0)
+        cluster.crawl = Crawl(slots, rng.choice(pieces_ms), until_ms)
+
+    def _be_fast_again(self, cluster: Cluster) -> None:
+        if cluster is self.clusters[-1]:
+            self._world.frame_gap_ms = 0.0
+
+    def _has_finished(self, cluster: Cluster) -> bool:
+        """Return whether the job ran to its end before it was ended, or ended as it must not."""
+        result = _result_of(cluster)
+        if result is None or result.status == JobStatus.CANCELLED.value:
+            return False
+        return result.status != JobStatus.FINISHED.value or cluster.store.ledger.stopped is None
+
+    def _pass_on(self, cluster: Cluster) -> None:
+        """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
+        ledger = cluster.store.ledger
+        ledger.pass_on(Heir(None, lambda: False))
+        if ledger.stopped is not None:
+            self._start_from = self._storage.open(ledger.stopped), paths.METADATA
+        elif ledger.newest is not None:
+            self._start_from = cluster.store, paths.metadata(ledger.newest)
+        elif ledger.completed:
+            self._world.violated("no checkpoint of the job is left to go on from")
+        if self._start_from is None:
+            return
+        heir = len(self.clusters)
+        store, manifest = self._start_from
+        claims = self.legs[heir].spec.settings["execution.state-recovery.claim-mode"] == "CLAIM"
+        store.ledger.pass_on(Heir(manifest if claims else None, lambda: self._has_enough(heir)))
+        self._world.note("user", f"goes on from {store.location}/{manifest}")
+
+    def _has_enough(self, number: int) -> bool:
+        """Return whether the job of a leg needs no longer what it has started from."""
+        cluster = self.clusters[number]
+        retained = cluster.plan.settings.get(options.CHECKPOINTS_RETAINED)
+        return len(cluster.store.ledger.manifests) >= retained or paths.RESULT in cluster.store.memory.files
+
+    # --- savepoints on the way
+
+    def _fork(self) -> None:
+        """Go on from a savepoint that a job has left on its way, as if the rest of the journey had never been."""
+        savepoints = self._savepoints_on_the_way()
+        if self._world.violations or not savepoints or self._world.chance(0.4):
+            return
+        store = self._world.rng.choice(savepoints)
+        manifest = store.ledger.manifests[paths.METADATA]
+        leg = fork_of(self._world.rng, self._leg_of(manifest))
+        outside = self._outside.forked(manifest.job_id, manifest.checkpoint_id, store.ledger.transactions_in(manifest))
+        store.ledger.permit(manifest)
+        self._world.note("user", f"goes on from {store.location} once more")
+        try:
+            self._run_fork(leg, store, outside)
+        finally:
+            outside.close()
+
+    def _run_fork(self, leg: Leg, store: SimStore, outside: External) -> None:
+        spec = replace(leg.spec, settings={**leg.spec.settings, **_from((store, paths.METADATA))})
+        cluster = Cluster(self._storage, plan_of(spec, outside.number))
+        self.clusters.append(cluster)
+        cluster.start_master()
+        self._world.run(cluster.is_over, self._world.now_ms + END_MS_MAX, self._world.actions + ACTIONS_MAX)
+        if not self._world.violations:
+            result = _result_of(cluster)
+            if result is None or result.status != JobStatus.FINISHED.value:
+                self._world.violated(f"the job that went on from a savepoint ended as {result}")
+            for what in judge_fork(leg.spec, outside):
+                self._world.violated(f"from a savepoint on the way: {what}")
+
+    def _savepoints_on_the_way(self) -> list[SimStore]:
+        """Return the savepoints that no leg has started from; those that count each record once."""
+        ends = {cluster.store.ledger.stopped for cluster in self.clusters}
+        stores = [self._storage.folders[location] for location in sorted(self._storage.folders)]
+        return [
+            store
+            for store in stores
+            if store.location not in ends
+            and (manifest := store.ledger.manifests.get(paths.METADATA)) is not None
+            and all(leg.spec.is_exact for leg in self.legs[: self._leg_of(manifest).leg + 1])
+        ]
+
+    def _leg_of(self, manifest: Manifest) -> JobSpec:
+        return next(leg.spec for leg in self.legs if leg.spec.job_id == manifest.job_id)
+
+    # --- the verdict
+
+    def _judge(self, cluster: Cluster) -> None:
+        result = _result_of(cluster)
+        assert result is not None
+        was_cancelled = result.status == JobStatus.CANCELLED.value and cluster.was_cancelled
+        if result.status != JobStatus.FINISHED.value and not was_cancelled:
+            self._world.violated(f"the job ended as {result.status}: {result.cause}")
+        ending = Ending(
+            spec=self.legs[0].spec,
+            specs=tuple(leg.spec for leg in self.legs),
+            outside=self._outside,
+            store=cluster.store,
+            collected=self._collected,
+            programs=max(len(each.masters) for each in self.clusters),
+            legs=len(self.clusters),
+            is_exact=self._is_exact(),
+            is_tidy=self._is_tidy(),
+        )
+        for what in judge_cancelled(ending) if was_cancelled else judge_finished(ending):
+            self._world.violated(what)
+
+    def _is_exact(self) -> bool:
+        """Return whether no job restored what it had counted only at least once."""
+        ran = self.legs[: len(self.clusters)]
+        if all(leg.spec.is_exact for leg in ran):
+            return True
+        first = self.clusters[0]
+        return len(ran) == 1 and len(first.masters) == 1 and first.master.master.progress.restarts == 0
+
+    def _is_tidy(self) -> bool:
+        first = self.clusters[0]
+        return len(self.clusters) == 1 and self._storage.mishaps == 0 and len(first.processes) == first.plan.slots
+
+
+def _result_of(cluster: Cluster) -> JobResult | None:
+    """Return how the job has ended, as its driver says; as storage says, if there is no driver any more."""
+    if cluster.is_lost:
+        return read_result(cluster.store.memory)
+    outcome = cluster.master.master.outcome
+    return None if outcome is None else JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=0)
+
+
+def _from(start: tuple[SimStore, str] | None) -> dict[str, Any]:
+    return {} if start is None else {options.RECOVERY_PATH.key: paths.below(start[0].location, start[1])}
+
+
+def _functions_of(spec: JobSpec) -> list[str]:
+    """Return the names of what user code can be made to fail in."""
+    names = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
+    numbering = [name for name, stage in zip(names, spec.stages, strict=True) if stage.kind in NUMBERERS]
+    return [*names, *(f"open of {name}" for name in names), *(f"snapshot of {name}" for name in numbering)]

@@ -1,0 +1,67 @@
+"""The user of a simulated job: asks for savepoints, and ends it when its leg of the journey is to end."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Final, assert_never, final
+
+from headgate.runtime.master.requests import SavepointWish
+from headgate.testing.sim.cluster import Cluster
+from headgate.testing.sim.legs import Leg, LegEnd
+
+SAVEPOINTS: Final = "/sim/savepoints"
+
+_PATIENCE_MS: Final = (20.0, 400.0)
+"""How long the user waits before asking again."""
+
+
+@final
+class User:
+    """Ends one leg from outside, and insists on it until it is over."""
+
+    def __init__(self, cluster: Cluster, leg: Leg) -> None:
+        self._cluster = cluster
+        self._world = cluster.world
+        self._leg = leg
+        self._asked: Future[str] | None = None
+
+    def plan(self) -> None:
+        """Have savepoints taken, and the leg end, at their times."""
+        began_ms = self._world.now_ms
+        for after_ms in self._leg.savepoints_after_ms:
+            self._world.at(began_ms + after_ms, self._take_savepoint)
+        match self._leg.end:
+            case LegEnd.RUNS_OUT:
+                return
+            case LegEnd.CANCELLED:
+                end = self._cancel
+            case LegEnd.LOST:
+                end = self._lose
+            case LegEnd.STOPPED | LegEnd.DRAINED:
+                end = self._stop
+            case _:
+                assert_never(self._leg.end)
+        self._world.at(began_ms + self._leg.after_ms, end)
+
+    def _take_savepoint(self) -> None:
+        if not self._cluster.over:
+            self._cluster.take_savepoint(SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format))
+
+    def _stop(self) -> None:
+        """Ask for the job to be stopped; ask again when that has failed, or nobody is left who would answer."""
+        if self._cluster.over:
+            return
+        if self._asked is None or self._asked.done() or self._world.chance(0.1):
+            drains = self._leg.end is LegEnd.DRAINED
+            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
+            self._asked = self._cluster.take_savepoint(wish)
+        self._world.after(*_PATIENCE_MS, self._stop)
+
+    def _cancel(self) -> None:
+        if not self._cluster.over:
+            self._cluster.cancel()
+            self._world.after(*_PATIENCE_MS, self._cancel)
+
+    def _lose(self) -> None:
+        if not self._cluster.over:
+            self._cluster.lose_driver()

@@ -1,0 +1,148 @@
+"""Who may reach the REST interface, and where it listens: read from the settings and checked before a job starts."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import ssl
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate import options
+from headgate.config import Settings
+from headgate.errors import ConfigError, EnvironmentFault
+
+LOOPBACK: Final = "127.0.0.1"
+_WILDCARDS: Final = ("", "0.0.0.0", "::")
+_BACKLOG: Final = 128
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestConfig:
+    """Where the REST interface listens, and how. Jobs of one driver with equal ones share a server.
+
+    `address` is what clients are told; `cert` and `key` are paths of PEM files, both or none.
+    """
+
+    bind_address: str = LOOPBACK
+    address: str = LOOPBACK
+    ports: tuple[int, int] = (0, 0)
+    cert: str | None = None
+    key: str | None = None
+    open_metrics: bool = False
+
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate, else `http`."""
+        return "http" if self.cert is None else "https"
+
+
+def rest_config(settings: Settings, *, default: bool) -> RestConfig | None:
+    """Return how the settings want the REST interface, None for none; `default` is for settings that say nothing.
+
+    Raises ConfigError, naming the option, for an address beyond this machine without TLS, and for half a certificate.
+    """
+    enabled = settings.get(options.REST_ENABLED)
+    if not (default if enabled is None else enabled):
+        return None
+    told = settings.get(options.REST_ADDRESS)
+    bind_address = settings.get(options.REST_BIND_ADDRESS) or told or LOOPBACK
+    cert, key = _certificate(settings)
+    if cert is None and not settings.get(options.REST_PLAIN) and not is_loopback(bind_address):
+        raise ConfigError(
+            f"the REST interface is to listen on {bind_address}, where others could read its token: set "
+            f"{options.REST_TLS_CERT.key} and {options.REST_TLS_KEY.key}, or {options.REST_PLAIN.key}=true if the "
+            f"network is trusted, or leave {options.REST_BIND_ADDRESS.key} and {options.REST_ADDRESS.key} out, so that "
+            "only this machine can connect"
+        )
+    wildcard = bind_address in _WILDCARDS
+    return RestConfig(
+        bind_address=bind_address,
+        address=told or (socket.gethostname() if wildcard else bind_address),
+        ports=settings.get(options.REST_BIND_PORT) or settings.get(options.REST_PORT),
+        cert=cert,
+        key=key,
+        open_metrics=settings.get(options.REST_OPEN_METRICS),
+    )
+
+
+def _certificate(settings: Settings) -> tuple[str, str] | tuple[None, None]:
+    own = [options.REST_TLS_CERT, options.REST_TLS_KEY]
+    pair = own if any(settings.get(option) for option in own) else [options.TLS_CERT, options.TLS_KEY]
+    cert, key = (settings.get(option) for option in pair)
+    if cert is None and key is None:
+        return None, None
+    for option, path in zip(pair, (cert, key), strict=True):
+        if path is None:
+            raise ConfigError(f"TLS needs a certificate and its key: {option.key} is not set")
+        if not os.access(path, os.R_OK):
+            raise ConfigError(f"{option.key} is {path}, which is not there or cannot be read")
+    return str(cert), str(key)
+
+
+def check_certificate(config: RestConfig) -> None:
+    """Raise ConfigError, naming the option, unless certificate and key are PEM files that belong together."""
+    if config.cert is None or config.key is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.cert, config.key, password=_no_password)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"the REST interface cannot use the certificate {config.cert} with the key {config.key} ({error}): set "
+            f"{options.REST_TLS_CERT.key} and {options.REST_TLS_KEY.key} to PEM files of a pair, the key without a "
+            "password"
+        ) from None
+
+
+def _no_password() -> bytes:
+    return b""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address, or every address of a host name, is reached from this machine only."""
+    if host in _WILDCARDS:
+        return False
+    try:
+        addresses = {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in addresses)
+
+
+def listen(config: RestConfig) -> socket.socket:
+    """Return a socket that listens on the first free port of the range.
+
+    Raises EnvironmentFault, naming the option, when none is free or the address is not one of this machine.
+    """
+    first, last = config.ports
+    for port in range(first, last + 1):
+        try:
+            return _listen(config.bind_address, port)
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise EnvironmentFault(
+                    f"the REST interface cannot listen on {config.bind_address} ({error.strerror or error}): set "
+                    f"{options.REST_BIND_ADDRESS.key} to an address of this machine"
+                ) from None
+    wanted = f"port {first}" if first == last else f"every port from {first} to {last}"
+    raise EnvironmentFault(
+        f"the REST interface cannot listen: {wanted} of {config.bind_address} is taken, or not for this user. Set "
+        f"{options.REST_BIND_PORT.key} to a range with a free port, such as {first}-{min(first + 100, 65535)}, or to 0 "
+        f"for any; or switch the interface off with {options.REST_ENABLED.key}=false"
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

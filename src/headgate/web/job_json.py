@@ -1,0 +1,266 @@
+"""Jobs and their vertices as JSON, with Flink's field names."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any, Final
+
+from headgate import __version__, options
+from headgate.graph.logical import Partitioning
+from headgate.graph.physical import EdgePlan, JobPlan, VertexPlan
+from headgate.ids import SubtaskId
+from headgate.runtime.monitoring.failures import Failure
+from headgate.web.metrics_json import metrics_of, totals
+from headgate.web.question import Question, ServedJob, vertex_id
+
+_ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
+_TASK_STATES: Final = (
+    *("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING"),
+    *("CANCELING", "CANCELED", "FINISHED", "FAILED", "RECONCILING"),
+)
+_TASK_STATE_OF: Final = {
+    "CREATED": "SCHEDULED",
+    "RUNNING": "RUNNING",
+    "RESTARTING": "SCHEDULED",
+    "FAILING": "FAILED",
+    "FAILED": "FAILED",
+    "CANCELLING": "CANCELING",
+    "CANCELED": "CANCELED",
+    "FINISHED": "FINISHED",
+}
+_SHIPPING: Final = {
+    Partitioning.FORWARD: "FORWARD",
+    Partitioning.REBALANCE: "REBALANCE",
+    Partitioning.KEY_GROUP: "HASH",
+    Partitioning.BROADCAST: "BROADCAST",
+}
+_REFRESH_MS: Final = 3000
+
+
+# --- the driver
+
+
+def cluster_overview(jobs: list[ServedJob]) -> dict[str, Any]:
+    """Return how much runs in this driver."""
+    states = Counter(job.view.status().name for job in jobs)
+    slots = sum(job.view.plan.slots for job in jobs)
+    return {
+        "taskmanagers": slots,
+        "slots-total": slots,
+        "slots-available": 0,
+        "jobs-running": sum(count for state, count in states.items() if state not in _ENDED),
+        "jobs-finished": states["FINISHED"],
+        "jobs-cancelled": states["CANCELED"],
+        "jobs-failed": states["FAILED"],
+        "flink-version": f"headgate {__version__}",
+        "flink-commit": "",
+    }
+
+
+def cluster_config() -> dict[str, Any]:
+    """Return what a page in a browser wants to know first."""
+    return {
+        "refresh-interval": _REFRESH_MS,
+        "timezone-name": time.tzname[0],
+        "timezone-offset": -time.timezone * 1000,
+        "flink-version": f"headgate {__version__}",
+        "flink-revision": "",
+        "features": {"web-submit": False, "web-cancel": True, "web-rescale": False, "web-history": False},
+    }
+
+
+def overview(job: ServedJob, now_ms: int) -> dict[str, Any]:
+    """Return the row of a job in the list of all."""
+    state = job.view.status().name
+    subtasks = len(job.view.plan.subtasks())
+    return {
+        "jid": job.view.job_id,
+        "name": job.view.plan.job_name,
+        "start-time": job.started_ms,
+        "end-time": -1,
+        "duration": now_ms - job.started_ms,
+        "state": state,
+        "last-modification": job.started_ms,
+        "tasks": {"total": subtasks, **_tasks(state, subtasks)},
+    }
+
+
+# --- a job
+
+
+def details(asked: Question) -> dict[str, Any]:
+    """Return a job with its vertices."""
+    job = asked.job
+    state = job.view.status().name
+    vertices = job.view.plan.vertices
+    return {
+        "jid": job.view.job_id,
+        "name": job.view.plan.job_name,
+        "isStoppable": False,
+        "state": state,
+        "job-type": "STREAMING",
+        "start-time": job.started_ms,
+        "end-time": -1,
+        "duration": asked.now_ms - job.started_ms,
+        "maxParallelism": -1,
+        "now": asked.now_ms,
+        "timestamps": {"INITIALIZING": job.started_ms},
+        "vertices": [_vertex(vertex, asked) for vertex in vertices],
+        "status-counts": {name: len(vertices) if name == _task_state(state) else 0 for name in _TASK_STATES},
+        "plan": _plan(job.view.plan),
+        "pending-operators": 0,
+    }
+
+
+def status(asked: Question) -> dict[str, Any]:
+    """Return where a job is in its life."""
+    return {"status": asked.job.view.status().name}
+
+
+def config(asked: Question) -> dict[str, Any]:
+    """Return how a job is executed: the settings that are public, and the user's own parameters."""
+    plan = asked.job.view.plan
+    return {
+        "jid": plan.job_id,
+        "name": plan.job_name,
+        "execution-config": {
+            "execution-mode": "PIPELINED",
+            "restart-strategy": plan.settings.get(options.RESTART_STRATEGY) or "default",
+            "job-parallelism": plan.settings.get(options.PARALLELISM) or plan.slots,
+            "object-reuse-mode": False,
+            "user-config": plan.parameters,
+        },
+    }
+
+
+def plan(asked: Question) -> dict[str, Any]:
+    """Return the graph of a job."""
+    return {"plan": _plan(asked.job.view.plan)}
+
+
+def exceptions(asked: Question) -> dict[str, Any]:
+    """Return the failures of a job, the newest first; `?maxExceptions=n` limits their number."""
+    failures = list(asked.job.view.progress.failures)[::-1]
+    limit = asked.query.get("maxExceptions", "")
+    shown = failures[: int(limit)] if limit.isdecimal() else failures
+    return {
+        "root-exception": shown[0].cause if shown else None,
+        "timestamp": shown[0].wall_ms if shown else None,
+        "all-exceptions": [],
+        "truncated": len(shown) < len(failures),
+        "exceptionHistory": {"entries": list(map(_failure, shown)), "truncated": len(shown) < len(failures)},
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    origin = failure.origin
+    return {
+        "exceptionName": failure.cause.strip().rpartition("\n")[2].partition(":")[0],
+        "stacktrace": failure.cause,
+        "timestamp": failure.wall_ms,
+        "taskName": origin.operator,
+        "subtask": origin.subtask,
+        "endpoint": None if origin.slot is None else f"slot-{origin.slot}",
+        "taskManagerId": None if origin.slot is None else f"slot-{origin.slot}",
+        "attempt": failure.attempt,
+        "restart-delay": failure.restart_delay_ms,
+        "failureLabels": {},
+        "concurrentExceptions": [],
+    }
+
+
+def accumulators(asked: Question) -> dict[str, Any]:
+    """Return that there are none: counters of functions are metrics here."""
+    return {"job-accumulators": [], "user-task-accumulators": [], "serialized-user-task-accumulators": {}}
+
+
+# --- a vertex
+
+
+def vertex(asked: Question) -> dict[str, Any]:
+    """Return a vertex with its subtasks."""
+    found = asked.vertex()
+    view = asked.job.view
+    return {
+        "id": vertex_id(found),
+        "name": found.name,
+        "parallelism": found.parallelism,
+        "maxParallelism": found.max_parallelism,
+        "now": asked.now_ms,
+        "subtasks": [
+            {
+                "subtask": index,
+                "status": _task_state(view.status().name),
+                "attempt": view.progress.attempt,
+                "endpoint": f"slot-{index % view.plan.slots}",
+                "taskmanager-id": f"slot-{index % view.plan.slots}",
+                "start-time": asked.job.started_ms,
+                "end-time": -1,
+                "duration": asked.now_ms - asked.job.started_ms,
+                "metrics": totals([own]),
+            }
+            for index, own in enumerate(_metrics(found, asked))
+        ],
+    }
+
+
+def _metrics(vertex: VertexPlan, asked: Question) -> list[dict[str, float]]:
+    metrics = metrics_of(asked.job.view)
+    return [metrics.of_task(SubtaskId(vertex.id, index)) for index in range(vertex.parallelism)]
+
+
+def _vertex(vertex: VertexPlan, asked: Question) -> dict[str, Any]:
+    state = asked.job.view.status().name
+    return {
+        "id": vertex_id(vertex),
+        "name": vertex.name,
+        "maxParallelism": vertex.max_parallelism,
+        "parallelism": vertex.parallelism,
+        "status": _task_state(state),
+        "start-time": asked.job.started_ms,
+        "end-time": -1,
+        "duration": asked.now_ms - asked.job.started_ms,
+        "tasks": _tasks(state, vertex.parallelism),
+        "metrics": totals(_metrics(vertex, asked)),
+    }
+
+
+def _task_state(job_state: str) -> str:
+    return _TASK_STATE_OF.get(job_state, "RECONCILING")
+
+
+def _tasks(job_state: str, subtasks: int) -> dict[str, int]:
+    return {name.lower(): subtasks if name == _task_state(job_state) else 0 for name in _TASK_STATES}
+
+
+def _plan(job: JobPlan) -> dict[str, Any]:
+    return {
+        "jid": job.job_id,
+        "name": job.job_name,
+        "type": "STREAMING",
+        "nodes": [_node(vertex, job) for vertex in job.vertices],
+    }
+
+
+def _node(vertex: VertexPlan, job: JobPlan) -> dict[str, Any]:
+    inputs = [edge for edge in job.edges if edge.target_vertex == vertex.id]
+    node = {
+        "id": vertex_id(vertex),
+        "parallelism": vertex.parallelism,
+        "operator": "",
+        "operator_strategy": "",
+        "description": vertex.name,
+        "optimizer_properties": {},
+        "uids": [operator.uid for operator in vertex.operators],
+    }
+    return node | {"inputs": [_input(number, edge, job) for number, edge in enumerate(inputs)]} if inputs else node
+
+
+def _input(number: int, edge: EdgePlan, job: JobPlan) -> dict[str, Any]:
+    return {
+        "num": number,
+        "id": vertex_id(job.vertices[edge.source_vertex]),
+        "ship_strategy": _SHIPPING.get(edge.partitioning, edge.partitioning.name),
+        "exchange": "pipelined_bounded",
+    }

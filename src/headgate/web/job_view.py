@@ -1,0 +1,51 @@
+"""What the REST interface needs of a job."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from enum import Enum
+from typing import Protocol
+
+from headgate.elements import SavepointFormat
+from headgate.graph.physical import JobPlan
+from headgate.ids import JobId
+from headgate.runtime.master.outcome import JobProgress
+
+
+class JobView(Protocol):
+    """One job of this process. All methods may be called from any thread, and none blocks."""
+
+    @property
+    def job_id(self) -> JobId:
+        """The job's id."""
+        ...
+
+    @property
+    def plan(self) -> JobPlan:
+        """The job's plan."""
+        ...
+
+    @property
+    def progress(self) -> JobProgress:
+        """What is known of the job at the moment."""
+        ...
+
+    def status(self) -> Enum:
+        """Return where the job is in its life; the name is Flink's."""
+        ...
+
+    def cancel(self) -> None:
+        """Order the job to end without finishing its input."""
+        ...
+
+    def trigger_checkpoint(self) -> Future[str]:
+        """Order a checkpoint; the future's result is its location."""
+        ...
+
+    def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        """Order a savepoint, below the directory or the configured one; the future's result is its location."""
+        ...
+
+    def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        """Order the job to finish with a savepoint; the future's result is its location, once the job has ended."""
+        ...

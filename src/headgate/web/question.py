@@ -1,0 +1,48 @@
+"""What a request asks of a job, and the names of the job's vertices in answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from headgate.graph.physical import VertexPlan
+from headgate.web.job_view import JobView
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ServedJob:
+    """A job of the server, and when it came, by the wall clock."""
+
+    view: JobView
+    started_ms: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A request to read: the job, the time of the wall clock, the parameters in the path and those after it."""
+
+    job: ServedJob
+    now_ms: int
+    path: dict[str, str]
+    query: dict[str, str]
+
+    def vertex(self) -> VertexPlan:
+        """Return the vertex that the path names, by its id or its number. Raises LookupError."""
+        wanted = self.path["vertex"]
+        for vertex in self.job.view.plan.vertices:
+            if wanted in (vertex_id(vertex), str(vertex.id)):
+                return vertex
+        raise LookupError(f"job {self.job.view.job_id} has no vertex {wanted}")
+
+
+Answer = Callable[[Question], Any]
+"""Returns what becomes the JSON answer. Raises LookupError, with a text, for what is not there. Never blocks."""
+
+
+def vertex_id(vertex: VertexPlan) -> str:
+    """Return the 32 hexadecimal digits that stand for the vertex: they follow from the uid of its head operator."""
+    return hashlib.md5(vertex.operators[0].uid.encode(), usedforsecurity=False).hexdigest()

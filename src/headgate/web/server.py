@@ -1,0 +1,154 @@
+"""The REST server of this process: one for all jobs whose settings ask for the same.
+
+Its port is bound before the job starts, so that a taken one is an error of the program; what answers there is loaded
+beside the start of the job, as that takes a tenth of a second. Connections made meanwhile wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+from typing import TYPE_CHECKING, Final, final
+
+from headgate.clock import SystemClock
+from headgate.ids import JobId
+from headgate.web.access import RestConfig, check_certificate, listen
+from headgate.web.job_view import JobView
+from headgate.web.operations import Operations
+from headgate.web.question import ServedJob
+
+if TYPE_CHECKING:
+    import uvicorn
+
+_log = logging.getLogger(__name__)
+
+LINGER_S_MAX: Final = 3.0
+"""How long the end of a job waits for clients to fetch what has become of their orders."""
+CLOSE_S_MAX: Final = 2.0
+_KEEP_ALIVE_S: Final = 5
+_CONNECTIONS_MAX: Final = 128
+
+
+@final
+class RestServer:
+    """Answers for the jobs that were added. Owned by `acquire` and `release`; `jobs` is read by the serving thread."""
+
+    def __init__(self, config: RestConfig) -> None:
+        """Bind the port. Raises EnvironmentFault, and ConfigError for a certificate that cannot be used."""
+        check_certificate(config)
+        self.config: Final = config
+        self.token: Final = secrets.token_urlsafe(32)
+        self.operations: Final = Operations()
+        self.jobs: dict[JobId, ServedJob] = {}
+        self.clock: Final = SystemClock()
+        self.started_ms: Final = self.clock.wall_ms()
+        self._socket = listen(config)
+        host = f"[{config.address}]" if ":" in config.address else config.address
+        self.url: Final = f"{config.scheme}://{host}:{self._socket.getsockname()[1]}"
+        self._lock = threading.Lock()
+        self._closing = False
+        self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server] | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headgate-rest", daemon=True)
+
+    def start(self) -> None:
+        """Begin to answer, on a thread of its own. Does not block."""
+        self._thread.start()
+
+    def add(self, view: JobView) -> ServedJob:
+        """Answer for a job."""
+        job = ServedJob(view, self.clock.wall_ms())
+        self.jobs = {**self.jobs, view.job_id: job}
+        return job
+
+    def remove(self, job_id: JobId) -> None:
+        """Forget a job that has ended."""
+        self.jobs = {id_: job for id_, job in self.jobs.items() if id_ != job_id}
+
+    def close(self) -> None:
+        """Free the port. Blocks for some milliseconds, never long."""
+        with self._lock:
+            self._closing = True
+            serving = self._serving
+        if serving is None:
+            self._socket.close()
+            return
+        loop, server = serving
+        loop.call_soon_threadsafe(self._shut, server)
+        self._closed.wait(CLOSE_S_MAX)
+
+    # --- the serving thread
+
+    def _shut(self, server: uvicorn.Server) -> None:
+        server.should_exit = True
+        if server.started:  # else it ends, and with it its thread, as soon as it has
+            for listener in server.servers:
+                listener.close()
+            self._closed.set()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception:  # noqa: BLE001  # the job is worth more than its interface
+            _log.exception("the REST interface at %s has ended; the job goes on without it", self.url)
+        finally:
+            self._closed.set()
+
+    async def _serve(self) -> None:
+        import uvicorn  # noqa: PLC0415  # takes long to load, beside the start of the job
+
+        from headgate.web.app import application  # noqa: PLC0415
+
+        config = uvicorn.Config(
+            application(self),
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=1,
+            limit_concurrency=_CONNECTIONS_MAX,
+            ssl_certfile=self.config.cert,
+            ssl_keyfile=self.config.key,
+        )
+        server = uvicorn.Server(config)
+        with self._lock:
+            if self._closing:
+                return
+            self._serving = asyncio.get_running_loop(), server
+        await server.serve(sockets=[self._socket])
+
+
+_lock: Final = threading.Lock()
+_servers: Final[dict[RestConfig, tuple[RestServer, int]]] = {}
+
+
+def acquire(config: RestConfig) -> RestServer:
+    """Return this process' server for a configuration, made when there is none; pair it with `release`.
+
+    Raises EnvironmentFault when it cannot listen.
+    """
+    with _lock:
+        found = _servers.get(config)
+        if found is None:
+            server = RestServer(config)
+            server.start()
+            found = server, 0
+        _servers[config] = found[0], found[1] + 1
+        return found[0]
+
+
+def release(server: RestServer) -> None:
+    """Give a server back; the last user closes it. Blocks for some milliseconds, never long."""
+    with _lock:
+        users = _servers[server.config][1] - 1
+        if users:
+            _servers[server.config] = server, users
+            return
+        del _servers[server.config]
+    server.close()

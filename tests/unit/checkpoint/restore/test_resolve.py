@@ -1,0 +1,97 @@
+"""Which checkpoint a job starts from, as a function of what storage shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headgate.checkpoint.drivers.epochs import Base, Chain, Owner
+from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
+from headgate.errors import RestoreError
+from headgate.ids import CheckpointId
+from tests.unit.checkpoint.manifests import manifest
+
+BROKEN = Damaged("chk-3/_metadata has changed")
+
+
+def resolve(
+    observed: dict[int, Observed],
+    *others: str,
+    known_complete: int | None = None,
+    may_fall_back: bool = False,
+    chain: Chain = (),
+) -> Resolution:
+    listing = (*others, *(f"chk-{checkpoint_id}/_metadata" for checkpoint_id in observed))
+    return resolve_restore(
+        RestoreFacts(
+            listing=listing,
+            manifests={CheckpointId(checkpoint_id): found for checkpoint_id, found in observed.items()},
+            known_complete=None if known_complete is None else CheckpointId(known_complete),
+            may_fall_back=may_fall_back,
+            chain=chain,
+        )
+    )
+
+
+def test_an_empty_folder_means_a_fresh_start() -> None:
+    assert resolve({}) == Resolution(manifest=None, last_id=CheckpointId(0), leftovers=(), passed_over=())
+
+
+def test_the_newest_complete_checkpoint_is_restored() -> None:
+    assert resolve({2: manifest(2), 10: manifest(10), 9: manifest(9)}).manifest == manifest(10)
+
+
+def test_a_checkpoint_without_a_manifest_is_a_leftover_whose_id_is_not_used_again() -> None:
+    resolution = resolve({2: manifest(2)}, "chk-3/a1-count-0-keyed", "_result")
+    assert resolution.manifest == manifest(2)
+    assert (resolution.last_id, resolution.leftovers) == (3, (3,))
+
+
+def test_a_torn_manifest_was_never_complete_and_is_passed_over() -> None:
+    resolution = resolve({2: manifest(2), 3: Torn()})
+    assert (resolution.manifest, resolution.leftovers, resolution.last_id) == (manifest(2), (3,), 3)
+
+
+def test_a_damaged_newest_checkpoint_is_an_error_that_names_it() -> None:
+    with pytest.raises(RestoreError, match="checkpoint 3 was complete, but cannot be restored: chk-3/_metadata has"):
+        resolve({2: manifest(2), 3: BROKEN})
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over_where_output_may_repeat() -> None:
+    resolution = resolve({2: manifest(2), 3: BROKEN}, may_fall_back=True)
+    assert (resolution.manifest, resolution.passed_over, resolution.last_id) == (manifest(2), (3,), 3)
+
+
+def test_a_damaged_older_checkpoint_harms_nobody() -> None:
+    assert resolve({3: BROKEN, 4: manifest(4)}).manifest == manifest(4)
+
+
+@pytest.mark.parametrize("left", [{2: manifest(2)}, {2: manifest(2), 3: Torn()}])
+def test_a_manifest_that_this_master_saw_complete_may_not_vanish(left: dict[int, Observed]) -> None:
+    with pytest.raises(RestoreError, match=r"checkpoint 3 was complete.*missing or cut short"):
+        resolve(left, known_complete=3)
+
+
+def test_everything_gone_is_no_fresh_start_for_a_master_that_saw_a_checkpoint_complete() -> None:
+    with pytest.raises(RestoreError, match="checkpoint 3 was complete"):
+        resolve({}, known_complete=3)
+
+
+def test_a_manifest_in_the_folder_of_another_checkpoint_is_damage() -> None:
+    with pytest.raises(RestoreError, match="is the manifest of checkpoint 2"):
+        resolve({3: manifest(2)})
+
+
+def test_older_complete_checkpoints_are_told_and_what_was_never_completed_below_them_is_left_over() -> None:
+    resolution = resolve({1: manifest(1), 2: Torn(), 3: BROKEN, 4: manifest(4), 5: manifest(5)})
+    assert (resolution.manifest, resolution.older) == (manifest(5), (manifest(4), manifest(1)))
+    assert (resolution.leftovers, resolution.passed_over) == ((2,), ())
+
+
+def test_a_manifest_of_a_driver_that_was_taken_over_before_never_was_complete() -> None:
+    chain = (Base(Owner(2, "bb"), CheckpointId(3)),)
+    late, own = manifest(4), replace(manifest(5), epoch=2, nonce="bb")
+    assert resolve({3: manifest(3), 4: late}, chain=chain).manifest == manifest(3)
+    resolution = resolve({3: manifest(3), 4: late, 5: own}, chain=chain)
+    assert (resolution.manifest, resolution.older, resolution.leftovers) == (own, (manifest(3),), (4,))

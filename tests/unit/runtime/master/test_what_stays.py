@@ -1,0 +1,247 @@
+"""Which snapshots stay: those that are claimed and those that are not, and what a job leaves when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.store import Chunk
+from headgate.checkpoint.workflow import Stored, read_result
+from headgate.clock import VirtualClock
+from headgate.elements import SavepointFormat
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.supervision import JobStatus
+from headgate.state.files import FileHandle
+from tests.unit.checkpoint.stores import OverMemory
+from tests.unit.runtime.master.drivers import (
+    FIRST,
+    ONE,
+    PLAN,
+    Committing,
+    Rig,
+    complete,
+    elsewhere,
+    keyed,
+    listed,
+    outcome,
+    plan_with,
+    snapshot,
+)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+# --- claims ------------------------------------------------------------------------------------------------------
+
+NOTHING_SHARED = SharedFiles(in_use=frozenset(), newest=CheckpointId(99), attempt=Attempt(9), used_ahead={})
+
+
+def claiming(location: str, **settings: str) -> JobPlan:
+    return plan_with(
+        execution__state_recovery__path=location,
+        execution__state_recovery__claim_mode="CLAIM",
+        execution__checkpointing__num_retained="2",
+        **settings,
+    )
+
+
+@pytest.mark.parametrize("savepoint", [None, SavepointFormat.CANONICAL, SavepointFormat.NATIVE])
+def test_a_claimed_snapshot_goes_when_the_job_has_enough_checkpoints_of_its_own(
+    savepoint: SavepointFormat | None, rig: Rig
+) -> None:
+    file = "chk-7/a1-op1-0-keyed" if savepoint is None else "a1-op1-0-keyed"
+    location = elsewhere(rig.folder, snapshot(7, keyed(file), savepoint=savepoint), file)
+    driver = rig.driver()
+    driver.resolve(claiming(location), FIRST, None)
+    for keep in ((8,), (8, 9)):
+        complete(driver, keep[-1])
+        assert Path(location, paths.METADATA).exists()
+        driver.retain(tuple(map(CheckpointId, keep)), NOTHING_SHARED)
+    assert not Path(location).exists()
+    assert intents.read_claim(rig.store) is None
+
+
+def test_a_claim_outlives_the_driver(rig: Rig) -> None:
+    location = elsewhere(rig.folder, snapshot(7, listed("a")))
+    driver = rig.driver()
+    driver.resolve(claiming(location), FIRST, None)
+    complete(driver, 8, 9)
+    later = rig.driver()
+    later.resolve(claiming(location), Attempt(2), None)
+    later.retain((CheckpointId(8), CheckpointId(9)), NOTHING_SHARED)
+    assert not Path(location).exists()
+
+
+def test_a_claim_ends_with_a_driver_that_is_told_not_to_claim_and_starts_from_the_snapshot_too(rig: Rig) -> None:
+    location = elsewhere(rig.folder, snapshot(7, listed("a")))
+    rig.driver().resolve(claiming(location), FIRST, None)
+    later = rig.driver()
+    later.resolve(plan_with(execution__state_recovery__path=location), Attempt(2), None)
+    complete(later, 8, 9)
+    later.retain((CheckpointId(8), CheckpointId(9)), NOTHING_SHARED)
+    assert Path(location).exists()
+
+
+def test_a_snapshot_that_is_not_claimed_stays_for_ever(rig: Rig) -> None:
+    location = elsewhere(rig.folder, snapshot(7, listed("a")))
+    driver = rig.driver()
+    driver.resolve(plan_with(execution__state_recovery__path=location), FIRST, None)
+    complete(driver, 8, 9)
+    driver.retain((CheckpointId(9),), NOTHING_SHARED)
+    driver.finish(PLAN, outcome(JobStatus.FINISHED))
+    assert Path(location, paths.METADATA).exists()
+
+
+@pytest.mark.parametrize("status", [JobStatus.FINISHED, JobStatus.CANCELLED, JobStatus.FAILED])
+def test_a_job_that_ends_before_it_has_enough_keeps_what_it_claimed_unless_it_has_finished(
+    status: JobStatus, rig: Rig
+) -> None:
+    location = elsewhere(rig.folder, snapshot(7, listed("a")))
+    driver = rig.driver()
+    driver.resolve(claiming(location), FIRST, None)
+    driver.finish(PLAN, outcome(status))
+    assert Path(location, paths.METADATA).exists() == (status is not JobStatus.FINISHED)
+
+
+# --- what stays when a job ends ----------------------------------------------------------------------------------
+
+MATRIX = [
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FINISHED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.CANCELLED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FAILED, False),
+    ("DELETE_ON_CANCELLATION", JobStatus.FINISHED, False),
+    ("DELETE_ON_CANCELLATION", JobStatus.CANCELLED, False),
+    ("DELETE_ON_CANCELLATION", JobStatus.FAILED, True),
+    ("RETAIN_ON_CANCELLATION", JobStatus.FINISHED, False),
+    ("RETAIN_ON_CANCELLATION", JobStatus.CANCELLED, True),
+    ("RETAIN_ON_CANCELLATION", JobStatus.FAILED, True),
+]
+
+
+@pytest.mark.parametrize(("retention", "status", "stays"), MATRIX)
+def test_checkpoints_stay_or_go_by_the_matrix_and_savepoints_stay(
+    retention: str, status: JobStatus, stays: bool, rig: Rig
+) -> None:
+    driver = rig.driver()
+    driver.resolve(PLAN, FIRST, None)
+    complete(driver, 1)
+    saved = str(rig.folder / "savepoint-ab")
+    assert driver.store(snapshot(2, listed("a"), savepoint=SavepointFormat.NATIVE), saved) == Stored()
+    driver.finish(plan_with(execution__checkpointing__externalized_checkpoint_retention=retention), outcome(status))
+    assert rig.has(paths.metadata(ONE)) == stays
+    assert Path(saved, paths.METADATA).exists()
+    result = read_result(rig.store)
+    assert result is not None
+    assert result.status == status.value
+
+
+@pytest.mark.parametrize("retention", ["NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION"])
+def test_of_a_job_whose_driver_just_died_everything_stays_so_that_it_can_go_on(retention: str, rig: Rig) -> None:
+    driver = rig.driver()
+    plan = plan_with(execution__checkpointing__externalized_checkpoint_retention=retention)
+    driver.resolve(plan, FIRST, None)
+    complete(driver, 1)
+    assert rig.driver().resolve(plan, Attempt(2), None).checkpoint_id == 1
+
+
+def test_when_a_job_ends_no_more_stays_than_are_to_be_retained_and_nothing_that_none_of_them_names(rig: Rig) -> None:
+    driver = rig.driver()
+    driver.resolve(PLAN, FIRST, None)
+    complete(driver, 1, 2, 3)  # the last one may be stored when its attempt has ended, and no retention follows
+    for left in ("shared/ahead-1-a1-op1-0-d", "shared/3-a1-op1-0-x", "chk-4/a1-op1-0-keyed"):
+        rig.store.write(left, [b"left"])
+    plan = plan_with(
+        execution__checkpointing__num_retained="2",
+        execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
+    )
+    driver.finish(plan, outcome(JobStatus.CANCELLED))
+    of_checkpoints = [path for path in rig.store.list_files("") if path.startswith(("chk-", "shared"))]
+    assert [path for path in of_checkpoints if not path.endswith("-claim")] == ["chk-2/_metadata", "chk-3/_metadata"]
+
+
+# --- output of sinks ---------------------------------------------------------------------------------------------
+
+
+class Noting(Committing):
+    """Notes what becomes of its target."""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+
+    def discard(self, job_id: JobId) -> None:
+        self.noted.append("discard")
+
+    def release(self, job_id: JobId) -> None:
+        self.noted.append("release")
+
+
+@pytest.mark.parametrize(
+    ("status", "retention", "noted"),
+    [
+        (JobStatus.CANCELLED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
+        (JobStatus.CANCELLED, "RETAIN_ON_CANCELLATION", ["release"]),
+        (JobStatus.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
+        (JobStatus.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["discard", "release"]),
+        (JobStatus.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
+    ],
+)
+def test_output_that_waits_for_its_commit_stays_with_the_checkpoint_that_is_retained(
+    status: JobStatus, retention: str, noted: list[str], rig: Rig
+) -> None:
+    sink = Noting()
+    rig.driver().finish(
+        plan_with(sink, execution__checkpointing__externalized_checkpoint_retention=retention), outcome(status)
+    )
+    assert sink.noted == noted
+
+
+# --- savepoints --------------------------------------------------------------------------------------------------
+
+
+def test_trying_whether_a_savepoint_can_be_written_leaves_nothing(rig: Rig, tmp_path: Path) -> None:
+    rig.driver().prepare_savepoint(str(tmp_path / "savepoints" / "savepoint-1"))
+    assert list((tmp_path / "savepoints").iterdir()) == []
+
+
+class EndsMeanwhile(OverMemory):
+    """A store in which an earlier driver ends the job just before a later one claims it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.earlier: JobStorage | None = None
+        self.deleted: list[str] = []
+
+    def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
+        earlier, self.earlier = self.earlier, None if path.startswith(paths.EPOCHS) else self.earlier
+        if earlier is not None and self.earlier is None:
+            earlier.finish(PLAN, outcome(JobStatus.FINISHED))
+        return super().write(path, chunks)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        gone = list(paths)
+        self.deleted += gone
+        super().delete(gone)
+
+
+def test_a_result_is_never_away_once_the_job_has_ended() -> None:
+    store = EndsMeanwhile()
+    earlier, later = (JobStorage(store, VirtualClock(), FileSystemStore.open_folder) for _ in range(2))
+    earlier.prepare(PLAN)
+    store.earlier = earlier
+    ended = later.prepare(PLAN).ended
+    assert ended is not None
+    store.deleted.clear()
+    later.finish(PLAN, outcome(JobStatus(ended.status)))
+    assert paths.RESULT not in store.deleted
+    assert later.prepare(PLAN).ended == ended

@@ -1,0 +1,93 @@
+"""What is told of jobs that are not well: failures, restarts, and how they end."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from headgate.deploy.handle import JobStatus
+from headgate.elements import SavepointFormat
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, JobId
+from headgate.operators.collect import CollectFactory
+from headgate.runtime.master.outcome import JobProgress
+from headgate.runtime.monitoring.failures import Failure, Origin
+from headgate.web import job_json
+from headgate.web.question import Question, ServedJob
+from tests.unit.runtime.plans import line_plan
+
+
+@dataclass
+class View:
+    """A job whose state the test decides."""
+
+    progress: JobProgress = field(default_factory=JobProgress)
+    state: JobStatus = JobStatus.RUNNING
+    plan: JobPlan = field(default_factory=lambda: line_plan([1, 2], CollectFactory()))
+
+    @property
+    def job_id(self) -> JobId:
+        return self.plan.job_id
+
+    def status(self) -> JobStatus:
+        return self.state
+
+    def cancel(self) -> None:
+        self.state = JobStatus.CANCELLING
+
+    def trigger_checkpoint(self) -> Future[str]:
+        return Future()
+
+    def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        return Future()
+
+    def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        return Future()
+
+
+def asked(view: View, **query: str) -> Question:
+    return Question(job=ServedJob(view, 100), now_ms=350, path={}, query=query)
+
+
+def failure(number: int, origin: Origin) -> Failure:
+    cause = f'Traceback:\n  File "job.py"\nValueError: planned {number}'
+    return Failure(wall_ms=number, attempt=Attempt(number), cause=cause, origin=origin, restart_delay_ms=5.0)
+
+
+def test_failures_are_told_newest_first_with_where_they_came_from() -> None:
+    where = Origin(operator="counter", subtask=1, slot=0)
+    view = View(JobProgress(failures=deque([failure(1, Origin()), failure(2, where)])))
+    found = job_json.exceptions(asked(view))
+    assert found["root-exception"].endswith("ValueError: planned 2")
+    assert found["timestamp"] == 2
+    first, second = found["exceptionHistory"]["entries"]
+    assert (first["exceptionName"], first["taskName"], first["subtask"]) == ("ValueError", "counter", 1)
+    assert (first["endpoint"], first["attempt"], first["restart-delay"]) == ("slot-0", 2, 5.0)
+    assert (second["taskName"], second["endpoint"]) == (None, None)
+    assert found["truncated"] is False
+
+
+def test_as_many_failures_are_told_as_were_asked_for() -> None:
+    view = View(JobProgress(failures=deque([failure(1, Origin()), failure(2, Origin())])))
+    found = job_json.exceptions(asked(view, maxExceptions="1"))
+    assert len(found["exceptionHistory"]["entries"]) == 1
+    assert found["exceptionHistory"]["truncated"] is True
+
+
+def test_a_job_without_failures_says_so() -> None:
+    found = job_json.exceptions(asked(View()))
+    assert (found["root-exception"], found["exceptionHistory"]["entries"]) == (None, [])
+
+
+def test_a_job_that_starts_again_has_tasks_that_wait() -> None:
+    found = job_json.details(asked(View(state=JobStatus.RESTARTING)))
+    assert (found["state"], found["duration"]) == ("RESTARTING", 250)
+    assert {vertex["status"] for vertex in found["vertices"]} == {"SCHEDULED"}
+    assert found["status-counts"]["SCHEDULED"] == len(found["vertices"])
+
+
+def test_the_driver_counts_its_jobs_by_how_they_are() -> None:
+    states = [JobStatus.RUNNING, JobStatus.RESTARTING, JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED]
+    found = job_json.cluster_overview([ServedJob(View(state=state), 0) for state in states])
+    assert [found[f"jobs-{kind}"] for kind in ("running", "finished", "cancelled", "failed")] == [2, 1, 1, 1]
