@@ -28,7 +28,7 @@ $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 lock: ## write the lock files anew from pyproject.toml (needs uv)
 	$(LOCK) --group build -o requirements/build.lock
-	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra testing --group dev -o requirements/dev.lock
+	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
 	$(BIN)/ruff check .
