@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.file_sink import FileSink, RollingPolicy
-from headgate.connectors.parquet import ParquetSink
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.parquet import ParquetSink
+from headgate.connectors.files.sink import FileSink, RollingPolicy
 from headgate.testing.contracts.sink import SINK_CHECKS, SinkCase, SinkTarget
 from headgate.types.row import Row
 

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.connectors.collection import CollectionSource
-from headgate.connectors.csv_lines import CsvOptions
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.connectors.file_source import FileSource
-from headgate.connectors.lines import StreamFormat
+from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.lines import StreamFormat
+from headgate.connectors.files.parquet import ParquetSource
+from headgate.connectors.files.source import FileSource
 from headgate.connectors.number_seq import NumberSequenceSource
-from headgate.connectors.parquet import ParquetSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
 from headgate.types.row import Row

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from headgate.common import Configuration
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.file_sink import FileSink
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.sink import FileSink
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.functions import MapFunction
 from headgate.elements import SavepointFormat

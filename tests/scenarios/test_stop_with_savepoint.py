@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from headgate.common import Configuration, WatermarkStrategy
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.file_sink import FileSink
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.sink import FileSink
 from headgate.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from headgate.datastream.functions import (
     CheckpointedFunction,

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 from headgate import unsupported
-from headgate.connectors.encoders import Encoder
+from headgate.connectors.files.encoders import Encoder
 
 __all__ = ["DeserializationSchema", "Encoder", "SerializationSchema", "SimpleStringSchema"]
 

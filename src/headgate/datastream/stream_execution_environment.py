@@ -18,7 +18,7 @@ from headgate.common.outcome import failure_of, wait_for
 from headgate.common.watermark_strategy import WatermarkStrategy
 from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
-from headgate.connectors.parquet import ParquetSink
+from headgate.connectors.files.parquet import ParquetSink
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.file_source import FileSource
-from headgate.connectors.lines import StreamFormat
+from headgate.connectors.files.lines import StreamFormat
+from headgate.connectors.files.source import FileSource
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import (
     DataStream,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headgate.common.serialization import Encoder
-from headgate.connectors.file_sink import FileSink
+from headgate.connectors.files.sink import FileSink
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment

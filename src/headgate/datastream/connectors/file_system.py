@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headgate import unsupported
-from headgate.connectors.csv_lines import CsvOptions
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.file_sink import FileSink, RollingPolicy
-from headgate.connectors.file_source import FileSource, FileSourceBuilder
-from headgate.connectors.lines import BrokenLines, StreamFormat
-from headgate.connectors.part_files import OutputFileConfig
+from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.part_files import OutputFileConfig
+from headgate.connectors.files.sink import FileSink, RollingPolicy
+from headgate.connectors.files.source import FileSource, FileSourceBuilder
 
 __all__ = [
     "BrokenLines",

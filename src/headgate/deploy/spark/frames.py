@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.config import Settings
-from headgate.connectors.parquet import ParquetReader, ParquetSource, RowGroupSplit
-from headgate.connectors.places import Place
+from headgate.connectors.files.parquet import ParquetReader, ParquetSource, RowGroupSplit
+from headgate.connectors.files.places import Place
 from headgate.errors import EnvironmentFault, ProgramError, StorageError
 from headgate.functions.source import Source, SourceContext
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR

@@ -10,10 +10,18 @@ import importlib
 import io
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, final
+from typing import Any, BinaryIO, Final, final
 
 from headgate.errors import RestoreError
 from headgate.options import MOVED_CLASSES
+
+_OWN: Final = {
+    "headgate.connectors.file_reader": "headgate.connectors.files.line_reader",
+    "headgate.connectors.parquet": "headgate.connectors.files.parquet",
+    "headgate.connectors.part_files": "headgate.connectors.files.part_files",
+    "headgate.connectors.places": "headgate.connectors.files.places",
+}
+"""Where modules of headgate have gone whose classes are in checkpoints of earlier versions."""
 
 
 def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
@@ -65,7 +73,7 @@ class _Unpickler(pickle.Unpickler):
 
     def __init__(self, stream: BinaryIO, moved: Mapping[str, str]) -> None:
         super().__init__(stream)
-        self._moved = moved
+        self._moved = {**_OWN, **moved}
         self._missing: tuple[str, str | None] | None = None
 
     def find_class(self, module: str, name: str) -> Any:

@@ -158,3 +158,11 @@ def test_an_error_of_the_classes_own_code_is_told_as_such(error: Exception) -> N
     said = f"x holds an object that cannot be unpickled: {type(error).__name__}: no such setting"
     with pytest.raises(RestoreError, match=said):
         load(pickle.dumps(Stubborn(error), 5), {}, "x")
+
+
+@pytest.mark.parametrize(
+    "name", ["file_reader\nFileSplit", "parquet\nRowGroupSplit", "part_files\nPartFile", "places\nPlace"]
+)
+def test_classes_that_headgate_itself_has_moved_are_found(name: str) -> None:
+    found = load(f"cheadgate.connectors.{name}\n.".encode(), {}, "a checkpoint of an earlier version")
+    assert found.__module__.startswith("headgate.connectors.files.")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.owner import OWNER_FILE, claim, give_up
-from headgate.connectors.places import Place
+from headgate.connectors.files.owner import OWNER_FILE, claim, give_up
+from headgate.connectors.files.places import Place
 from headgate.errors import SinkError
 from headgate.testing.contracts.sink import JOB, OTHER_JOB
 

@@ -11,9 +11,9 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from headgate.connectors.byte_stream import BLOCK_BYTES, FAILURES, ByteStream
-from headgate.connectors.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, StreamFormat
-from headgate.connectors.places import Place
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, FAILURES, ByteStream
+from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, StreamFormat
+from headgate.connectors.files.places import Place
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, final
 
-from headgate.connectors.lines import (
+from headgate.connectors.files.lines import (
     BYTE_ORDER_MARK,
     BrokenLine,
     BrokenLines,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.connectors.owner import claim, give_up
-from headgate.connectors.places import Place, list_files
+from headgate.connectors.files.owner import claim, give_up
+from headgate.connectors.files.places import Place, list_files
 from headgate.errors import SinkError, SourceError
 from headgate.testing.contracts.sink import JOB, OTHER_JOB
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.csv_lines import CsvOptions
-from headgate.connectors.file_source import FileSource
-from headgate.connectors.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.source import FileSource
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, open_reader, read, read_all
 from headgate.types.row import Row

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.connectors.byte_stream import codec_of
-from headgate.connectors.file_reader import FileReader, FileSplit
-from headgate.connectors.lines import StreamFormat
-from headgate.connectors.places import FoundFile, Place, list_files
+from headgate.connectors.files.byte_stream import codec_of
+from headgate.connectors.files.line_reader import FileReader, FileSplit
+from headgate.connectors.files.lines import StreamFormat
+from headgate.connectors.files.places import FoundFile, Place, list_files
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext
 

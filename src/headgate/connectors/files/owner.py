@@ -12,7 +12,7 @@ from typing import Final, final
 import pyarrow as pa
 
 from headgate.clock import SystemClock
-from headgate.connectors.places import Place
+from headgate.connectors.files.places import Place
 from headgate.errors import SinkError
 from headgate.ids import JobId
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.encoders import Encoder
+from headgate.connectors.files.encoders import Encoder
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from headgate.errors import ProgramError
 
 if TYPE_CHECKING:
-    from headgate.connectors.csv_lines import CsvOptions
+    from headgate.connectors.files.csv_lines import CsvOptions
 
 BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 """What some programs write in front of UTF-8; it is not text."""
@@ -88,12 +88,12 @@ class StreamFormat(ABC):
     def csv_format(options: CsvOptions | None = None) -> StreamFormat:
         """Return the format in which each line is a `Row`, its fields separated by commas; see `CsvOptions`.
 
-        >>> from headgate.connectors.csv_lines import CsvOptions
+        >>> from headgate.connectors.files.csv_lines import CsvOptions
         >>> from headgate.types.typeinfo import Types
         >>> types = Types.ROW_NAMED(["carrier", "delay"], [Types.STRING(), Types.INT()])
         >>> format = StreamFormat.csv_format(CsvOptions(types=types, null_value="NA"))
         """
-        from headgate.connectors import csv_lines  # noqa: PLC0415 - CSV is one of the formats that this class names
+        from headgate.connectors.files import csv_lines  # noqa: PLC0415 - CSV is one of the formats that this class names
 
         return csv_lines.CsvFormat(csv_lines.CsvOptions() if options is None else options)
 

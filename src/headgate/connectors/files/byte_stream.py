@@ -6,7 +6,7 @@ from typing import Final, final
 
 import pyarrow as pa
 
-from headgate.connectors.places import Place
+from headgate.connectors.files.places import Place
 from headgate.errors import SourceError
 
 BLOCK_BYTES: Final = 256 << 10

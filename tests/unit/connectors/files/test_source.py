@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.connectors.file_source import FileSource
-from headgate.connectors.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.source import FileSource
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, deal, open_reader, read, read_all
 

@@ -10,8 +10,8 @@ from typing import Any, Final, final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.connectors.part_files import OutputFileConfig, PartFolder, PartSink
-from headgate.connectors.places import FoundFile, Place, list_files
+from headgate.connectors.files.part_files import OutputFileConfig, PartFolder, PartSink
+from headgate.connectors.files.places import FoundFile, Place, list_files
 from headgate.errors import ProgramError, SinkError, SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.types.arrow import batch_from_rows

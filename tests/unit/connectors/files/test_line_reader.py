@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.connectors.csv_lines import CsvOptions
-from headgate.connectors.file_reader import FileReader, FileSplit
-from headgate.connectors.lines import BrokenLines, StreamFormat
-from headgate.connectors.places import Place
+from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.line_reader import FileReader, FileSplit
+from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.places import Place
 from headgate.errors import SourceError
 from headgate.testing.contracts.source import ReaderContext, read
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.file_sink import FileSink, RollingPolicy
-from headgate.connectors.part_files import OutputFileConfig
-from headgate.connectors.places import Place
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.part_files import OutputFileConfig
+from headgate.connectors.files.places import Place
+from headgate.connectors.files.sink import FileSink, RollingPolicy
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId

@@ -23,8 +23,8 @@ from typing import Any, Final, Protocol, final
 import pyarrow as pa
 from pyarrow import fs
 
-from headgate.connectors.owner import claim, give_up
-from headgate.connectors.places import Place
+from headgate.connectors.files.owner import claim, give_up
+from headgate.connectors.files.places import Place
 from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId

@@ -7,9 +7,9 @@ from typing import Any, Final, final
 
 import pyarrow as pa
 
-from headgate.connectors.encoders import Encoder
-from headgate.connectors.part_files import OutputFileConfig, PartFolder, PartSink
-from headgate.connectors.places import Place
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.part_files import OutputFileConfig, PartFolder, PartSink
+from headgate.connectors.files.places import Place
 from headgate.errors import ProgramError, SinkError, UnsupportedError
 
 _PART_BYTES: Final = 128 << 20

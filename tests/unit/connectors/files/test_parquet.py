@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.connectors.parquet import ParquetSink, ParquetSource
+from headgate.connectors.files.parquet import ParquetSink, ParquetSource
 from headgate.errors import ProgramError, SerializationError, SourceError
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import sink_context
