@@ -74,6 +74,14 @@ def csv_rows(folder: Path) -> SourceCase:
     )
 
 
+def json_lines(folder: Path) -> SourceCase:
+    (folder / "in.jsonl").write_text("".join(f'{{"number":{i},"word":"{word}"}}\n' for i, word in enumerate(WORDS)))
+    return SourceCase(
+        source=FileSource.for_record_stream_format(StreamFormat.json_lines_format(), str(folder / "in.jsonl")).build(),
+        expected=[{"number": i, "word": word} for i, word in enumerate(WORDS)],
+    )
+
+
 def parquet_rows(folder: Path) -> SourceCase:
     rows = [{"number": i, "word": word} for i, word in enumerate(WORDS)]
     (folder / "in").mkdir()
@@ -87,6 +95,7 @@ CASES = [
     lines,
     compressed_lines,
     csv_rows,
+    json_lines,
     collection,
     numbers,
     generated,

@@ -15,6 +15,7 @@ from headgate.errors import ProgramError
 
 if TYPE_CHECKING:
     from headgate.connectors.files.csv_lines import CsvOptions
+    from headgate.types.typeinfo import TypeInformation
 
 BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 """What some programs write in front of UTF-8; it is not text."""
@@ -96,6 +97,22 @@ class StreamFormat(ABC):
         from headgate.connectors.files import csv_lines  # noqa: PLC0415 - CSV is one of the formats that this class names
 
         return csv_lines.CsvFormat(csv_lines.CsvOptions() if options is None else options)
+
+    @staticmethod
+    def json_lines_format(
+        types: TypeInformation | None = None, broken_lines: BrokenLines = BrokenLines.FAIL
+    ) -> StreamFormat:
+        """Return the format in which each line is a JSON value, in UTF-8: a dict, a list or whatever it is in Python.
+
+        With the type of a row, an object becomes a `Row` of these fields: those that it lacks are None, others are left
+        out, and one of another type makes its line a broken one. Dates and times are ISO 8601 text.
+
+        >>> from headgate.types.typeinfo import Types
+        >>> format = StreamFormat.json_lines_format(Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))
+        """
+        from headgate.connectors.files import json_lines  # noqa: PLC0415 - JSON is one of the formats that this class names
+
+        return json_lines.JsonLinesFormat(types, broken_lines)
 
 
 def check_charset(charset_name: str) -> str:

@@ -1,0 +1,91 @@
+"""JSON lines: each line a JSON value."""
+
+from __future__ import annotations
+
+import json
+from json.scanner import make_scanner
+from typing import Any, Final, NoReturn, final
+
+from headgate.connectors.files.lines import (
+    BrokenLine,
+    BrokenLines,
+    Decoded,
+    LineDecoder,
+    StreamFormat,
+    describe_undecodable,
+    split_lines,
+    split_raw_lines,
+)
+from headgate.types.json_values import Convert, json_converter
+from headgate.types.typeinfo import TypeInformation
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decoder: Final = json.JSONDecoder(parse_constant=_no_constant)
+# The scanner takes no blanks before a value and does not look behind it, but it is the part that is written in C.
+_scan: Final = make_scanner(_decoder)  # type: ignore[arg-type]  # wrong in the stubs
+
+
+@final
+class JsonLinesFormat(StreamFormat):
+    """Each line is a record: what the JSON is in Python, or a value of a type. Blank lines are no records."""
+
+    def __init__(self, types: TypeInformation | None, broken_lines: BrokenLines) -> None:
+        self._types = types
+        self.broken_lines = broken_lines
+        self.decoder(b"")
+
+    def decoder(self, header: bytes) -> JsonLinesDecoder:
+        return JsonLinesDecoder(None if self._types is None else json_converter(self._types))
+
+
+@final
+class JsonLinesDecoder(LineDecoder):
+    """Decodes a block at once, or line by line when something in it is out of the ordinary."""
+
+    def __init__(self, convert: Convert | None) -> None:
+        self._convert = convert
+
+    def decode(self, block: bytes, is_last: bool) -> Decoded:
+        try:
+            return Decoded(self._decode_at_once(split_lines(block.decode())))
+        except (ValueError, StopIteration, RecursionError):
+            return self._decode_each(split_raw_lines(block))
+
+    def _decode_at_once(self, lines: list[str]) -> list[Any]:
+        """Return a record for each line. Raises when a line is blank, broken or has blanks around its value."""
+        scanned = [_scan(line, 0) for line in lines]
+        if [end for _, end in scanned] != list(map(len, lines)):
+            raise ValueError("there is something behind a value")
+        return [self._record(value) for value, _ in scanned]
+
+    def _record(self, value: Any) -> Any:
+        if value is None:
+            raise ValueError("null is no record")
+        return value if self._convert is None else self._convert(value)
+
+    def _decode_each(self, lines: list[bytes]) -> Decoded:
+        decoded = Decoded([], [])
+        assert decoded.lines_after is not None
+        for index, line in enumerate(lines):
+            if line.isspace() or not line:
+                continue
+            try:
+                record = self._record(_decoder.decode(line.decode()))
+            except UnicodeDecodeError as error:
+                decoded.broken.append(BrokenLine(index, describe_undecodable(line, error)))
+            except (ValueError, RecursionError) as error:
+                decoded.broken.append(BrokenLine(index, _reason(error)))
+            else:
+                decoded.records.append(record)
+                decoded.lines_after.append(index + 1)
+        return decoded
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is not JSON: {error.msg} at character {error.pos + 1}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -1,0 +1,141 @@
+"""JSON and records: parsed JSON as values of a type, for formats and messages in JSON."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+from headgate.errors import ProgramError
+from headgate.types.row import make_row
+from headgate.types.typeinfo import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
+    RowTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+Convert = Callable[[Any], Any]
+
+
+def json_converter(type_info: TypeInformation) -> Convert:
+    """Return a function from parsed JSON to a value of the type, which raises ValueError saying what does not fit.
+
+    A row is an object: fields that it lacks are None, fields that the type lacks are left out. Dates and times are
+    ISO 8601 text, a decimal is text or a whole number. Null is None everywhere.
+
+    Raises ProgramError for a type that has no form in JSON.
+
+    >>> json_converter(Types.ROW_NAMED(["id", "day"], [Types.LONG(), Types.SQL_DATE()]))({"id": 7, "day": "2024-02-29"})
+    Row(id=7, day=datetime.date(2024, 2, 29))
+    """
+    match type_info:
+        case RowTypeInfo():
+            return _row(type_info)
+        case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
+            return _list(json_converter(type_info.element_type))
+        case MapTypeInfo() if type_info.key_type_info == Types.STRING():
+            return _map(json_converter(type_info.value_type_info))
+        case PickledBytesTypeInfo():
+            return _anything
+    found = _SIMPLE.get(type_info)
+    if found is None:
+        raise ProgramError(f"a {type_info} has no form in JSON; use another type, or Types.PICKLED_BYTE_ARRAY()")
+    return _simple(type_info, *found)
+
+
+def _row(type_info: RowTypeInfo) -> Convert:
+    names = type_info.field_names
+    fields = list(zip(names, map(json_converter, type_info.field_types), strict=True))
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is not dict:
+            raise ValueError(f"{_shown(value)} is no object")
+        get = value.get
+        try:
+            return make_row([field(get(name)) for name, field in fields], names)
+        except ValueError:
+            raise _wrong_field(value, fields) from None
+
+    return convert
+
+
+def _wrong_field(value: dict[str, Any], fields: list[tuple[str, Convert]]) -> ValueError:
+    for name, field in fields:
+        try:
+            field(value.get(name))
+        except ValueError as error:
+            return ValueError(f"field {name!r}: {error}")
+    return ValueError(f"{_shown(value)} does not fit")
+
+
+def _list(element: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is not list:
+            raise ValueError(f"{_shown(value)} is no array")
+        return [element(each) for each in value]
+
+    return convert
+
+
+def _map(element: Convert) -> Convert:
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) is not dict:
+            raise ValueError(f"{_shown(value)} is no object")
+        return {key: element(each) for key, each in value.items()}
+
+    return convert
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _simple(type_info: TypeInformation, kinds: frozenset[type], make: Convert | None) -> Convert:
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if type(value) not in kinds:
+            raise ValueError(f"{_shown(value)} is no {type_info}")
+        try:
+            return value if make is None else make(value)
+        except (ValueError, ArithmeticError):
+            raise ValueError(f"{_shown(value)} is no {type_info}") from None
+
+    return convert
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.100}"
+
+
+_INTEGERS: Final = (frozenset([int]), None)
+_FLOATS: Final = (frozenset([int, float]), float)
+_TEXT: Final = frozenset([str])
+
+_SIMPLE: Final[dict[TypeInformation, tuple[frozenset[type], Convert | None]]] = {
+    Types.STRING(): (_TEXT, None),
+    Types.BOOLEAN(): (frozenset([bool]), None),
+    Types.BYTE(): _INTEGERS,
+    Types.SHORT(): _INTEGERS,
+    Types.INT(): _INTEGERS,
+    Types.LONG(): _INTEGERS,
+    Types.BIG_INT(): _INTEGERS,
+    Types.FLOAT(): _FLOATS,
+    Types.DOUBLE(): _FLOATS,
+    Types.BIG_DEC(): (frozenset([str, int]), Decimal),
+    Types.SQL_DATE(): (_TEXT, datetime.date.fromisoformat),
+    Types.SQL_TIME(): (_TEXT, datetime.time.fromisoformat),
+    Types.SQL_TIMESTAMP(): (_TEXT, datetime.datetime.fromisoformat),
+}

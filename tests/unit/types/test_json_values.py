@@ -1,0 +1,67 @@
+"""Values of types from parsed JSON."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from headgate.errors import ProgramError
+from headgate.types.json_values import json_converter
+from headgate.types.row import Row
+from headgate.types.typeinfo import Types
+
+ORDER = Types.ROW_NAMED(["id", "lines"], [Types.LONG(), Types.LIST(Types.ROW_NAMED(["sku"], [Types.STRING()]))])
+
+
+@pytest.mark.parametrize(
+    ("type_info", "given", "expected"),
+    [
+        (Types.STRING(), "a", "a"),
+        (Types.BOOLEAN(), True, True),
+        (Types.LONG(), 2**40, 2**40),
+        (Types.DOUBLE(), 1, 1.0),
+        (Types.BIG_DEC(), "1.10", Decimal("1.10")),
+        (Types.SQL_DATE(), "2024-02-29", datetime.date(2024, 2, 29)),
+        (Types.SQL_TIME(), "23:59:58", datetime.time(23, 59, 58)),
+        (Types.SQL_TIMESTAMP(), "2024-02-29T01:02:03", datetime.datetime(2024, 2, 29, 1, 2, 3)),
+        (Types.LIST(Types.INT()), [1, None], [1, None]),
+        (Types.MAP(Types.STRING(), Types.SQL_DATE()), {"a": "2024-02-29"}, {"a": datetime.date(2024, 2, 29)}),
+        (Types.PICKLED_BYTE_ARRAY(), {"any": [1]}, {"any": [1]}),
+        (ORDER, {"id": 1, "lines": [{"sku": "x"}]}, Row("id", "lines")(1, [Row("sku")("x")])),
+        (ORDER, {"id": 1, "more": 2}, Row("id", "lines")(1, None)),
+    ],
+    ids=str,
+)
+def test_values_get_their_type(type_info: Any, given: Any, expected: Any) -> None:
+    found = json_converter(type_info)(given)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("type_info", "given", "reason"),
+    [
+        (Types.LONG(), True, "True is no Long"),
+        (Types.LONG(), 1.5, r"1\.5 is no Long"),
+        (Types.STRING(), 7, "7 is no String"),
+        (Types.BIG_DEC(), "x", "'x' is no BigDecimal"),
+        (Types.SQL_DATE(), "29.2.2024", "'29.2.2024' is no Date"),
+        (Types.LIST(Types.INT()), {}, "{} is no array"),
+        (Types.MAP(Types.STRING(), Types.INT()), [], r"\[\] is no object"),
+        (ORDER, [1], r"\[1\] is no object"),
+        (ORDER, {"id": 1, "lines": [{"sku": 7}]}, "field 'lines': field 'sku': 7 is no String"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_named(type_info: Any, given: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        json_converter(type_info)(given)
+
+
+@pytest.mark.parametrize("type_info", [Types.TUPLE([Types.INT()]), Types.MAP(Types.INT(), Types.INT())], ids=str)
+def test_type_without_a_form_in_json_is_refused(type_info: Any) -> None:
+    with pytest.raises(ProgramError, match="has no form in JSON"):
+        json_converter(type_info)
