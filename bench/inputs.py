@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any, final
 
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
@@ -18,6 +19,7 @@ SPREAD_KEYS = 100_000
 MANY_KEYS = 1_000_000
 CHURN_KEYS, CHURN_KEYS_QUICK = 2_000_000, 300_000
 TIMERS, TIMERS_QUICK = 1_000_000, 200_000
+TEXT_FILE, TEXT_BYTES = "lines.txt", 64_000_000
 TIMERS_DISORDER_MS = 1_000
 """By so much the times of a stream are out of order."""
 
@@ -57,6 +59,16 @@ def lines() -> list[str]:
     pick = random.Random(2)
     words = [f"{word}{number}" for word in _WORDS for number in range(20)]
     return [" ".join(pick.choices(words, k=5)) for _ in range(RECORDS // 5)]
+
+
+def text_file(folder: Path) -> Path:
+    """Write a file of 64 MB of text, in lines of 60 to 140 bytes; return its path."""
+    pick = random.Random(6)
+    alphabet = "".join(_WORDS) + "  "
+    some = "".join("".join(pick.choices(alphabet, k=pick.randint(59, 139))) + "\n" for _ in range(20_000)).encode()
+    path = folder / TEXT_FILE
+    path.write_bytes(some * (TEXT_BYTES // len(some)))
+    return path
 
 
 @final

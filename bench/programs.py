@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,12 +19,15 @@ from headgate.datastream import (
     RuntimeContext,
     StreamExecutionEnvironment,
 )
+from headgate.datastream.connectors.file_system import FileSource, StreamFormat
 from headgate.datastream.state import ValueState, ValueStateDescriptor
 
 CHURN_RATE = 200_000.0
 PROFILE_BYTES = 1_000
 HELD_KEYS = 100_000
 SLOW_RECORD_S = 100e-6
+TEXT_RATE = 1e9
+"""Bytes of text a second of the trial, enough for a source that reads at this rate."""
 FAIL_FILE = "fail"
 FAILED_FILE = "failed"
 
@@ -218,6 +223,18 @@ def build_clogged(env: StreamExecutionEnvironment, folder: str, seconds: float) 
     counted.rebalance().map(slowly).sink_to(TallySink(folder))
 
 
+def same(line: str) -> str:
+    """The map of the file source: nothing."""
+    return line
+
+
+def build_files(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    times = math.ceil(seconds * TEXT_RATE / inputs.TEXT_BYTES)
+    paths = [str(inputs.text_file(Path(folder)))] * times
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), *paths).build()
+    env.from_source(source, None, "lines").map(same).sink_to(TallySink(folder))
+
+
 Build = Callable[[StreamExecutionEnvironment, str, float], None]
 JOBS: dict[str, Build] = {
     "count": build_count,
@@ -228,6 +245,7 @@ JOBS: dict[str, Build] = {
     "spread": build_spread,
     "held": build_held,
     "clogged": build_clogged,
+    "files": build_files,
     **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{
@@ -307,9 +325,24 @@ def bare_words() -> Callable[[], int]:
     return once
 
 
+def bare_files() -> Callable[[], int]:
+    """Return a pass over the lines of a file, by Python's own iteration; it returns the number of lines."""
+    folder = tempfile.TemporaryDirectory(prefix="headgate-bench-")
+    count = inputs.text_file(Path(folder.name)).read_bytes().count(b"\n")
+
+    def once() -> int:
+        with Path(folder.name, inputs.TEXT_FILE).open(encoding="utf-8") as lines:
+            for _ in lines:
+                pass
+        return count
+
+    return once
+
+
 LOOPS: dict[str, Callable[[], Callable[[], int]]] = {
     "count": partial(bare_count, inputs.keyed_tuples),
     "spread": partial(bare_count, inputs.spread_tuples),
     "chain": bare_chain,
     "words": bare_words,
+    "files": bare_files,
 }
