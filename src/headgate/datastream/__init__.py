@@ -47,6 +47,7 @@ from headgate.datastream.legacy import (
     TimeCharacteristic,
 )
 from headgate.datastream.output_tag import OutputTag
+from headgate.datastream.record_errors import FailedRecord, RecordErrors
 from headgate.datastream.state_backend import (
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
@@ -76,6 +77,7 @@ __all__ = [
     "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointCleanup",
     "ExternalizedCheckpointRetention",
+    "FailedRecord",
     "FileSystemCheckpointStorage",
     "FilterFunction",
     "FlatMapFunction",
@@ -92,6 +94,7 @@ __all__ = [
     "OutputTag",
     "PredefinedOptions",
     "ProcessFunction",
+    "RecordErrors",
     "ReduceFunction",
     "RocksDBStateBackend",
     "RuntimeContext",

@@ -25,9 +25,14 @@ from headgate.functions.broadcast import (
 )
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
+from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 from headgate.functions.watermarks import WatermarkStrategy
+from headgate.graph.logical import Node
+from headgate.operators.source import SourceFactory
+from headgate.operators.user_function import FunctionFactory
+from headgate.operators.watermarks import AssignFactory
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
@@ -182,6 +187,32 @@ def check_tag(tag: object) -> None:
     """Raise ProgramError unless `tag` is an OutputTag."""
     if not isinstance(tag, OutputTag):
         raise ProgramError(f"get_side_output() takes an OutputTag, such as OutputTag('late'), not {tag!r}")
+
+
+def check_record_errors(errors: object, node: Node) -> FunctionFactory:
+    """Return the operator's factory. Raises ProgramError unless it can do as `errors` says."""
+    if not isinstance(errors, RecordErrors):
+        raise ProgramError(
+            "on_error() takes RecordErrors.skip(), RecordErrors.side_output(tag) or RecordErrors.fail(), not "
+            f"{errors!r}"
+        )
+    if isinstance(node.operator, FunctionFactory):
+        return node.operator
+    raise ProgramError(f"on_error() cannot be called on {node.name!r}, which is {_why_not_guarded(node)}")
+
+
+def _why_not_guarded(node: Node) -> str:
+    if isinstance(node.operator, SourceFactory):
+        return (
+            "a source: have it read raw records, such as lines or bytes, parse them with map(...) behind it, and call "
+            "on_error() on the stream of that"
+        )
+    if isinstance(node.operator, AssignFactory):
+        return (
+            "to give each record a timestamp: bring records into a form that has one with map(...) before it, and call "
+            "on_error() on the stream of that"
+        )
+    return "no operator that calls a function for each record"
 
 
 def check_sink(sink: object) -> None:

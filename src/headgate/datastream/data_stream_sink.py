@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import NoReturn, final
 
 from headgate.datastream.checks import check_positive, check_text, check_uid_hash
+from headgate.errors import ProgramError
 from headgate.graph.logical import ChainPolicy, Node
 
 
@@ -44,6 +45,13 @@ class DataStreamSink:
         """Do not fuse the sink with the operator before it."""
         self._node.chain = ChainPolicy.NEVER
         return self
+
+    def on_error(self, errors: object) -> NoReturn:
+        """Raise ProgramError: a sink cannot leave out a record."""
+        raise ProgramError(
+            f"on_error() cannot be called on sink {self._node.name!r}, which writes records in batches and does not "
+            "know which of them it failed for: encode them with map(...) before it, and call on_error() on that stream"
+        )
 
     def set_description(self, description: str) -> DataStreamSink:
         """Set a longer text about the sink, for the execution plan."""

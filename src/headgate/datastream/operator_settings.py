@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
-from headgate.datastream.checks import check_positive, check_text, check_timeout, check_uid_hash
+from headgate.datastream.checks import check_positive, check_record_errors, check_text, check_timeout, check_uid_hash
 from headgate.datastream.program import Upstream
 from headgate.errors import ProgramError
+from headgate.functions.record_errors import RecordErrors
 from headgate.graph.logical import ChainPolicy, Node
 
 
@@ -76,6 +78,18 @@ class OperatorSettings:
     def disable_chaining(self) -> Self:
         """Do not fuse the operator with its neighbours."""
         self._operator("disable_chaining").chain = ChainPolicy.NEVER
+        return self
+
+    def on_error(self, errors: RecordErrors) -> Self:
+        """Set what becomes of a record that the operator's function raises an exception for; it fails the job if not.
+
+        Raises ProgramError for an operator that cannot leave records out: a source, or one that makes timestamps.
+        """
+        node = self._operator("on_error")
+        factory = check_record_errors(errors, node)
+        # The same kind of factory as before: a generated uid follows from that.
+        node.operator = replace(factory, errors=errors if errors.kinds else None)
+        node.failed_tag = None if errors.tag is None else errors.tag.tag_id
         return self
 
     def set_description(self, description: str) -> Self:

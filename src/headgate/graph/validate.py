@@ -27,6 +27,7 @@ def validate(graph: LogicalGraph, defaults: GraphDefaults) -> None:
     _check_forward(graph, defaults)
     _check_inputs(graph)
     _check_sinks(graph)
+    _check_failed_records(graph)
     _check_uids(graph)
     _check_uid_hashes(graph, uids)
     for node in graph.nodes:
@@ -93,6 +94,17 @@ def _check_sinks(graph: LogicalGraph) -> None:
             f"the output of operator {', '.join(map(repr, dangling))} goes nowhere: end its stream with print(), "
             "sink_to(...), add_sink(...) or execute_and_collect(), or remove it"
         )
+
+
+def _check_failed_records(graph: LogicalGraph) -> None:
+    for node in graph.nodes:
+        read = {edge.tag for edge in graph.outputs_of(node.id)}
+        if node.failed_tag is not None and node.failed_tag not in read:
+            raise ProgramError(
+                f"the records that operator {node.name!r} fails for would be lost: nothing reads their side output. "
+                f"Give get_side_output(OutputTag({node.failed_tag!r})) of its stream a sink, or have them dropped with "
+                "on_error(RecordErrors.skip())"
+            )
 
 
 def _check_uids(graph: LogicalGraph) -> None:

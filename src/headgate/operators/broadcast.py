@@ -1,4 +1,8 @@
-"""Operators with broadcast state: records come by the first input, broadcast elements by the second."""
+"""Operators with broadcast state: records come by the first input, broadcast elements by the second.
+
+An error for a broadcast element always fails the job: a subtask that left one out would have another broadcast state
+than the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
+from headgate.functions.record_errors import RecordErrors
 from headgate.operators.base import OperatorContext, Runtime, method_of
 from headgate.operators.broadcast_context import (
     BroadcastStates,
@@ -16,6 +21,7 @@ from headgate.operators.broadcast_context import (
 )
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.plain import PlainOperator, process_each
+from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import MapStateDescriptor
 
 Descriptors = tuple[MapStateDescriptor, ...]
@@ -28,15 +34,15 @@ _BROADCAST_ELEMENT = "process_broadcast_element"
 class BroadcastOperator(PlainOperator):
     """Runs a `BroadcastProcessFunction`."""
 
-    def __init__(self, function: Any, descriptors: Descriptors) -> None:
-        super().__init__(function)
+    def __init__(self, function: Any, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, errors)
         self._descriptors = descriptors
-        self._call = method_of(function, _ELEMENT)
         self._call_broadcast = method_of(function, _BROADCAST_ELEMENT)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         states = BroadcastStates(self._user.store, self._descriptors)
+        self._call = self._user.guarded(method_of(self._user.function, _ELEMENT))
         self._context = PlainReadOnlyContext(self._times, states)
         self._broadcast_context = PlainWritableContext(self._times, states)
 
@@ -51,8 +57,8 @@ class BroadcastOperator(PlainOperator):
 class KeyedBroadcastOperator(KeyedOperator):
     """Runs a `KeyedBroadcastProcessFunction`. A broadcast element has no current key."""
 
-    def __init__(self, function: Any, descriptors: Descriptors) -> None:
-        super().__init__(function, self._bind_both)
+    def __init__(self, function: Any, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, self._bind_both, errors)
         self._descriptors = descriptors
 
     def _bind_both(self, function: Any, runtime: Runtime) -> KeyedCall:
@@ -78,23 +84,21 @@ class KeyedBroadcastOperator(KeyedOperator):
 
 @final
 @dataclass(frozen=True, slots=True)
-class BroadcastFactory:
+class BroadcastFactory(FunctionFactory):
     """Makes an operator of a `BroadcastProcessFunction` and the broadcast states that it may ask for."""
 
-    function: Any
     descriptors: Descriptors
 
     def create(self) -> BroadcastOperator:
-        return BroadcastOperator(self.function, self.descriptors)
+        return BroadcastOperator(self.function, self.descriptors, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedBroadcastFactory:
+class KeyedBroadcastFactory(FunctionFactory):
     """Makes a keyed operator of a `KeyedBroadcastProcessFunction` and the broadcast states that it may ask for."""
 
-    function: Any
     descriptors: Descriptors
 
     def create(self) -> KeyedBroadcastOperator:
-        return KeyedBroadcastOperator(self.function, self.descriptors)
+        return KeyedBroadcastOperator(self.function, self.descriptors, self.errors)

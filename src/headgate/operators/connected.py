@@ -2,154 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import OperatorContext, Runtime, method_of
+from headgate.functions.record_errors import RecordErrors
+from headgate.operators.base import OperatorContext, Runtime
+from headgate.operators.calls import CO_FLAT_MAP, CO_MAP, CO_PROCESS, Method, RecordCall
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.plain import PlainOperator
 from headgate.operators.plain_context import PlainContext
+from headgate.operators.user_function import FunctionFactory
 
-CoCall = Callable[[Any, Any], "Iterable[Any] | None"]
-"""How a record becomes results: given the record and a context."""
-
-
-def _at_most_one(method: Callable[..., Any]) -> CoCall:
-    def call(value: Any, context: Any) -> Iterable[Any] | None:
-        result = method(value)
-        return None if result is None else (result,)
-
-    return call
-
-
-def _without_context(method: Callable[..., Any]) -> CoCall:
-    return lambda value, context: method(value)
-
-
-def _as_it_is(method: Callable[..., Any]) -> CoCall:
-    return method
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CoMethods:
-    """The two methods of a kind of function, and how their results become those of an operator."""
-
-    names: tuple[str, str]
-    adapt: Callable[[Callable[..., Any]], CoCall]
-
-    def call(self, function: Any, index: int) -> CoCall:
-        """Return the call for the records of input `index`."""
-        return self.adapt(method_of(function, self.names[index]))
-
-
-CO_MAP: Final = CoMethods(("map1", "map2"), _at_most_one)
-CO_FLAT_MAP: Final = CoMethods(("flat_map1", "flat_map2"), _without_context)
-CO_PROCESS: Final = CoMethods(("process_element1", "process_element2"), _as_it_is)
+Methods = tuple[Method, Method]
+"""Those for the records of the first input, and of the second."""
 
 
 @final
 class CoOperator(PlainOperator):
     """Calls one method of a function for the records of its first input, another for those of its second."""
 
-    def __init__(self, function: Any, methods: CoMethods) -> None:
-        super().__init__(function)
-        self._calls = methods.call(function, 0), methods.call(function, 1)
-        self._names = methods.names
+    def __init__(self, function: Any, methods: Methods, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, errors)
+        self._methods = methods
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._context = PlainContext(self._times)
+        self._first, self._second = (self._user.guarded(each.call(self._user.function)) for each in self._methods)
 
     def process(self, batch: Batch) -> Batch:
-        return self._run(batch, self._calls[0], self._context, f"{self._names[0]}()")
+        return self._run(batch, self._first, self._context, f"{self._methods[0].name}()")
 
     def process_second(self, batch: Batch) -> Batch:
-        return self._run(batch, self._calls[1], self._context, f"{self._names[1]}()")
+        return self._run(batch, self._second, self._context, f"{self._methods[1].name}()")
 
 
 @final
 class KeyedCoOperator(KeyedOperator):
     """The same on two keyed streams: both inputs share the state and the timers of a key."""
 
-    def __init__(self, function: Any, methods: CoMethods) -> None:
-        super().__init__(function, self._bind_first)
+    def __init__(self, function: Any, methods: Methods, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, self._bind_first, errors)
         self._methods = methods
 
-    def _bind_first(self, function: Any, runtime: Runtime) -> CoCall:
-        self._call_second = self._methods.call(function, 1)
-        return self._methods.call(function, 0)
+    def _bind_first(self, function: Any, runtime: Runtime) -> RecordCall:
+        self._call_second = self._user.guarded(self._methods[1].call(function))
+        return self._methods[0].call(function)
 
     def process(self, batch: Batch) -> Batch:
-        return self._process(batch, self._call, f"{self._methods.names[0]}()")
+        return self._process(batch, self._call, f"{self._methods[0].name}()")
 
     def process_second(self, batch: Batch) -> Batch:
-        return self._process(batch, self._call_second, f"{self._methods.names[1]}()")
+        return self._process(batch, self._call_second, f"{self._methods[1].name}()")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CoMapFactory:
+class CoMapFactory(FunctionFactory):
     """Makes an operator of a `CoMapFunction`."""
 
-    function: Any
-
     def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_MAP)
+        return CoOperator(self.function, CO_MAP, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CoFlatMapFactory:
+class CoFlatMapFactory(FunctionFactory):
     """Makes an operator of a `CoFlatMapFunction`."""
 
-    function: Any
-
     def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_FLAT_MAP)
+        return CoOperator(self.function, CO_FLAT_MAP, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CoProcessFactory:
+class CoProcessFactory(FunctionFactory):
     """Makes an operator of a `CoProcessFunction`."""
 
-    function: Any
-
     def create(self) -> CoOperator:
-        return CoOperator(self.function, CO_PROCESS)
+        return CoOperator(self.function, CO_PROCESS, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedCoMapFactory:
+class KeyedCoMapFactory(FunctionFactory):
     """Makes a keyed operator of a `CoMapFunction`."""
 
-    function: Any
-
     def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_MAP)
+        return KeyedCoOperator(self.function, CO_MAP, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedCoFlatMapFactory:
+class KeyedCoFlatMapFactory(FunctionFactory):
     """Makes a keyed operator of a `CoFlatMapFunction`."""
 
-    function: Any
-
     def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_FLAT_MAP)
+        return KeyedCoOperator(self.function, CO_FLAT_MAP, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedCoProcessFactory:
+class KeyedCoProcessFactory(FunctionFactory):
     """Makes a keyed operator of a `KeyedCoProcessFunction`, or of a `CoProcessFunction`, which has no timers."""
 
-    function: Any
-
     def create(self) -> KeyedCoOperator:
-        return KeyedCoOperator(self.function, CO_PROCESS)
+        return KeyedCoOperator(self.function, CO_PROCESS, self.errors)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
-from headgate.operators.user_function import FunctionOperator
+from headgate.operators.calls import FILTER
+from headgate.operators.process import ProcessOperator
+from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
 
 @final
@@ -34,10 +36,13 @@ class FilterOperator(FunctionOperator):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FilterFactory:
-    """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument."""
+class FilterFactory(FunctionFactory):
+    """Makes a `FilterOperator` of a `FilterFunction` or a callable of one argument.
 
-    function: Any
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
 
-    def create(self) -> FilterOperator:
-        return FilterOperator(self.function)
+    def create(self) -> FilterOperator | ProcessOperator:
+        if self.errors is None:
+            return FilterOperator(self.function)
+        return ProcessOperator(self.function, FILTER, self.errors)

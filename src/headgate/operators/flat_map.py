@@ -7,7 +7,9 @@ from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
-from headgate.operators.user_function import FunctionOperator
+from headgate.operators.calls import FLAT_MAP
+from headgate.operators.process import ProcessOperator
+from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
 
 @final
@@ -40,10 +42,13 @@ class FlatMapOperator(FunctionOperator):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FlatMapFactory:
-    """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument."""
+class FlatMapFactory(FunctionFactory):
+    """Makes a `FlatMapOperator` of a `FlatMapFunction` or a callable of one argument.
 
-    function: Any
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
 
-    def create(self) -> FlatMapOperator:
-        return FlatMapOperator(self.function)
+    def create(self) -> FlatMapOperator | ProcessOperator:
+        if self.errors is None:
+            return FlatMapOperator(self.function)
+        return ProcessOperator(self.function, FLAT_MAP, self.errors)

@@ -14,6 +14,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.broadcast import KeyedBroadcastProcessFunction
 from headgate.functions.connected import KeyedCoProcessFunction
 from headgate.functions.context import TimeDomain
+from headgate.functions.record_errors import RecordErrors
 from headgate.ids import CheckpointId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
 from headgate.operators.keyed_context import KeyedContext
@@ -48,8 +49,10 @@ def has_timers(function: Any) -> bool:
 class KeyedOperator(Operator):
     """Runs a user function for each record, with the record's key as the current one."""
 
-    def __init__(self, function: Any, bind: Callable[[Any, Any], KeyedCall]) -> None:
-        self._user = UserFunction(function)
+    def __init__(
+        self, function: Any, bind: Callable[[Any, Any], KeyedCall], errors: RecordErrors | None = None
+    ) -> None:
+        self._user = UserFunction(function, errors)
         self._bind = bind
 
     def open(self, context: OperatorContext) -> None:
@@ -74,7 +77,7 @@ class KeyedOperator(Operator):
             backend.restore(context.restored.keyed, f"keyed state of operator {context.uid!r}")
         self._runtime = self._user.open(context, backend)
         self._context = self._make_context()
-        self._call = self._bind(self._user.function, self._runtime)
+        self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
         if context.restored.keyed and has_timers(self._user.function):
             self._context.timers.restore()
         self._set_alarm()

@@ -3,55 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
-from headgate.operators.base import Runtime, method_of
-from headgate.operators.keyed import KeyedCall, KeyedOperator
-
-
-def _bind_map(function: Any, runtime: Runtime) -> KeyedCall:
-    call = method_of(function, "map")
-    return lambda value, context: (call(value),)
-
-
-def _bind_flat_map(function: Any, runtime: Runtime) -> KeyedCall:
-    call = method_of(function, "flat_map")
-    return lambda value, context: call(value)
-
-
-def _bind_filter(function: Any, runtime: Runtime) -> KeyedCall:
-    call = method_of(function, "filter")
-    return lambda value, context: (value,) if call(value) else None
+from headgate.operators.calls import FILTER, FLAT_MAP, MAP
+from headgate.operators.keyed import KeyedOperator
+from headgate.operators.user_function import FunctionFactory
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedMapFactory:
+class KeyedMapFactory(FunctionFactory):
     """Makes a keyed operator of a `MapFunction` or a callable."""
 
-    function: Any
-
     def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, _bind_map)
+        return KeyedOperator(self.function, MAP.call, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedFlatMapFactory:
+class KeyedFlatMapFactory(FunctionFactory):
     """Makes a keyed operator of a `FlatMapFunction` or a callable."""
 
-    function: Any
-
     def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, _bind_flat_map)
+        return KeyedOperator(self.function, FLAT_MAP.call, self.errors)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedFilterFactory:
+class KeyedFilterFactory(FunctionFactory):
     """Makes a keyed operator of a `FilterFunction` or a callable."""
 
-    function: Any
-
     def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, _bind_filter)
+        return KeyedOperator(self.function, FILTER.call, self.errors)

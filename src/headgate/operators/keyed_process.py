@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
-from headgate.operators.base import Runtime, method_of
-from headgate.operators.keyed import KeyedCall, KeyedOperator
-
-
-def _bind(function: Any, runtime: Runtime) -> KeyedCall:
-    return method_of(function, "process_element")
+from headgate.operators.calls import PROCESS
+from headgate.operators.keyed import KeyedOperator
+from headgate.operators.user_function import FunctionFactory
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyedProcessFactory:
+class KeyedProcessFactory(FunctionFactory):
     """Makes a keyed operator of a `KeyedProcessFunction`."""
 
-    function: Any
-
     def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, _bind)
+        return KeyedOperator(self.function, PROCESS.call, self.errors)

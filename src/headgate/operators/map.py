@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
-from headgate.operators.user_function import FunctionOperator
+from headgate.operators.calls import MAP
+from headgate.operators.process import ProcessOperator
+from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
 
 @final
@@ -28,10 +30,13 @@ class MapOperator(FunctionOperator):
 
 @final
 @dataclass(frozen=True, slots=True)
-class MapFactory:
-    """Makes a `MapOperator` of a `MapFunction` or a callable of one argument."""
+class MapFactory(FunctionFactory):
+    """Makes a `MapOperator` of a `MapFunction` or a callable of one argument.
 
-    function: Any
+    Where failing records are left out, a `ProcessOperator`, which has side output.
+    """
 
-    def create(self) -> MapOperator:
-        return MapOperator(self.function)
+    def create(self) -> MapOperator | ProcessOperator:
+        if self.errors is None:
+            return MapOperator(self.function)
+        return ProcessOperator(self.function, MAP, self.errors)

@@ -1,4 +1,4 @@
-"""Process: a `ProcessFunction` on a stream without keys."""
+"""Process: a `ProcessFunction` on a stream without keys, and other functions whose results may be side output."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import Batch
-from headgate.operators.base import OperatorContext, method_of
+from headgate.functions.record_errors import RecordErrors
+from headgate.operators.base import OperatorContext
+from headgate.operators.calls import PROCESS, Method
 from headgate.operators.plain import PlainOperator
 from headgate.operators.plain_context import PlainContext
+from headgate.operators.user_function import FunctionFactory
 
 
 @final
 class ProcessOperator(PlainOperator):
-    """Calls the function once for each record with a context and takes what it yields or returns.
+    """Calls a method of the function once for each record and takes what it yields or returns.
 
     What it yields with an `OutputTag` is side output.
     """
 
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        self._call = method_of(function, "process_element")
+    def __init__(self, function: Any, method: Method, errors: RecordErrors | None = None) -> None:
+        super().__init__(function, errors)
+        self._method = method
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._context = PlainContext(self._times)
+        self._call = self._user.guarded(self._method.call(self._user.function))
 
     def process(self, batch: Batch) -> Batch:
         return self._run(batch, self._call, self._context)
@@ -32,10 +36,8 @@ class ProcessOperator(PlainOperator):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ProcessFactory:
+class ProcessFactory(FunctionFactory):
     """Makes a `ProcessOperator` of a `ProcessFunction`."""
 
-    function: Any
-
     def create(self) -> ProcessOperator:
-        return ProcessOperator(self.function)
+        return ProcessOperator(self.function, PROCESS, self.errors)

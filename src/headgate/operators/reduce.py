@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from headgate.operators.base import Runtime, method_of
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
+from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 
@@ -29,13 +30,11 @@ def _bind(function: Any, runtime: Runtime) -> KeyedCall:
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReduceFactory:
+class ReduceFactory(FunctionFactory):
     """Makes a keyed operator of a `ReduceFunction` or a callable of two arguments.
 
     It emits the combination after each record; the first record of a key is emitted as it is.
     """
 
-    function: Any
-
     def create(self) -> KeyedOperator:
-        return KeyedOperator(self.function, _bind)
+        return KeyedOperator(self.function, _bind, self.errors)

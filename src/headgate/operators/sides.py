@@ -18,7 +18,11 @@ def split_sides(records: list[Any], timestamps: list[int] | None) -> tuple[Batch
     >>> main.records, main.timestamps, [(tag, batch.records) for tag, batch in sides]
     ([1, 3], [10, 30], [('late', [2])])
     """
-    tagged = [index for index, record in enumerate(records) if _is_tagged(record)]
+    tagged = [
+        index
+        for index, record in enumerate(records)
+        if type(record) is tuple and len(record) == 2 and type(record[0]) is OutputTag
+    ]
     if not tagged:
         return Batch(records, timestamps), ()
     sides: dict[str, Batch] = {}
@@ -29,10 +33,6 @@ def split_sides(records: list[Any], timestamps: list[int] | None) -> tuple[Batch
         if timestamps is not None and side.timestamps is not None:
             side.timestamps.append(timestamps[index])
     return _without(tagged, records, timestamps), tuple(sides.items())
-
-
-def _is_tagged(record: Any) -> bool:
-    return type(record) is tuple and len(record) == 2 and type(record[0]) is OutputTag
 
 
 def _without(tagged: list[int], records: list[Any], timestamps: list[int] | None) -> Batch:

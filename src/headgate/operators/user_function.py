@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from headgate.elements import Barrier
@@ -11,6 +13,7 @@ from headgate.functions.checkpointed import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
+from headgate.functions.record_errors import RecordErrors
 from headgate.ids import CheckpointId
 from headgate.operators.base import (
     USER_ERRORS,
@@ -23,6 +26,8 @@ from headgate.operators.base import (
     method_of,
     open_function,
 )
+from headgate.operators.calls import RecordCall
+from headgate.operators.record_guard import RecordGuard
 from headgate.state.backend import KeyedBackend
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
@@ -41,8 +46,12 @@ class UserFunction:
     _saved_as: CheckpointId | None = None
     """The last savepoint."""
 
-    def __init__(self, function: Any) -> None:
+    _guard: RecordGuard | None = None
+
+    def __init__(self, function: Any, errors: RecordErrors | None = None) -> None:
+        """`errors` says what becomes of records that the function fails for; None: they fail the subtask."""
         self.function = function
+        self._errors = errors
 
     def open(self, context: OperatorContext, backend: KeyedBackend | None = None) -> Runtime:
         """Restore the operator state, then call `initialize_state` and `open`; return what was handed to `open`.
@@ -61,7 +70,13 @@ class UserFunction:
             except USER_ERRORS as error:
                 raise UserCodeError(during="initialize_state()") from error
         open_function(self.function, runtime)
+        if self._errors is not None:
+            self._guard = RecordGuard(self._errors, context)
         return runtime
+
+    def guarded(self, call: RecordCall) -> RecordCall:
+        """Return the call of a method for each record, with a guard around it if there is one; once it is open."""
+        return call if self._guard is None else self._guard.around(call)
 
     def snapshot(self, barrier: Barrier) -> dict[str, ListElements]:
         """Call `snapshot_state`; return the operator state then. Raises `UserCodeError`, `SerializationError`."""
@@ -103,8 +118,8 @@ class UserFunction:
 class UserOperator(Operator):
     """An operator around one user function, without keyed state."""
 
-    def __init__(self, function: Any) -> None:
-        self._user = UserFunction(function)
+    def __init__(self, function: Any, errors: RecordErrors | None = None) -> None:
+        self._user = UserFunction(function, errors)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -132,3 +147,18 @@ class FunctionOperator(UserOperator):
     def __init__(self, function: Any) -> None:
         super().__init__(function)
         self._call = method_of(function, self.method)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFactory(ABC):
+    """Makes an operator of a user function that may leave out records which the function fails for.
+
+    `errors` None: they fail the job. Then there is nothing around the function.
+    """
+
+    function: Any
+    errors: RecordErrors | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def create(self) -> Operator:
+        """Return a new operator, not yet opened."""

@@ -14,8 +14,9 @@ from headgate.errors import (
     UnsupportedError,
 )
 from headgate.operators.base import UserCodeError
+from headgate.operators.error_text import short_repr
 from headgate.operators.map import MapFactory
-from headgate.runtime.control.failure import failure_of, may_mend, short_repr
+from headgate.runtime.control.failure import failure_of, may_mend
 from headgate.testing.harness import OperatorHarness
 
 

@@ -1,0 +1,92 @@
+"""What becomes of a record that a user function fails for: it fails the job, is skipped, or goes to a side output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.errors import HeadgateError, ProgramError
+from headgate.types.output_tag import OutputTag
+from headgate.types.typeinfo import Types
+
+NEVER_SKIPPED: Final = (HeadgateError, MemoryError)
+"""Errors that fail the job under any policy: they speak of the program, its environment or headgate, not of a record.
+
+So does whatever was raised from a `SuppressRestartsException`.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FailedRecord:
+    """A record that an operator's function failed for, as it comes out of a side output.
+
+    `record` is as the function left it. `error` is text: the user's own traceback, and the error in the last line.
+    `operator` is the operator's name, `key` that of the record on a keyed stream, `timestamp_ms` its event time, None
+    where it has none.
+
+    >>> failed = FailedRecord("x", "ValueError: invalid literal for int() with base 10: 'x'", "parse")
+    >>> failed.record, failed.operator, failed.key
+    ('x', 'parse', None)
+    """
+
+    record: Any
+    error: str
+    operator: str
+    key: Any = None
+    timestamp_ms: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordErrors:
+    """What an operator does with records that its function raises an `Exception` for, to be passed to `on_error`.
+
+    With types of exceptions, `skip` and `side_output` apply to those only: any other error fails the job, as all do
+    by default. Raises ProgramError for what is no such type, or no tag.
+
+    >>> RecordErrors.skip(ValueError, KeyError).kinds
+    (<class 'ValueError'>, <class 'KeyError'>)
+    """
+
+    kinds: tuple[type[Exception], ...] = ()
+    """The errors that do not fail the job."""
+    tag: OutputTag | None = None
+    """The side output of the failed records; None: they are dropped."""
+
+    @staticmethod
+    def fail() -> RecordErrors:
+        """Fail the job, whose restart strategy then says whether it tries again. The default."""
+        return RecordErrors()
+
+    @staticmethod
+    def skip(*kinds: type[Exception]) -> RecordErrors:
+        """Drop the record and count it in the operator's metric `numRecordsFailed`; the log shows the first few."""
+        return RecordErrors(_checked(kinds, "skip"))
+
+    @staticmethod
+    def side_output(tag: OutputTag, *kinds: type[Exception]) -> RecordErrors:
+        """Put the record out as a `FailedRecord` with this tag, for `get_side_output(tag)`, and count it."""
+        if not isinstance(tag, OutputTag):
+            raise ProgramError(f"RecordErrors.side_output() takes an OutputTag, such as OutputTag('bad'), not {tag!r}")
+        if tag.type_info not in (None, Types.PICKLED_BYTE_ARRAY()):
+            raise ProgramError(
+                f"the side output {tag.tag_id!r} is to hold failed records, which are FailedRecord objects, but its "
+                f"type is {tag.type_info}: leave the type out, and map them to it behind get_side_output(...)"
+            )
+        return RecordErrors(_checked(kinds, "side_output"), tag)
+
+
+def _checked(kinds: tuple[type[Exception], ...], method: str) -> tuple[type[Exception], ...]:
+    for kind in kinds:
+        if not isinstance(kind, type) or not issubclass(kind, Exception):
+            raise ProgramError(
+                f"RecordErrors.{method}() takes types of exceptions, such as ValueError, not {kind!r}; what is no "
+                "Exception, such as SystemExit, always fails the job"
+            )
+        if issubclass(kind, NEVER_SKIPPED):
+            raise ProgramError(
+                f"RecordErrors.{method}() was given {kind.__name__}, which is no error of a record: it always fails "
+                "the job"
+            )
+    return kinds or (Exception,)

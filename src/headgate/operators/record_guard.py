@@ -1,0 +1,72 @@
+"""Record guard: around the call of a user function whose failing records do not fail the job.
+
+An operator has one only where its stream was given a policy with `on_error`; the others call the function as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, final
+
+from headgate.errors import SuppressRestartsException
+from headgate.functions.record_errors import NEVER_SKIPPED, FailedRecord, RecordErrors
+from headgate.operators.base import OperatorContext
+from headgate.operators.calls import RecordCall
+from headgate.operators.error_text import causes, last_line, short_repr, user_frames
+
+_log = logging.getLogger(__name__)
+
+FAILED_COUNT: Final = "numRecordsFailed"
+LOGGED_MAX: Final = 5
+"""Failed records that a subtask tells of in the log of one attempt."""
+
+
+@final
+class RecordGuard:
+    """Deals with the records that a user function fails for, in one subtask of one operator."""
+
+    def __init__(self, errors: RecordErrors, context: OperatorContext) -> None:
+        self._errors = errors
+        self._context = context
+        self._failed = context.metrics.counter(FAILED_COUNT)
+
+    def around(self, call: RecordCall) -> RecordCall:
+        """Return the call with all results of a record in a list, or of a failed one what is put out in their place.
+
+        A generator is run to its end before anything of it counts.
+        """
+        kinds, give_up = self._errors.kinds, self._give_up
+
+        def guarded(value: Any, context: Any) -> list[Any] | tuple[Any, ...] | None:
+            try:
+                results = call(value, context)
+                if results is None or type(results) is list or type(results) is tuple:
+                    return results
+                return list(results)
+            except kinds as error:
+                return give_up(value, context, error)
+
+        return guarded
+
+    def _give_up(self, record: Any, context: Any, error: Exception) -> tuple[Any, ...] | None:
+        """Count the record and return its side output. Raises `error` if that is no matter of one record."""
+        if isinstance(error, NEVER_SKIPPED) or any(
+            isinstance(each, SuppressRestartsException) for each in causes(error)
+        ):
+            raise  # noqa: PLE0704  # called while it is handled
+        self._failed.inc()
+        if self._failed.get_count() <= LOGGED_MAX:
+            self._tell(record, error)
+        if self._errors.tag is None:
+            return None
+        key = context.get_current_key() if hasattr(context, "get_current_key") else None
+        text = user_frames(error) or last_line(error)
+        return ((self._errors.tag, FailedRecord(record, text, self._context.name, key, context.timestamp())),)
+
+    def _tell(self, record: Any, error: Exception) -> None:
+        where = f"operator {self._context.name!r}, subtask {self._context.subtask}"
+        _log.warning(
+            "%s: a record failed, and is left out: %s; record: %s", where, last_line(error), short_repr(record)
+        )
+        if self._failed.get_count() == LOGGED_MAX:
+            _log.warning("%s: further failed records are only counted, in %s", where, FAILED_COUNT)
