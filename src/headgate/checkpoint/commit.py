@@ -12,6 +12,8 @@ completes. Committing twice is harmless, committing early is not.
                                                                    something up to it is pending; else reported at once
     COMMITTING  one checkpoint's committables are on their way     CommitSucceeded -> COMMITTING (the next oldest), or
                                                                    reported -> IDLE
+                                                                   CommitPutOff -> COMMITTING, the same a while later,
+                                                                   or FAILED when that was tried often enough
                                                                    CommitFailed -> FAILED
     FAILED      the task was told to fail                          everything is ignored
 
@@ -23,10 +25,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, assert_never, final
+from typing import Any, Final, assert_never, final
 
 from headgate.ids import Attempt, CheckpointId
 from headgate.story import Story
+
+RETRIES_MAX: Final = 10
+"""How often a commit is put off, as of Flink's `sink.committer.retries`."""
+_DELAY_MIN_MS: Final = 100.0
+_DELAY_MAX_MS: Final = 10_000.0
+
+
+def retry_delay_ms(retries: int) -> float:
+    """Return how long to wait before a commit that was tried again `retries` times is tried once more.
+
+    >>> [retry_delay_ms(retries) for retries in (0, 1, 2, 20)]
+    [100.0, 200.0, 400.0, 10000.0]
+    """
+    return min(_DELAY_MIN_MS * 2.0 ** min(retries, 30), _DELAY_MAX_MS)
 
 
 @final
@@ -75,14 +91,24 @@ class CommitSucceeded:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommitFailed:
-    """The last `Commit` failed; some of it may be final."""
+class CommitPutOff:
+    """The last `Commit` could not be made now; some of it may be final."""
 
     checkpoint_id: CheckpointId
     reason: str
 
 
-CommitEvent = Prepared | Restored | CheckpointCompleted | CommitSucceeded | CommitFailed
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFailed:
+    """The last `Commit` failed; some of it may be final. `lost`: what is not can never be."""
+
+    checkpoint_id: CheckpointId
+    reason: str
+    lost: bool = False
+
+
+CommitEvent = Prepared | Restored | CheckpointCompleted | CommitSucceeded | CommitPutOff | CommitFailed
 
 
 @final
@@ -97,11 +123,12 @@ class CommitPermit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Commit these beside the loop, then answer `CommitSucceeded` or `CommitFailed`."""
+    """Commit these beside the loop when `delay_ms` are over, then answer with one of the events above."""
 
     permit: CommitPermit
     checkpoint_id: CheckpointId
     committables: tuple[Any, ...]
+    delay_ms: float = 0.0
 
 
 @final
@@ -115,9 +142,10 @@ class ReportCommitted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailTask:
-    """A commit failed: fail the subtask. What is pending is committed again after the restore."""
+    """A commit failed: fail the subtask. What is pending is committed again after the restore, unless it is `lost`."""
 
     reason: str
+    lost: bool = False
 
 
 CommitEffect = Commit | ReportCommitted | FailTask
@@ -127,8 +155,11 @@ CommitEffect = Commit | ReportCommitted | FailTask
 class CommitTracker:
     """Tracks the commits of one sink subtask in one attempt. Pure; owned by the slot's loop."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: Attempt, retries_max: int = RETRIES_MAX) -> None:
+        """`retries_max` is how often one commit is put off before the subtask fails."""
         self._attempt = attempt
+        self._retries_max = retries_max
+        self._retries = 0
         self._pending: dict[CheckpointId, tuple[Any, ...]] = {}
         self._permit: CommitPermit | None = None
         self._committing: CheckpointId | None = None
@@ -156,10 +187,10 @@ class CommitTracker:
                 self._settle(checkpoint_id)
                 del self._pending[checkpoint_id]
                 return self._next()
-            case CommitFailed(checkpoint_id=checkpoint_id, reason=reason):
-                self._settle(checkpoint_id)
-                self._failed = True
-                return [FailTask(reason=f"commit of checkpoint {checkpoint_id} failed: {reason}")]
+            case CommitPutOff(checkpoint_id=checkpoint_id, reason=reason):
+                return self._try_again(checkpoint_id, reason)
+            case CommitFailed(checkpoint_id=checkpoint_id, reason=reason, lost=lost):
+                return self._fail(checkpoint_id, reason, lost=lost)
             case _:
                 assert_never(event)
 
@@ -191,8 +222,27 @@ class CommitTracker:
         oldest = next(iter(self._pending), None)
         if oldest is None or oldest > self._permit.completed_id:
             return [ReportCommitted(checkpoint_id=self._permit.completed_id)]
-        self._committing = oldest
-        return [Commit(permit=self._permit, checkpoint_id=oldest, committables=self._pending[oldest])]
+        self._retries = 0
+        return self._commit(oldest)
+
+    def _try_again(self, checkpoint_id: CheckpointId, reason: str) -> list[CommitEffect]:
+        if self._retries == self._retries_max:
+            return self._fail(checkpoint_id, f"{reason} (tried {self._retries + 1} times)")
+        self._settle(checkpoint_id)
+        delay_ms = retry_delay_ms(self._retries)
+        self._retries += 1
+        return self._commit(checkpoint_id, delay_ms)
+
+    def _fail(self, checkpoint_id: CheckpointId, reason: str, *, lost: bool = False) -> list[CommitEffect]:
+        self._settle(checkpoint_id)
+        self._failed = True
+        return [FailTask(reason=f"commit of checkpoint {checkpoint_id} failed: {reason}", lost=lost)]
+
+    def _commit(self, checkpoint_id: CheckpointId, delay_ms: float = 0.0) -> list[CommitEffect]:
+        assert self._permit is not None
+        self._committing = checkpoint_id
+        committables = self._pending[checkpoint_id]
+        return [Commit(permit=self._permit, checkpoint_id=checkpoint_id, committables=committables, delay_ms=delay_ms)]
 
     def _settle(self, checkpoint_id: CheckpointId) -> None:
         if checkpoint_id != self._committing:

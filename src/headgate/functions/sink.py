@@ -3,6 +3,10 @@
 A sink is in two phases, as Flink's Sink V2. The writer takes records; at a barrier it flushes and returns committables,
 which become part of the checkpoint. Once that checkpoint's manifest is durable, the committer commits them; after a
 failure it is asked to commit them again. Commits run beside the mailbox loop.
+
+A sink whose target takes all of a checkpoint in one step, as a table does, has a `GlobalCommitter` in addition: it
+commits what all subtasks have prepared, in the driver. The simple alternative, for targets where writing a record twice
+does no harm, is `headgate.functions.flushing`.
 """
 
 from __future__ import annotations
@@ -11,10 +15,25 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
 
+from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, JobId
 
 Committable = TypeVar("Committable")
 """A picklable value that says what to commit."""
+
+
+class RetriableCommitError(SinkError):
+    """A commit could not be made now, as when a server does not answer: it is tried again a while later.
+
+    After `sink.committer.retries` tries the job restarts, and commits again.
+    """
+
+
+class CommitLostError(SinkError):
+    """What was prepared can never be committed: the message says what it is, where it is, and what to do.
+
+    The job fails for good, and its checkpoints and all that is prepared stay as they are.
+    """
 
 
 @final
@@ -27,10 +46,21 @@ class SinkContext:
     subtask: int
     parallelism: int
     attempt: Attempt
+    restored_id: CheckpointId | None = None
+    """The checkpoint that the attempt goes on from: what earlier attempts have prepared for later ones is left over."""
 
 
 class Sink(ABC, Generic[Committable]):
     """A place results go to. Pickled once and sent to each subtask, so it holds a description, not a connection."""
+
+    idempotent: bool = False
+    """Whether writing a record a second time changes nothing: then no checkpoint is too old to go back to."""
+
+    transaction_timeout_ms: int | None = None
+    """How long the target keeps what is prepared and not committed, None for ever. Looked at after `prepare`.
+
+    It has to be longer than the checkpoint interval, and should be longer than the longest outage.
+    """
 
     def prepare(self, job_id: JobId) -> None:
         """Check the target, once for each job, in the driver, before anything runs; may block.
@@ -58,6 +88,13 @@ class Sink(ABC, Generic[Committable]):
     def committer(self, context: SinkContext) -> Committer[Committable]:
         """Return what commits and aborts; its calls are made beside the loop and may block."""
 
+    def global_committer(self) -> GlobalCommitter[Committable] | None:
+        """Return what commits the committables of all subtasks in one step, None: each subtask commits its own.
+
+        Called in the driver. With one, `commit` of the subtasks' committers is called behind it.
+        """
+        return None
+
 
 class SinkWriter(ABC, Generic[Committable]):
     """Takes the records of one subtask. Called by the mailbox loop only."""
@@ -81,7 +118,8 @@ class Committer(ABC, Generic[Committable]):
     def commit(self, committables: list[Committable]) -> None:
         """Commit all. Idempotent: what is final already is done; what is neither pending nor final is an error.
 
-        Raises `SinkError`; the job then restarts and tries again.
+        Raises `RetriableCommitError` to be called again a while later, `CommitLostError` for what can never be
+        committed. After any other `SinkError` the job restarts and tries again.
         """
 
     def keep(self, committables: list[Committable]) -> None:
@@ -95,4 +133,16 @@ class Committer(ABC, Generic[Committable]):
         """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
 
         What was to be kept stays, and what later attempts have prepared: another driver may have taken over the job.
+        """
+
+
+class GlobalCommitter(ABC, Generic[Committable]):
+    """Makes what all subtasks have prepared for a checkpoint visible in one step. Called in the driver; may block."""
+
+    @abstractmethod
+    def commit(self, checkpoint_id: CheckpointId, committables: list[Committable]) -> None:
+        """Commit what was prepared for the checkpoint: once it is complete, and before any later one's.
+
+        Idempotent, and called again after a restart, also by another job that starts from a snapshot that holds the
+        committables: what was prepared by whom has to be part of them. Raises as `Committer.commit` does.
         """

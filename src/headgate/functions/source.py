@@ -3,17 +3,23 @@
 A source is cut into splits. `Source.splits` is asked once, in the driver, when a job starts afresh; the splits are
 dealt to the subtasks. Each subtask has one reader. A checkpoint keeps what `SourceReader.snapshot` returns: the
 unfinished splits with the position reached in each; after a failure new readers get those.
+
+A source that discovers is asked again and again while the job runs, by the job master: each new split goes to one
+subtask. Which splits a subtask was ever given is part of its state, so a checkpoint knows of a split if and only if its
+reader had it at the barrier; one that was found too late for that is found again after a failure.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Result = TypeVar("Result")
 Split = TypeVar("Split")
 """A picklable value that says what to read and from which position."""
 
@@ -21,16 +27,25 @@ Split = TypeVar("Split")
 @final
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records read, in order. `timestamps` are event times in milliseconds, or None."""
+    """Records read, in order. `timestamps` are event times in milliseconds, or None.
+
+    `split` is the id of the split that they are of, which a source with watermarks per split has to tell; `ended`: with
+    these that split is read to its end.
+    """
 
     records: list[Any] | pa.RecordBatch
     timestamps: list[int] | None = None
+    split: str | None = None
+    ended: bool = False
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """Nothing to read now. `wake_ms` is the monotonic time of the next try."""
+    """Nothing to read now. `wake_ms` is the monotonic time of the next try.
+
+    `math.inf` leaves it to new splits, or to the end of work that the reader has submitted.
+    """
 
     wake_ms: float
 
@@ -54,12 +69,36 @@ class Source(ABC, Generic[Split]):
     parallelism_max: int | None = None
     """The most subtasks that can read at a time, None for no limit."""
 
+    discovery_interval_ms: int | None = None
+    """How often to look for new splits while the job runs, None: never. A source that looks is not bounded."""
+
+    watermarks_per_split: bool = False
+    """Whether readers read several splits at a time, each with event time of its own.
+
+    The watermark of a subtask is then the least of those of its splits, from the moment in which it is given them. A
+    subtask without splits is idle.
+    """
+
     @abstractmethod
     def splits(self, parallelism: int) -> list[Split]:
         """Return the splits of a fresh start. Called in the driver; may block.
 
         Raises `SourceError` when there is nothing to read where there should be.
         """
+
+    def discover(self, known: frozenset[str]) -> list[Split]:
+        """Return the splits that are there by now and whose id is not `known`.
+
+        Called in the driver, beside the job master's loop; may block. What it raises is logged, and it is tried again.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and needs discover()")
+
+    def split_id(self, split: Split) -> str:
+        """Return the name of a split, the same whatever has been read of it.
+
+        Needed with `discovery_interval_ms` and with `watermarks_per_split`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
 
     @abstractmethod
     def reader(self, context: SourceContext) -> SourceReader[Split]:
@@ -87,24 +126,35 @@ class SourceContext(Protocol):
         """Add to a named counter of the job, for instance of skipped lines."""
         ...
 
+    def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
+        """Run `work`, which may block, beside the loop; then have the loop call `done`, and poll again.
+
+        After the end of the attempt `done` is not called any more. Does not block.
+        """
+        ...
+
 
 class SourceReader(ABC, Generic[Split]):
     """Reads the splits of one subtask. Called by the mailbox loop only, so no method may block for long."""
 
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
-        """Take more to read. Called once before the first poll."""
+        """Take more to read. Called before the first poll, and again when the source has discovered some."""
 
     @abstractmethod
     def poll(self, records_max: int) -> Poll:
         """Return up to `records_max` records, or that there are none now, or that there will be none.
 
+        The reader of a source that discovers is polled again after the end of its input, when it has got new splits.
         An empty `Records` is allowed. Raises `SourceError` naming the place when the data cannot be read.
         """
 
     @abstractmethod
     def snapshot(self) -> list[Split]:
         """Return what is still to be read: after a restore, reading goes on with the first record not yet polled."""
+
+    def notify_completed(self, splits: list[Split]) -> None:
+        """Take note that a checkpoint is complete which holds these positions. It may come late, or never."""
 
     def close(self) -> None:
         """Release files and connections. Called also after a failure."""

@@ -47,6 +47,10 @@ class Services(Protocol):
         """Run `work` beside the loop and call `done` on the loop with its result or exception."""
         ...
 
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Have the loop make the call when the time is over."""
+        ...
+
     def committed(self, checkpoint_id: CheckpointId) -> None:
         """Report that this subtask's sinks have committed everything up to the checkpoint."""
         ...

@@ -16,6 +16,7 @@ from headgate.checkpoint.commit import (
     CommitEffect,
     CommitEvent,
     CommitFailed,
+    CommitPutOff,
     CommitSucceeded,
     CommitTracker,
     FailTask,
@@ -26,9 +27,17 @@ from headgate.checkpoint.commit import (
 )
 from headgate.elements import Barrier, Batch
 from headgate.errors import SinkError
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import (
+    CommitLostError,
+    Committer,
+    RetriableCommitError,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.options import COMMITTER_RETRIES
 from headgate.state.operator.list_elements import ListElements
 
 COMMITTABLES_STATE: Final = "committables"
@@ -54,7 +63,7 @@ class SinkOperator(Operator):
         restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)
         self._committer.recover([each for pending in restored for each in pending.committables])
         self._writer = expect(SinkWriter, self._sink.writer(where), self._sink, "writer()")
-        self._tracker = CommitTracker(context.attempt)
+        self._tracker = CommitTracker(context.attempt, context.settings.get(COMMITTER_RETRIES))
         if context.restored.checkpoint_id is not None:
             self._handle(Restored(checkpoint_id=context.restored.checkpoint_id, pending=tuple(restored)))
 
@@ -85,20 +94,34 @@ class SinkOperator(Operator):
             case ReportCommitted():
                 self.context.services.committed(effect.checkpoint_id)
             case FailTask():
-                self.context.services.fail(SinkError(effect.reason))
+                self.context.services.fail((CommitLostError if effect.lost else SinkError)(effect.reason))
 
     def _commit(self, effect: Commit) -> None:
         def done(result: BaseException | None) -> None:
-            if result is None:
-                self._handle(CommitSucceeded(checkpoint_id=effect.checkpoint_id))
-            else:
-                self._handle(CommitFailed(checkpoint_id=effect.checkpoint_id, reason=str(result)))
+            self._handle(_outcome(effect.checkpoint_id, result))
 
-        committables = list(effect.committables)
-        self.context.services.submit(lambda: self._committer.commit(committables), done)
+        def commit() -> None:
+            committables = list(effect.committables)
+            self.context.services.submit(lambda: self._committer.commit(committables), done)
+
+        if effect.delay_ms:
+            self.context.services.call_later(effect.delay_ms, commit)
+        else:
+            commit()
 
     def close(self) -> None:
         self._writer.close()
+
+
+def _outcome(checkpoint_id: CheckpointId, result: BaseException | None) -> CommitEvent:
+    match result:
+        case None:
+            return CommitSucceeded(checkpoint_id=checkpoint_id)
+        case RetriableCommitError():
+            return CommitPutOff(checkpoint_id=checkpoint_id, reason=str(result))
+        case _:
+            lost = isinstance(result, CommitLostError)
+            return CommitFailed(checkpoint_id=checkpoint_id, reason=str(result), lost=lost)
 
 
 class CommittingFactory:

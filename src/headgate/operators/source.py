@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import ProgramError
-from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Source, SourceReader
+from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Result, Source, SourceReader
 from headgate.functions.watermarks import WatermarkStrategy
+from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.operators.split_watermarks import SplitWatermarks
 from headgate.operators.watermarks import WatermarkMaker
 from headgate.state.operator.list_elements import ListElements
 
@@ -17,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SPLITS_STATE: Final = "splits"
+KNOWN_STATE: Final = "known"
+"""The ids of all splits that subtasks of a source that discovers were ever given."""
 
 
 @final
@@ -30,17 +36,47 @@ class SourceOperator(Operator):
         self._source = source
         self._strategy = strategy
         self.makes_watermarks = strategy is not None
+        self.woken = False
+        """Whether to poll even before the time that the last `NotReady` named."""
+        self._discovers = source.discovery_interval_ms is not None
+        self._known: list[str] = []
+        self._event_time: WatermarkMaker | SplitWatermarks | None = None
+        self._polled = Records([])
+        self._positions: dict[CheckpointId, list[Any]] = {}
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         if self._strategy is not None:
-            self._maker = WatermarkMaker.of(self._strategy, context)
-            self.wake_ms = self._maker.wake_ms
-        reader = self._source.reader(_Context(context))
+            self._event_time = self._event_time_by(self._strategy)
+        reader = self._source.reader(_Context(context, self._wake))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
         is_restored = SPLITS_STATE in context.restored.lists
         splits = context.restored.values(SPLITS_STATE) if is_restored else context.splits or []
+        if KNOWN_STATE in context.restored.lists:
+            self._known = context.restored.values(KNOWN_STATE)
+        self.add_splits(splits)
+
+    def _event_time_by(self, strategy: WatermarkStrategy) -> WatermarkMaker | SplitWatermarks:
+        def maker() -> WatermarkMaker:
+            return WatermarkMaker.of(strategy, self.context)
+
+        return SplitWatermarks(maker, self._now_ms()) if self._source.watermarks_per_split else maker()
+
+    def _now_ms(self) -> float:
+        return self.context.services.clock.monotonic_ms()
+
+    def add_splits(self, splits: list[Any]) -> None:
+        """Have the reader read these as well."""
+        if self._discovers:
+            self._known = list(dict.fromkeys([*self._known, *map(self._source.split_id, splits)]))
+        if isinstance(self._event_time, SplitWatermarks):
+            self._event_time.add(map(self._source.split_id, splits), self._now_ms())
+        self._note_wake()
         self._reader.add_splits(splits)
+        self.woken = True
+
+    def _wake(self) -> None:
+        self.woken = True
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
         """Return the next records, when to try again, or that there are no more.
@@ -48,8 +84,10 @@ class SourceOperator(Operator):
         Raises `SourceError`, and `ProgramError` for what the protocol does not allow.
         """
         polled: Poll = self._reader.poll(records_max)
-        if isinstance(polled, (NotReady, EndOfInput)):
+        if isinstance(polled, NotReady):
             return polled
+        if isinstance(polled, EndOfInput):
+            return NotReady(math.inf) if self._discovers else polled
         records = expect(Records, polled, self._reader, "poll()").records
         batch = Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):
@@ -57,21 +95,40 @@ class SourceOperator(Operator):
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
                 "records, but must return one for each, or None"
             )
+        self._polled = polled
         return batch
 
     def mark(self, batch: Batch) -> list[Flow]:
-        marked = self._maker.mark(batch)
-        self.wake_ms = self._maker.wake_ms
+        assert self._event_time is not None
+        if isinstance(self._event_time, SplitWatermarks):
+            marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
+        else:
+            marked = self._event_time.mark(batch)
+        self._note_wake()
         return marked
 
     def tick(self, now_ms: float) -> list[Flow]:
-        ticked = self._maker.tick(now_ms)
-        self.wake_ms = self._maker.wake_ms
+        assert self._event_time is not None
+        ticked = self._event_time.tick(now_ms)
+        self._note_wake()
         return ticked
 
+    def _note_wake(self) -> None:
+        self.wake_ms = None if self._event_time is None else self._event_time.wake_ms
+
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        splits = ListElements.of(expect(list, self._reader.snapshot(), self._reader, "snapshot()"))
-        return OperatorSnapshot(uid=self.context.uid, lists={SPLITS_STATE: splits})
+        positions = expect(list, self._reader.snapshot(), self._reader, "snapshot()")
+        self._positions[barrier.checkpoint_id] = positions
+        lists = {SPLITS_STATE: ListElements.of(positions)}
+        if self._discovers:
+            lists[KNOWN_STATE] = ListElements.of(self._known)
+        return OperatorSnapshot(uid=self.context.uid, lists=lists)
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        positions = self._positions.get(checkpoint_id)
+        if positions is not None:
+            self._reader.notify_completed(positions)
+        self._positions = {own: splits for own, splits in self._positions.items() if own > checkpoint_id}
 
     def close(self) -> None:
         self._reader.close()
@@ -87,8 +144,9 @@ def _rows(batch: pa.RecordBatch) -> list[Any]:
 class _Context:
     """The `SourceContext` of a reader."""
 
-    def __init__(self, context: OperatorContext) -> None:
+    def __init__(self, context: OperatorContext, wake: Callable[[], None]) -> None:
         self._context = context
+        self._wake = wake
 
     @property
     def subtask(self) -> int:
@@ -103,6 +161,13 @@ class _Context:
 
     def count(self, name: str, by: int = 1) -> None:
         self._context.services.count(name, by)
+
+    def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
+        def deliver(result: Result | BaseException) -> None:
+            done(result)
+            self._wake()
+
+        self._context.services.of_backend(self._context.uid).submit(work, deliver)
 
 
 @final

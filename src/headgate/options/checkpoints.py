@@ -199,6 +199,15 @@ IGNORE_UNCLAIMED_STATE: Final = Option[bool](
     "Allow that state of operators which the program no longer has is left behind.",
     ("execution.savepoint.ignore-unclaimed-state",),
 )
+COMMITTER_RETRIES: Final = Option[int](
+    "sink.committer.retries",
+    INTEGER,
+    10,
+    "How often a commit that a sink's target cannot make now is tried again, 100 ms later at first and 10 s at most, "
+    "before the job restarts.",
+    (),
+    0,
+)
 ALLOW_DUPLICATE_OUTPUT: Final = Option[bool](
     "headgate.recovery.allow-duplicate-output",
     BOOLEAN,

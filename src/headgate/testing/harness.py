@@ -134,6 +134,11 @@ class RecordingServices:
             result = error
         done(result)
 
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Let the time pass, then call."""
+        self.clock.advance(delay_ms)
+        call()
+
     def committed(self, checkpoint_id: CheckpointId) -> None:
         """Note it in `commits`."""
         self.commits.append(checkpoint_id)

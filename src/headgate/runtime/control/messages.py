@@ -85,7 +85,8 @@ class SlotTornDown:
 class TaskFailed:
     """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help.
 
-    `damaged`: a file of the checkpoint that the attempt starts from is not what was written.
+    `damaged`: a file of the checkpoint that the attempt starts from is not what was written. `output_lost`: what a
+    complete checkpoint holds can never be committed.
     """
 
     slot: SlotIndex
@@ -94,6 +95,7 @@ class TaskFailed:
     failure: UserFailure | str
     retriable: bool = True
     damaged: bool = False
+    output_lost: bool = False
 
 
 @final
@@ -186,6 +188,15 @@ class Trigger:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AddSplits:
+    """Give sources of this slot splits that were discovered. A reader gets them behind the barrier triggered last."""
+
+    attempt: Attempt
+    splits: dict[SubtaskId, list[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndSources:
     """Have the sources of this slot put out nothing more, as if their input had come to its end.
 
@@ -232,4 +243,6 @@ class Shutdown:
     """The job is over: end the slot."""
 
 
-ToSlot = Deploy | Start | Trigger | EndSources | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown
+ToSlot = (
+    Deploy | Start | Trigger | AddSplits | EndSources | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown
+)

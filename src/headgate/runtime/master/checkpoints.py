@@ -22,6 +22,7 @@ from headgate.runtime.io import Io
 from headgate.runtime.master.deployment import coordinator_of, registry_of, statistics_of
 from headgate.runtime.master.job_storage import JobStorage, RestorePoint, manifest_of
 from headgate.runtime.master.requests import Requests
+from headgate.runtime.master.sinks import GlobalCommits
 from headgate.runtime.master.writes import Outcome, Write, Writes
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
@@ -29,6 +30,9 @@ _log = logging.getLogger(__name__)
 
 SAVEPOINT_TRIES_MAX: Final = 10
 """Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
+
+COMMIT_TRIES_MAX: Final = 50
+"""Times that a commit of all subtasks together is tried again, each a moment later, before the job restarts."""
 
 
 class CheckpointHost(Protocol):
@@ -52,8 +56,8 @@ class CheckpointHost(Protocol):
         """Send a message to every slot."""
         ...
 
-    def fail_attempt(self, attempt: Attempt, reason: str) -> None:
-        """Too many checkpoints failed."""
+    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+        """Too many checkpoints failed, or a commit; another attempt may do better, or may not."""
         ...
 
     def taken_over(self, reason: str) -> None:
@@ -81,6 +85,8 @@ class Checkpoints:
         self._tidied: list[Callable[[], None]] = []
         self._settled: list[Callable[[], None]] = []
         self._writes = Writes(host)
+        self._stored: Manifest | None = None
+        self._commits_globally = GlobalCommits(plan).any
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
@@ -229,7 +235,12 @@ class Checkpoints:
                 if location is None:
                     self._registry.register(manifest)
                 self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), now_ms)
-                self._on(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                self._stored = manifest
+                stored = coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms)
+                if location is None:
+                    self._commit(manifest, None, lambda: self._on(stored))
+                else:
+                    self._on(stored)
             else:
                 self._heed(outcome)
                 reason = outcome.reason
@@ -256,7 +267,10 @@ class Checkpoints:
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
             if isinstance(outcome, Stored):
-                self._on(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                assert self._stored is not None
+                assert self._stored.checkpoint_id == checkpoint_id
+                recorded = coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms)
+                self._commit(self._stored, order.savepoint.location, lambda: self._on(recorded))
             else:
                 self._heed(outcome)
                 reason = outcome.reason
@@ -264,6 +278,29 @@ class Checkpoints:
 
         what = f"that the job ends with savepoint {checkpoint_id}"
         self._writes.submit(Write(what=what, first=record, again=record), known)
+
+    def _commit(self, manifest: Manifest, savepoint: str | None, then: Callable[[], None]) -> None:
+        """Have done what is one commit for all subtasks, then go on: until it is done, nobody hears of the checkpoint.
+
+        If it cannot be done the attempt fails, and what it restores is committed again.
+        """
+        if not self._commits_globally:
+            then()
+            return
+
+        def known(outcome: Outcome) -> None:
+            then()
+            if isinstance(outcome, Refused):
+                reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
+                self._host.fail_attempt(manifest.attempt, reason, may_mend=not self._storage.output_lost)
+            elif isinstance(outcome, Superseded):
+                self._heed(outcome)
+
+        def commit() -> Outcome:
+            return self._storage.commit_globally(self._plan, manifest, savepoint)
+
+        what = f"checkpoint {manifest.checkpoint_id} to all sinks"
+        self._writes.submit(Write(what=what, first=commit, again=commit, tries_max=COMMIT_TRIES_MAX), known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):

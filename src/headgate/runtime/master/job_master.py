@@ -13,27 +13,29 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol, assert_never, final
+from typing import Any, Protocol, assert_never, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
-from headgate.errors import DamagedFileError, StorageError
+from headgate.functions.sink import CommitLostError
 from headgate.graph.physical import JobPlan
-from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot, UserFailure
 from headgate.runtime.io import Io
 from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
+from headgate.runtime.master.discovery import Discovery
 from headgate.runtime.master.job_storage import (
     Beginning,
     JobStorage,
     RestorePoint,
     Splits,
 )
-from headgate.runtime.master.outcome import JobOutcome, JobProgress
+from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
 from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.restoring import restore_may_mend
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.monitoring.failures import Failure, Origin, origin_of, origin_of_event
 
@@ -98,6 +100,7 @@ class JobMaster:
         # Each job has its own delays before restarts, and the same ones wherever it runs.
         self._supervisor = supervisor_of(plan, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, self)
+        self._discovery = Discovery(plan, self)
         self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
@@ -198,7 +201,7 @@ class JobMaster:
         due_ms = self._supervisor.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.Tick(now_ms=now_ms))
-        wakes = (self._checkpoints.step(now_ms), self._supervisor.next_wake_ms())
+        wakes = (self._checkpoints.step(now_ms), self._discovery.step(now_ms), self._supervisor.next_wake_ms())
         return min((wake for wake in wakes if wake is not None), default=None)
 
     def _now(self) -> float:
@@ -235,6 +238,8 @@ class JobMaster:
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):
             return  # also what follows from the end: a slot that loses its peers, which end sooner
+        if message.output_lost:
+            self._storage.note_lost_output()
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         retriable = message.retriable or (message.damaged and self._may_pass_over(cause))
@@ -315,6 +320,7 @@ class JobMaster:
             case supervision.EndAttempt():
                 self._ended = effect.attempt
                 self.progress.running_since_ms = None
+                self._discovery.attempt_ended()
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDown():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -330,6 +336,12 @@ class JobMaster:
         for link in list(self._links.values()):
             link.send(message)
 
+    def assign(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any]) -> None:
+        """Send splits to the slot of a subtask."""
+        slot = self._plan.slot_of(subtask)
+        if slot in self._links:
+            self._links[slot].send(messages.AddSplits(attempt=attempt, splits={subtask: splits}))
+
     def _resolve(self, attempt: Attempt) -> None:
         def done(result: RestorePoint | BaseException) -> None:
             if attempt != self._supervisor.attempt:
@@ -337,7 +349,9 @@ class JobMaster:
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                may_mend = isinstance(result, StorageError) and not isinstance(result, DamagedFileError)
+                if isinstance(result, CommitLostError):
+                    self._storage.note_lost_output()
+                may_mend = restore_may_mend(result)
                 self._supervise(
                     supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
                 )
@@ -367,6 +381,7 @@ class JobMaster:
         self.progress.running_since_ms = self._services.clock.wall_ms()
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
+        self._discovery.attempt_started(attempt, point, self._starting.splits)
         self.send_all(messages.Start(attempt=attempt))
 
     def _refuse(self, cause: str) -> None:
@@ -396,16 +411,12 @@ class JobMaster:
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
 
     def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
-        counters: dict[str, int] = {}
-        for own in self._counters.values():
-            for name, count in own.items():
-                counters[name] = counters.get(name, 0) + count
         return JobOutcome(
             job_id=self._plan.job_id,
             status=status,
             cause=cause,
             runtime_ms=self._now() - self._submitted_ms,
-            counters=counters,
+            counters=summed(self._counters.values()),
         )
 
     # --- what checkpoints ask for
@@ -424,9 +435,11 @@ class JobMaster:
         """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
         self._end_as_failed(reason)
 
-    def fail_attempt(self, attempt: Attempt, reason: str) -> None:
-        """Too many checkpoints failed, or one that sources have stopped for."""
-        self._supervise(supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=True, now_ms=self._now()))
+    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+        """Too many checkpoints failed, or one that sources have stopped for, or a commit."""
+        self._supervise(
+            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=may_mend, now_ms=self._now())
+        )
 
     def job_done(self, attempt: Attempt) -> None:
         """Everything is processed and committed."""

@@ -22,16 +22,16 @@ from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored
 from headgate.clock import Clock
-from headgate.errors import RestoreError, StorageError
-from headgate.functions.sink import Sink
+from headgate.errors import RestoreError, SinkError, StorageError
+from headgate.functions.sink import CommitLostError, RetriableCommitError
 from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import expect
-from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
+from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
 from headgate.runtime.master.supervision import JobStatus
 
 __all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
@@ -83,6 +83,7 @@ class JobStorage:
         self._damaged: dict[CheckpointId, str] = {}
         self._claim: Claim | None = None
         self._untidy: tuple[Resolution, Attempt] | None = None
+        self._output_lost = False
 
     # --- beginning
 
@@ -98,8 +99,9 @@ class JobStorage:
             ended = self._ended()  # again: an earlier driver may have ended the job meanwhile
         if ended is not None:
             return Beginning(splits={}, last_attempt=Attempt(0), ended=ended)
-        for sink in sinks_of(plan):
+        for uid, sink in sinks_by_uid(plan).items():
             sink.prepare(plan.job_id)
+            check_transaction_timeout(plan, uid, sink)
         splits = {
             vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
             for vertex, source in sources_of(plan).items()
@@ -130,7 +132,8 @@ class JobStorage:
     def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
         """Begin an attempt: find what it starts from.
 
-        Raises `RestoreError` when that cannot be used, or the job is another driver's by now, and `StorageError`.
+        What it holds for commits of all subtasks together is committed. Raises `RestoreError` when that cannot be used,
+        or the job is another driver's by now, `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
         """
         own = self._own()
         workflow.begin_attempt(self._store, attempt)
@@ -143,6 +146,8 @@ class JobStorage:
             self._chain = ownership.record_base(self._store, own, chain, found.base)
             self._check_owned()
             self._untidy = (found.resolution, attempt)
+        if found.point.manifest is not None:
+            self._commit(plan, found.point.manifest, found.point.root)
         return found.point
 
     def _check_owned(self) -> None:
@@ -154,6 +159,10 @@ class JobStorage:
         """Note that a file of the checkpoint is not what was written; return whether an older one may be used."""
         self._damaged[checkpoint_id] = reason
         return may_fall_back(plan)
+
+    def note_lost_output(self) -> None:
+        """Note that output of a complete checkpoint cannot be committed: what could help to save it is not deleted."""
+        self._output_lost = True
 
     def tidy(self) -> None:
         """Delete what drivers before this one have left behind, once, when an attempt has been resolved."""
@@ -197,6 +206,35 @@ class JobStorage:
             self._superseded = result
         return result
 
+    def commit_globally(self, plan: JobPlan, manifest: Manifest, root: str | None) -> Stored | Refused | Superseded:
+        """Commit what a checkpoint, or the savepoint at `root`, holds for commits of all subtasks together.
+
+        Raises `InDoubt`: to be called again.
+        """
+        if self._is_superseded():
+            assert self._superseded is not None
+            return self._superseded
+        try:
+            self._commit(plan, manifest, root)
+        except CommitLostError as error:
+            self.note_lost_output()
+            return Refused(str(error))
+        except (RetriableCommitError, StorageError) as error:
+            raise InDoubt(str(error)) from error
+        except SinkError as error:
+            return Refused(str(error))
+        return Stored()
+
+    def _commit(self, plan: JobPlan, manifest: Manifest, root: str | None) -> None:
+        commits = GlobalCommits(plan)
+        if commits.any:
+            commits.commit(self._store if root is None else self._open_store(root), manifest)
+
+    @property
+    def output_lost(self) -> bool:
+        """Whether output of a complete checkpoint cannot be committed. Does not block."""
+        return self._output_lost
+
     def locate(self, checkpoint_id: CheckpointId) -> str:
         """Return where a checkpoint is, in full. Does not block."""
         return self._store.locate(paths.checkpoint_folder(checkpoint_id))
@@ -238,7 +276,7 @@ class JobStorage:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
         if self._is_superseded():
             return
-        is_kept = keeps_checkpoints(plan, outcome.status)
+        is_kept = self._output_lost or keeps_checkpoints(plan, outcome.status)
         try:
             self._write_result(outcome)
             if not is_kept:
@@ -286,7 +324,7 @@ class JobStorage:
         if self._is_superseded():
             return
         with contextlib.ExitStack() as stack:
-            for sink in sinks_of(plan):
+            for sink in sinks_by_uid(plan).values():
                 stack.callback(sink.discard, plan.job_id)
 
     def release(self, plan: JobPlan) -> None:
@@ -294,7 +332,7 @@ class JobStorage:
         if self._superseded is not None:
             return
         with contextlib.ExitStack() as stack:
-            for sink in sinks_of(plan):
+            for sink in sinks_by_uid(plan).values():
                 stack.callback(sink.release, plan.job_id)
 
 
@@ -329,13 +367,3 @@ def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:
         for vertex in plan.vertices
         if isinstance(vertex.operators[0].factory, SourceFactory)
     }
-
-
-def sinks_of(plan: JobPlan) -> list[Sink[Any]]:
-    """Return the two-phase sinks of a job."""
-    return [
-        operator.factory.sink
-        for vertex in plan.vertices
-        for operator in vertex.operators
-        if isinstance(operator.factory, SinkFactory)
-    ]

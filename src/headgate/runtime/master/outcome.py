@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -45,3 +45,16 @@ class JobProgress:
     def checkpoints(self) -> Sequence[CheckpointFigures]:
         """The newest completed checkpoints, oldest first."""
         return self.statistics.figures
+
+
+def summed(counters: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Return the sums of counters by name.
+
+    >>> summed([{"skipped": 1}, {"skipped": 2, "late": 1}])
+    {'skipped': 3, 'late': 1}
+    """
+    sums: dict[str, int] = {}
+    for own in counters:
+        for name, count in own.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums

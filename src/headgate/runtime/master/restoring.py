@@ -25,11 +25,12 @@ from headgate.checkpoint.restore.in_flight import assign_in_flight
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
-from headgate.errors import DamagedFileError, RestoreError
+from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageError
+from headgate.functions.sink import CommitLostError
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.operators.sink import CommittingFactory
+from headgate.runtime.master.sinks import repeats_output
 
 
 @final
@@ -175,10 +176,15 @@ class Finder:
         return assign_in_flight(manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE))
 
 
+def restore_may_mend(error: BaseException) -> bool:
+    """Return whether what could not be restored because of `error` may be later: storage and sinks may answer again."""
+    may_mend = isinstance(error, StorageError | SinkError)
+    return may_mend and not isinstance(error, DamagedFileError | CommitLostError)
+
+
 def may_fall_back(plan: JobPlan) -> bool:
     """Return whether an older checkpoint may be used than the newest: no output is repeated, or that is allowed."""
-    commits = any(isinstance(each.factory, CommittingFactory) for vertex in plan.vertices for each in vertex.operators)
-    return not commits or plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT)
+    return not repeats_output(plan) or plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT)
 
 
 def shapes_of(plan: JobPlan) -> list[OperatorShape]:

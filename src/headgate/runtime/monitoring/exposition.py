@@ -17,13 +17,23 @@ from prometheus_client.registry import Collector
 from headgate.functions.metrics import MetricReport
 from headgate.graph.physical import OperatorPlan
 from headgate.ids import SubtaskId
-from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetrics
+from headgate.runtime.monitoring.metrics import (
+    JOB_METRICS,
+    OPERATOR_METRICS,
+    TASK_METRICS,
+    JobMetric,
+    JobMetrics,
+    OperatorMetric,
+    TaskMetric,
+)
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 """The media type of the text."""
 
-_WORDS: Final = {f"headgate_job_{metric.name}": metric for metric in JOB_METRICS} | {
-    f"headgate_task_{metric.name}": metric for metric in TASK_METRICS
+_WORDS: Final[dict[str, TaskMetric | OperatorMetric | JobMetric]] = {
+    **{f"headgate_job_{metric.name}": metric for metric in JOB_METRICS},
+    **{f"headgate_task_{metric.name}": metric for metric in TASK_METRICS},
+    **{f"headgate_operator_{metric.name}": metric for metric in OPERATOR_METRICS},
 }
 _Labels = tuple[tuple[str, str], ...]
 

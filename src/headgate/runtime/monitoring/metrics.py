@@ -13,6 +13,7 @@ from typing import Any, Final, final
 from headgate.functions.metrics import MetricReport
 from headgate.graph.physical import JobPlan, OperatorPlan
 from headgate.ids import SubtaskId
+from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.master.outcome import JobProgress
 from headgate.runtime.monitoring.statistics import CheckpointRecord, totals
@@ -28,6 +29,17 @@ class TaskMetric:
     unit: str
     meaning: str
     read: Callable[[SubtaskMetrics], float | None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OperatorMetric:
+    """A metric that an operator keeps in the group of its function."""
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
 
 
 @final
@@ -102,6 +114,12 @@ TASK_METRICS: Final = (
         "ms since 1970",
         "newest watermark that was put out",
         lambda own: own.watermark_out,
+    ),
+)
+
+OPERATOR_METRICS: Final = (
+    OperatorMetric(
+        FAILED_COUNT, "counter", "records", "that the function failed for and that were left out, as `on_error` says"
     ),
 )
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from headgate import options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker, OvertakingAligner
-from headgate.clock import Clock
 from headgate.elements import Barrier
-from headgate.errors import DamagedFileError
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
 from headgate.graph.logical import AnyKeySelector, Partitioning
@@ -29,7 +26,7 @@ from headgate.operators.base import (
     method_of,
     open_function,
 )
-from headgate.runtime.control.failure import failure_of, may_mend
+from headgate.runtime.control.failure import failure_of
 from headgate.runtime.control.messages import Deploy, UserFailure
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.channel import InputChannel, LocalOutput, OutputChannel
@@ -38,95 +35,12 @@ from headgate.runtime.exchange.partition import partitioner
 from headgate.runtime.slot.in_flight import FetchedFlight, Lane, Share, lane_of, restored_batches
 from headgate.runtime.slot.metrics import scope_of
 from headgate.runtime.slot.output import Output
-from headgate.runtime.slot.subtask import RestoredBatch, Subtask, SubtaskHost, Wiring
-from headgate.state.backend import BackendServices, StateWriter
+from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
+from headgate.runtime.slot.subtask import RestoredBatch, Subtask, Wiring
 from headgate.state.keygroups import key_group_range
 
 ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
 """Rounds of work after which the sources are polled, whatever else there is to do."""
-
-
-class ExecutionHost(SubtaskHost, Protocol):
-    """What the subtasks of an execution ask of their slot."""
-
-    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
-        ...
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
-        ...
-
-    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
-        """Return a writer for state files of an operator that belong to no checkpoint yet."""
-        ...
-
-    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
-        """Return a local folder for files of an operator."""
-        ...
-
-    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
-        """The subtask's sinks have committed everything up to the checkpoint."""
-        ...
-
-    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Send records to the program that waits for them."""
-        ...
-
-    def count(self, name: str, by: int) -> None:
-        """Add to a named counter."""
-        ...
-
-    def failed(self, subtask: SubtaskId, failure: UserFailure | str, *, retriable: bool = True) -> None:
-        """The subtask failed; not `retriable`: starting again cannot help."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class OperatorServices:
-    """The `BackendServices` of one operator of a subtask."""
-
-    host: ExecutionHost
-    subtask: SubtaskId
-    uid: str
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        self.host.submit(work, done)
-
-    def state_writer(self) -> StateWriter:
-        return self.host.state_writer(self.subtask, self.uid)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SubtaskServices:
-    """The `Services` of one subtask's operators."""
-
-    host: ExecutionHost
-    subtask: SubtaskId
-    clock: Clock
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        self.host.submit_outward(work, done)
-
-    def committed(self, checkpoint_id: CheckpointId) -> None:
-        self.host.committed(self.subtask, checkpoint_id)
-
-    def fail(self, error: BaseException) -> None:
-        self.host.failed(self.subtask, f"{type(error).__name__}: {error}", retriable=may_mend(error))
-
-    def of_backend(self, uid: str) -> BackendServices:
-        return OperatorServices(self.host, self.subtask, uid)
-
-    def scratch(self, uid: str) -> Path:
-        return self.host.scratch(self.subtask, uid)
-
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        self.host.collect(self.subtask, checkpoint_id, part, records)
-
-    def count(self, name: str, by: int) -> None:
-        self.host.count(name, by)
 
 
 @final
@@ -137,8 +51,7 @@ class FailedToOpenError(Exception):
         super().__init__(failure.describe())
         self.subtask = subtask
         self.failure = failure
-        self.retriable = may_mend(error)
-        self.damaged = isinstance(error, DamagedFileError)
+        self.error = error
 
 
 @final
@@ -383,6 +296,11 @@ class Execution:
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
+    def add_splits(self, splits: dict[SubtaskId, list[Any]]) -> None:
+        """Give sources more to read."""
+        for id_, some in splits.items():
+            self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
+
     def end_sources(self, over: CheckpointId) -> None:
         """Have all sources put out nothing more, and nobody wait for barriers of checkpoints up to `over`."""
         for subtask in self.subtasks.values():
@@ -412,8 +330,7 @@ class Execution:
     def _report(self, subtask: Subtask, error: BaseException) -> None:
         index = subtask.operators.index(subtask.current)
         name = self._plan.vertex_of(subtask.id).operators[index].name
-        failure = failure_of(error, name, subtask.id.index)
-        self._host.failed(subtask.id, failure, retriable=may_mend(error))
+        self._host.failed(subtask.id, failure_of(error, name, subtask.id.index), error)
 
     def flush(self) -> bool:
         """Send everything gathered; return whether there was anything."""

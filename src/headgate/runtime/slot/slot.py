@@ -20,12 +20,14 @@ from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, Subtask
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
-from headgate.errors import DamagedFileError, InternalError
+from headgate.errors import DamagedFileError, InternalError, NetworkError
+from headgate.functions.sink import CommitLostError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
 from headgate.runtime.control.failure import failure_of, may_mend
 from headgate.runtime.control.messages import (
+    AddSplits,
     CheckpointAborted,
     CheckpointCompleted,
     Collected,
@@ -102,6 +104,7 @@ class Slot:
         self._progress_due_ms = 0.0
         self._outward = 0
         self._torn_down: Attempt | None = None
+        self._later: list[tuple[float, Callable[[], None]]] = []
 
     @property
     def at_work(self) -> Operator | None:
@@ -122,9 +125,10 @@ class Slot:
         """
         while self._mailbox:
             self._handle(self._mailbox.popleft())
+        later_ms = self._call_due(now_ms)
         execution = self._execution
         if execution is None or not self._running:
-            return None
+            return later_ms
         busy = self._work(execution)
         uploads = self._uploads
         if uploads is not None and (uploads.due if busy else uploads.pending):
@@ -141,8 +145,18 @@ class Slot:
             busy = execution.flush()
         if busy or self._mailbox:
             return now_ms
-        wake_ms = execution.wake_ms()
-        return self._progress_due_ms if wake_ms is None else min(wake_ms, self._progress_due_ms)
+        times = (execution.wake_ms(), later_ms, self._progress_due_ms)
+        return min(time_ms for time_ms in times if time_ms is not None)
+
+    def _call_due(self, now_ms: float) -> float | None:
+        """Make the calls that are due; return when the next one is."""
+        if not self._later:
+            return None
+        due = [call for due_ms, call in self._later if now_ms >= due_ms]
+        self._later = [later for later in self._later if now_ms < later[0]]
+        for call in due:
+            self._deliver(self._attempt, lambda _: call(), None)  # noqa: B023  # called at once
+        return min((due_ms for due_ms, _ in self._later), default=None)
 
     def _work(self, execution: Execution) -> bool:
         """Do some rounds of work; return whether there may be more."""
@@ -188,7 +202,9 @@ class Slot:
             self._slot_failed(error)
 
     def _handle_running(
-        self, message: Start | Trigger | EndSources | CheckpointCompleted | CheckpointAborted, execution: Execution
+        self,
+        message: Start | Trigger | AddSplits | EndSources | CheckpointCompleted | CheckpointAborted,
+        execution: Execution,
     ) -> None:
         match message:
             case Start():
@@ -196,6 +212,8 @@ class Slot:
             case Trigger():
                 self._completed(message.completed, execution)
                 execution.trigger(message.barrier)
+            case AddSplits():
+                execution.add_splits(message.splits)
             case EndSources():
                 execution.end_sources(message.over)
             case CheckpointCompleted():
@@ -255,7 +273,7 @@ class Slot:
             with garbage.paused():
                 self._execution.build(message, fetched.restored, fetched.in_flight)
         except FailedToOpenError as error:
-            self._report(error.subtask, error.failure, retriable=error.retriable, damaged=error.damaged)
+            self.failed(error.subtask, error.failure, error.error)
         except Exception as error:
             self._slot_failed(error)
         else:
@@ -285,6 +303,7 @@ class Slot:
         self._uploads = None
         self._running = False
         self._counters = {}
+        self._later = []
         if execution is not None:
             execution.close()
 
@@ -299,15 +318,10 @@ class Slot:
     def _slot_failed(self, error: BaseException) -> None:
         failure = failure_of(error, f"slot {self.index}", self.index)
         _log.error("slot %d failed: %s", self.index, failure.error)
-        self._report(None, failure, retriable=may_mend(error), damaged=isinstance(error, DamagedFileError))
+        self.failed(None, failure, error)
 
-    def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool = True) -> None:
+    def failed(self, subtask: SubtaskId | None, failure: UserFailure | str, error: BaseException) -> None:
         """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
-        self._report(subtask, failure, retriable=retriable)
-
-    def _report(
-        self, subtask: SubtaskId | None, failure: UserFailure | str, *, retriable: bool, damaged: bool = False
-    ) -> None:
         self._running = False
         if self._attempt is not None:
             self._send(
@@ -316,15 +330,16 @@ class Slot:
                     attempt=self._attempt,
                     subtask=subtask,
                     failure=failure,
-                    retriable=retriable,
-                    damaged=damaged,
+                    retriable=may_mend(error),
+                    damaged=isinstance(error, DamagedFileError),
+                    output_lost=isinstance(error, CommitLostError),
                 )
             )
 
     def exchange_broken(self, reason: str) -> None:
         """A peer was lost while the attempt ran."""
         if self._execution is not None:
-            self.failed(None, reason)
+            self.failed(None, reason, NetworkError(reason))
 
     # --- what subtasks and operators ask for
 
@@ -344,6 +359,10 @@ class Slot:
             self._deliver(attempt, done, result)
 
         self._services.io.submit(work, deliver)
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Make the call when the time is over, unless the attempt is by then."""
+        self._later.append((self.clock.monotonic_ms() + delay_ms, call))
 
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
         if self._uploads is None:

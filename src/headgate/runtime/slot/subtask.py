@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
 from headgate.elements import (
@@ -116,7 +116,7 @@ class Subtask:
         inputs = Inputs(wiring.inputs, wiring.lanes, wiring.in_flight_bytes_max)
         self._barriers = Barriers(subtask, inputs, chain, strategy, host)
         self._barriers.listen()
-        self._held: list[Barrier] = []
+        self._held: list[Barrier | list[Any]] = []
         self._rest: Rest | None = None
         self._recovering: Iterator[RestoredBatch] | None = None
         self._next_input = 0
@@ -244,9 +244,10 @@ class Subtask:
         assert isinstance(source, SourceOperator)
         if self._ended or self._barriers.stopped or not self._chain.writable:
             return False
-        if self._poll_at_ms is not None and self._clock.monotonic_ms() < self._poll_at_ms:
+        if self._poll_at_ms is not None and not source.woken and self._clock.monotonic_ms() < self._poll_at_ms:
             return False
         self._poll_at_ms = None
+        source.woken = False
         self._chain.current = source
         polled = source.poll(self._chain.pace.records)
         match polled:
@@ -274,8 +275,11 @@ class Subtask:
             self._chain.broadcast(EndOfData())
             self._host.ended(self.id)
         held, self._held = self._held, []
-        for barrier in held:
-            self._barriers.received(0, barrier)
+        for each in held:
+            if isinstance(each, Barrier):
+                self._barriers.received(0, each)
+            else:
+                self._add_splits(each)
 
     # --- time
 
@@ -335,6 +339,19 @@ class Subtask:
             self._held.append(barrier)
         else:
             self._barriers.received(0, barrier)
+
+    def add_splits(self, splits: list[Any]) -> None:
+        """Give a source more to read; behind the barriers that it has still to inject, which do not know of it."""
+        if self._held:
+            self._held.append(splits)
+        else:
+            self._add_splits(splits)
+
+    def _add_splits(self, splits: list[Any]) -> None:
+        source = self.operators[0]
+        assert isinstance(source, SourceOperator)
+        self._chain.current = source
+        source.add_splits(splits)
 
     def end(self) -> None:
         """End a source's data here, whatever it still has."""

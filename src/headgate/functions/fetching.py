@@ -1,0 +1,151 @@
+"""Readers that block: records are fetched beside the loop, and the position is what was handed to the loop.
+
+A client that waits for data, such as that of a message broker, must not be called by the mailbox loop. A `Fetcher`
+calls it instead, on a thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what
+came. What is fetched and not handed over when a barrier comes is no part of the checkpoint, and is fetched again.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar, final
+
+from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, SourceContext, SourceReader
+
+Split = TypeVar("Split")
+
+_QUEUED_MAX: Final = 2
+"""Fetches whose records wait to be handed over, from which on no further one is begun."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched(Generic[Split]):
+    """Records of one split, in order, behind those fetched of it before.
+
+    `split` is its id. `after(n)` returns the split as it stands when the first n of the records are read, n from 1 on,
+    or 0 where there is none. `timestamps` are as in `Records`. `ended`: with these the split is read to its end.
+    """
+
+    split: str
+    records: list[Any]
+    after: Callable[[int], Split]
+    timestamps: list[int] | None = None
+    ended: bool = False
+
+
+class Fetcher(ABC, Generic[Split]):
+    """Fetches the splits of one subtask. Called beside the loop, by one thread at a time; all methods may block."""
+
+    @abstractmethod
+    def add_splits(self, splits: list[Split]) -> None:
+        """Take more to read. Called before the first fetch, and again when the source has discovered some."""
+
+    @abstractmethod
+    def fetch(self) -> list[Fetched[Split]]:
+        """Wait for records, and return what there is: after about 100 ms also nothing, so that others get their turn.
+
+        Raises `SourceError` naming the place when the data cannot be read.
+        """
+
+    def notify_completed(self, splits: list[Split]) -> None:
+        """Take note that a checkpoint is complete which holds these positions."""
+
+    def close(self) -> None:
+        """Release connections. Called once, behind everything else; also after a failure."""
+
+
+@final
+class FetchingReader(SourceReader[Split]):
+    """Hands over what a `Fetcher` fetches. `split_id` is that of the source."""
+
+    def __init__(self, fetcher: Fetcher[Split], context: SourceContext, split_id: Callable[[Split], str]) -> None:
+        self._fetcher = fetcher
+        self._context = context
+        self._split_id = split_id
+        self._positions: dict[str, Split] = {}
+        self._added: list[Split] = []
+        self._noted: list[Split] | None = None
+        self._queue: deque[Fetched[Split]] = deque()
+        self._handed = 0
+        self._fetching = False
+        self._failed: BaseException | None = None
+        self._closed = False
+        self._using = threading.Lock()
+
+    def add_splits(self, splits: list[Split]) -> None:
+        self._positions.update((self._split_id(split), split) for split in splits)
+        self._added += splits
+
+    def poll(self, records_max: int) -> Poll:
+        if self._failed is not None:
+            raise self._failed
+        if len(self._queue) < _QUEUED_MAX:
+            self._begin_fetch()
+        if self._queue:
+            return self._hand_over(records_max)
+        return NotReady(math.inf) if self._positions else END_OF_INPUT
+
+    def _begin_fetch(self) -> None:
+        if self._fetching or not self._positions:
+            return
+        self._fetching = True
+        added, self._added = self._added, []
+        noted, self._noted = self._noted, None
+        self._context.submit(lambda: self._fetch(added, noted), self._fetched)
+
+    def _fetch(self, added: list[Split], noted: list[Split] | None) -> list[Fetched[Split]]:
+        with self._using:
+            if self._closed:
+                return []
+            if added:
+                self._fetcher.add_splits(added)
+            if noted is not None:
+                self._fetcher.notify_completed(noted)
+            return self._fetcher.fetch()
+
+    def _fetched(self, result: list[Fetched[Split]] | BaseException) -> None:
+        self._fetching = False
+        if isinstance(result, BaseException):
+            self._failed = result
+        else:
+            self._queue += result
+
+    def _hand_over(self, records_max: int) -> Records:
+        """Return the next records of what was fetched first, and move the position of its split behind them."""
+        fetched = self._queue[0]
+        start, stop = self._handed, min(self._handed + records_max, len(fetched.records))
+        is_whole = stop == len(fetched.records)
+        if is_whole:
+            self._queue.popleft()
+        self._handed = 0 if is_whole else stop
+        ended = is_whole and fetched.ended
+        if ended:
+            self._positions.pop(fetched.split, None)
+        else:
+            self._positions[fetched.split] = fetched.after(stop)
+        times = fetched.timestamps
+        return Records(
+            fetched.records[start:stop], None if times is None else times[start:stop], fetched.split, ended=ended
+        )
+
+    def snapshot(self) -> list[Split]:
+        return list(self._positions.values())
+
+    def notify_completed(self, splits: list[Split]) -> None:
+        self._noted = splits
+
+    def close(self) -> None:
+        """Have the fetcher closed beside the loop, when the fetch that is under way is done. Does not block."""
+        if not self._closed:
+            self._closed = True
+            self._context.submit(self._close, lambda _: None)
+
+    def _close(self) -> None:
+        with self._using:
+            self._fetcher.close()

@@ -1,0 +1,77 @@
+"""Sinks without a second phase: what is written is flushed at each barrier, and written again after a failure.
+
+Each record arrives at least once. Where writing it again changes nothing, as in an upsert by key, that is as good as
+exactly once, and it is seen without waiting for the checkpoint: say so with `idempotent`.
+
+>>> class Console(FlushingSink):
+...     def flushing_writer(self, context):
+...         return ConsoleWriter()
+>>> class ConsoleWriter(FlushingWriter):
+...     def write(self, records):
+...         print(*records)
+...     def flush(self):
+...         print("flushed")
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Never, final
+
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import CheckpointId
+
+
+class FlushingWriter(ABC):
+    """Writes the records of one subtask. Called by the mailbox loop; where it blocks, the job waits."""
+
+    @abstractmethod
+    def write(self, records: list[Any]) -> None:
+        """Take records, in order. Raises `SinkError`; the job then restarts."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Return when everything taken is safe: the checkpoint that follows will not write it again."""
+
+    def close(self) -> None:
+        """Release files and connections. Called also after a failure."""
+
+
+class FlushingSink(Sink[Never]):
+    """A sink of `FlushingWriter`s. Derive from it, and return one from `flushing_writer`."""
+
+    @abstractmethod
+    def flushing_writer(self, context: SinkContext) -> FlushingWriter:
+        """Return the writer of one subtask, for one attempt."""
+
+    def writer(self, context: SinkContext) -> SinkWriter[Never]:
+        return _Flushing(self.flushing_writer(context))
+
+    def committer(self, context: SinkContext) -> Committer[Never]:
+        return _NothingToCommit()
+
+
+@final
+class _Flushing(SinkWriter[Never]):
+    """Flushes where others prepare."""
+
+    def __init__(self, writer: FlushingWriter) -> None:
+        self._writer = writer
+
+    def write(self, records: list[Any]) -> None:
+        self._writer.write(records)
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Never]:
+        self._writer.flush()
+        return []
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@final
+class _NothingToCommit(Committer[Never]):
+    """There is no second phase."""
+
+    def commit(self, committables: list[Never]) -> None:
+        """Nothing is ever prepared."""

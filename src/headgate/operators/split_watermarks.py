@@ -1,0 +1,105 @@
+"""Watermarks of a subtask that reads several splits at a time: each split has event time of its own.
+
+A split holds the subtask back from the moment in which it is given to it until it is read to its end, unless it is
+idle; the subtask's watermark is the least of those that hold it back. A split that comes later, or was idle, may be
+behind: then event time stands until it has come up. When no split holds it back, for one because there is none, the
+subtask is idle. (Flink's rule for sources whose watermarks are per split, but for the last one: there a subtask without
+splits holds its job back, unless an idle timeout is set.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import final
+
+from headgate.elements import MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
+from headgate.errors import ProgramError
+from headgate.operators.watermarks import WatermarkMaker
+
+
+@final
+@dataclass(slots=True)
+class _Split:
+    maker: WatermarkMaker
+    watermark_ms: int = MIN_TIMESTAMP
+    idle: bool = False
+
+
+@final
+class SplitWatermarks:
+    """Makes timestamps and watermarks in one subtask, split by split. `wake_ms` and `tick` are as of an operator."""
+
+    def __init__(self, maker: Callable[[], WatermarkMaker], now_ms: float) -> None:
+        """`maker` returns the maker for one more split."""
+        self._maker = maker
+        self._splits: dict[str, _Split] = {}
+        self._watermark_ms = MIN_TIMESTAMP
+        self._idle = False
+        self.wake_ms: float | None = now_ms
+
+    def add(self, ids: Iterable[str], now_ms: float) -> None:
+        """Wait for these splits from now on."""
+        for split_id in ids:
+            self._splits[split_id] = _Split(self._maker())
+        self.wake_ms = now_ms
+
+    def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
+        """Return the records of a split with timestamps, and what belongs between and behind them.
+
+        Raises `UserCodeError`, and `ProgramError` for a split that the subtask was not given.
+        """
+        split = self._splits.get(split_id or "")
+        if split is None:
+            raise ProgramError(
+                f"poll() returned records of split {split_id!r}, which the reader was not given; a source with "
+                f"watermarks_per_split tells for all records which of {sorted(self._splits)} they are of"
+            )
+        out = self._merged(split, split.maker.mark(batch))
+        if ended:
+            assert split_id is not None
+            del self._splits[split_id]
+            out += self._follow()
+        self._note_wake()
+        return out
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        """Return what periodic work of all splits comes to. Raises `UserCodeError`."""
+        out: list[Flow] = []
+        for split in self._splits.values():
+            out += self._merged(split, split.maker.tick(now_ms))
+        out += self._follow()
+        self._note_wake()
+        return out
+
+    def _merged(self, split: _Split, marked: list[Flow]) -> list[Flow]:
+        """Return the records as they are, and in place of the split's progress what follows for the subtask."""
+        out: list[Flow] = []
+        for each in marked:
+            if isinstance(each, Batch):
+                out.append(each)
+                continue
+            if isinstance(each, Watermark):
+                split.watermark_ms = each.timestamp_ms
+            else:
+                split.idle = each.idle
+            out += self._follow()
+        return out
+
+    def _follow(self) -> list[Flow]:
+        active = [split.watermark_ms for split in self._splits.values() if not split.idle]
+        idle = not active
+        out: list[Flow] = []
+        if self._idle and not idle:
+            out.append(WatermarkStatus(idle=False))
+        if active and min(active) > self._watermark_ms:
+            self._watermark_ms = min(active)
+            out.append(Watermark(self._watermark_ms))
+        if idle and not self._idle:
+            out.append(WatermarkStatus(idle=True))
+        self._idle = idle
+        return out
+
+    def _note_wake(self) -> None:
+        times = [split.maker.wake_ms for split in self._splits.values()]
+        self.wake_ms = min((time_ms for time_ms in times if time_ms is not None), default=None)

@@ -1,0 +1,109 @@
+"""What the job master does with the sinks of a job: checks, and the commits that are one step for all subtasks."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from typing import Any, final
+
+from headgate import options
+from headgate.checkpoint.commit import PendingCommit
+from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.checkpoint.store import CheckpointStore, read_state
+from headgate.errors import ProgramError
+from headgate.functions.sink import GlobalCommitter, Sink
+from headgate.graph.physical import JobPlan
+from headgate.ids import CheckpointId
+from headgate.operators.sink import COMMITTABLES_STATE, CommittingFactory, SinkFactory
+from headgate.state.operator.list_elements import ListElements
+
+_log = logging.getLogger(__name__)
+
+
+def sinks_by_uid(plan: JobPlan) -> dict[str, Sink[Any]]:
+    """Return the sinks of a job by the uid of their operator."""
+    return {
+        operator.uid: operator.factory.sink
+        for vertex in plan.vertices
+        for operator in vertex.operators
+        if isinstance(operator.factory, SinkFactory)
+    }
+
+
+def repeats_output(plan: JobPlan) -> bool:
+    """Return whether a job that goes back before a completed checkpoint writes records a second time, which shows."""
+    factories = [operator.factory for vertex in plan.vertices for operator in vertex.operators]
+    return any(
+        isinstance(factory, CommittingFactory) and not (isinstance(factory, SinkFactory) and factory.sink.idempotent)
+        for factory in factories
+    )
+
+
+def check_transaction_timeout(plan: JobPlan, uid: str, sink: Sink[Any]) -> None:
+    """Compare how long the sink's target keeps what is prepared with how long checkpoints may take.
+
+    Raises `ProgramError` where output would be lost in the normal course of things; warns where a slow checkpoint or a
+    long outage is enough. Commits wait for a checkpoint: the timeout has to cover the interval and what comes on top.
+    """
+    timeout_ms = sink.transaction_timeout_ms
+    if timeout_ms is None or not plan.checkpointing:
+        return
+    interval_ms = plan.settings.get(options.CHECKPOINT_INTERVAL) or 0
+    checkpoint_ms = plan.settings.get(options.CHECKPOINT_TIMEOUT)
+    if timeout_ms <= interval_ms:
+        raise ProgramError(
+            f"the sink {uid!r} ({type(sink).__name__}) has a transaction timeout of {timeout_ms} ms, and checkpoints "
+            f"are {interval_ms} ms apart: its transactions would end before a checkpoint commits them, and their "
+            "records would be lost. Raise the timeout, or lower execution.checkpointing.interval"
+        )
+    if timeout_ms < interval_ms + checkpoint_ms:
+        _log.warning(
+            "the transaction timeout of sink %s (%d ms) is less than checkpoint interval and checkpoint timeout "
+            "together (%d ms): a job that is down, or whose checkpoint takes, for longer than that fails for good",
+            uid,
+            timeout_ms,
+            interval_ms + checkpoint_ms,
+        )
+
+
+@final
+class GlobalCommits:
+    """The commits of a job that are one step for all subtasks of a sink. Its methods block, `any` excepted."""
+
+    def __init__(self, plan: JobPlan) -> None:
+        found = {uid: sink.global_committer() for uid, sink in sinks_by_uid(plan).items()}
+        self._moved = plan.settings.get(options.MOVED_CLASSES)
+        self._committers = {uid: committer for uid, committer in found.items() if committer is not None}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self._committers)
+
+    def commit(self, store: CheckpointStore, manifest: Manifest) -> None:
+        """Commit all that a complete checkpoint or savepoint in `store` holds, oldest first.
+
+        Raises as `GlobalCommitter.commit` does, and `StorageError`.
+        """
+        for operator in manifest.operators:
+            committer = self._committers.get(operator.uid)
+            if committer is not None:
+                self._commit(committer, self._pending(store, operator))
+
+    def _commit(self, committer: GlobalCommitter[Any], pending: list[PendingCommit]) -> None:
+        by_checkpoint: dict[CheckpointId, list[Any]] = {}
+        for part in sorted(pending, key=lambda part: part.checkpoint_id):
+            by_checkpoint.setdefault(part.checkpoint_id, []).extend(part.committables)
+        for checkpoint_id, committables in by_checkpoint.items():
+            committer.commit(checkpoint_id, committables)
+
+    def _pending(self, store: CheckpointStore, operator: OperatorManifest) -> list[PendingCommit]:
+        return [
+            pending
+            for _, state in sorted(operator.subtasks.items())
+            if COMMITTABLES_STATE in state.lists
+            # From the job's own storage, with the checksum that its manifest names.
+            for pending in ListElements(
+                elements=pickle.loads(read_state(store, state.lists[COMMITTABLES_STATE].handle))  # noqa: S301
+            ).values(f"the committables of operator {operator.name!r}", self._moved)
+        ]

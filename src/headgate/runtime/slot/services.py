@@ -1,0 +1,104 @@
+"""What the operators of a slot's subtasks may ask for, and what they ask of the slot for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, final
+
+from headgate.clock import Clock
+from headgate.ids import CheckpointId, SubtaskId
+from headgate.runtime.control.messages import UserFailure
+from headgate.runtime.slot.subtask import SubtaskHost
+from headgate.state.backend import BackendServices, StateWriter
+
+
+class ExecutionHost(SubtaskHost, Protocol):
+    """What the subtasks of an execution ask of their slot."""
+
+    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        ...
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        ...
+
+    def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
+        """Return a writer for state files of an operator that belong to no checkpoint yet."""
+        ...
+
+    def scratch(self, subtask: SubtaskId, uid: str) -> Path:
+        """Return a local folder for files of an operator."""
+        ...
+
+    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
+        """The subtask's sinks have committed everything up to the checkpoint."""
+        ...
+
+    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Send records to the program that waits for them."""
+        ...
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a named counter."""
+        ...
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Have the loop make the call when the time is over, unless the attempt is by then."""
+        ...
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
+        """The subtask failed because of `error`, of which `failure` is the report."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OperatorServices:
+    """The `BackendServices` of one operator of a subtask."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    uid: str
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit(work, done)
+
+    def state_writer(self) -> StateWriter:
+        return self.host.state_writer(self.subtask, self.uid)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SubtaskServices:
+    """The `Services` of one subtask's operators."""
+
+    host: ExecutionHost
+    subtask: SubtaskId
+    clock: Clock
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit_outward(work, done)
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        self.host.call_later(delay_ms, call)
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        self.host.committed(self.subtask, checkpoint_id)
+
+    def fail(self, error: BaseException) -> None:
+        self.host.failed(self.subtask, f"{type(error).__name__}: {error}", error)
+
+    def of_backend(self, uid: str) -> BackendServices:
+        return OperatorServices(self.host, self.subtask, uid)
+
+    def scratch(self, uid: str) -> Path:
+        return self.host.scratch(self.subtask, uid)
+
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        self.host.collect(self.subtask, checkpoint_id, part, records)
+
+    def count(self, name: str, by: int) -> None:
+        self.host.count(name, by)
