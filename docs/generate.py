@@ -10,7 +10,14 @@ from pathlib import Path
 from headgate import unsupported
 from headgate.errors import UnsupportedError
 from headgate.options import REGISTRY
-from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetric, TaskMetric
+from headgate.runtime.monitoring.metrics import (
+    JOB_METRICS,
+    OPERATOR_METRICS,
+    TASK_METRICS,
+    JobMetric,
+    OperatorMetric,
+    TaskMetric,
+)
 from headgate.unsupported.table import FEATURES, Feature
 
 DOCS = Path(__file__).parent
@@ -128,16 +135,16 @@ def _default(value: object, unit: str) -> str:
 
 
 def metrics_page() -> str:
-    """The page as it is, with its two tables as the code has them."""
+    """The page as it is, with its three tables as the code has them."""
     page = (DOCS / "metrics.md").read_text()
-    for mark, metrics in (("tasks", TASK_METRICS), ("job", JOB_METRICS)):
+    for mark, metrics in (("tasks", TASK_METRICS), ("operators", OPERATOR_METRICS), ("job", JOB_METRICS)):
         before, begin, rest = page.partition(f"<!-- {mark} -->\n")
         _, end, after = rest.partition("<!-- end -->\n")
         page = "".join([before, begin, *(f"{line}\n" for line in _metric_rows(metrics)), end, after])
     return page
 
 
-def _metric_rows(metrics: Sequence[TaskMetric | JobMetric]) -> Iterator[str]:
+def _metric_rows(metrics: Sequence[TaskMetric | OperatorMetric | JobMetric]) -> Iterator[str]:
     yield "| name | type | unit | meaning |"
     yield "|---|---|---|---|"
     for metric in metrics:

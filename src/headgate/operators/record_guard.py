@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 FAILED_COUNT: Final = "numRecordsFailed"
 LOGGED_MAX: Final = 5
 """Failed records that a subtask tells of in the log of one attempt."""
+LOGGED_CHARACTERS_MAX: Final = 300
+"""Of an error's message, which may repeat the record."""
 
 
 @final
@@ -65,8 +67,7 @@ class RecordGuard:
 
     def _tell(self, record: Any, error: Exception) -> None:
         where = f"operator {self._context.name!r}, subtask {self._context.subtask}"
-        _log.warning(
-            "%s: a record failed, and is left out: %s; record: %s", where, last_line(error), short_repr(record)
-        )
+        message = last_line(error)[:LOGGED_CHARACTERS_MAX]
+        _log.warning("%s: a record failed, and is left out: %s; record: %s", where, message, short_repr(record))
         if self._failed.get_count() == LOGGED_MAX:
             _log.warning("%s: further failed records are only counted, in %s", where, FAILED_COUNT)
