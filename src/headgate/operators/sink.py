@@ -58,6 +58,7 @@ class SinkOperator(Operator):
             subtask=context.subtask,
             parallelism=context.parallelism,
             attempt=context.attempt,
+            restored_id=context.restored.checkpoint_id,
         )
         self._committer = expect(Committer, self._sink.committer(where), self._sink, "committer()")
         restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)

@@ -1,0 +1,215 @@
+"""Batches: what a subtask has written for one checkpoint, how it is called, and what the database remembers of it.
+
+The schema `headgate` of the target's database, made by the first job, holds it all:
+
+    headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
+    headgate.kept       batches that are part of a savepoint: nobody removes them before they are committed
+    headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
+
+A batch is named by job, operator, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
+attempts left over is known by it. Marks are removed after 30 days, but for those of savepoints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Self, final
+
+from psycopg import sql
+
+from headgate.connectors.postgres.database import Connection
+from headgate.functions.sink import CommitLostError, SinkContext
+from headgate.ids import CheckpointId, JobId
+
+SCHEMA: Final = "headgate"
+STAGED: Final = "staged_"
+"""How the names of staging tables begin."""
+
+_OPEN: Final = "open"
+_MARKS_KEPT: Final = "30 days"
+_FENCE_TIMEOUT_MS: Final = 10_000
+_IS_MISSING: Final = "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.kept') IS NULL"
+_TABLES: Final = (
+    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.commits (batch text COLLATE "C" PRIMARY KEY, '
+    "committed_at timestamptz NOT NULL DEFAULT now(), kept boolean NOT NULL DEFAULT false)",
+    f"CREATE INDEX IF NOT EXISTS commits_by_time ON {SCHEMA}.commits (committed_at) WHERE NOT kept",
+    f'CREATE TABLE IF NOT EXISTS {SCHEMA}.kept (batch text COLLATE "C" PRIMARY KEY)',
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one attempt of a subtask has written for a checkpoint, None while it is being written."""
+
+    job: str
+    operator: str
+    subtask: int
+    attempt: int
+    checkpoint: CheckpointId | None = None
+
+    @staticmethod
+    def of(context: SinkContext) -> Batch:
+        """Return the batch that a subtask is writing."""
+        operator = hashlib.blake2s(context.uid.encode(), digest_size=4).hexdigest()
+        return Batch(_short(context.job_id), operator, context.subtask, context.attempt)
+
+    @staticmethod
+    def parse(name: str) -> Batch:
+        """Return the batch that has this name."""
+        job, operator, subtask, attempt, checkpoint = name.split("_")
+        prepared = None if checkpoint == _OPEN else CheckpointId(int(checkpoint))
+        return Batch(job, operator, int(subtask), int(attempt), prepared)
+
+    def at(self, checkpoint: CheckpointId) -> Batch:
+        """Return the batch under the name that it has from the barrier of the checkpoint on."""
+        return replace(self, checkpoint=checkpoint)
+
+    @property
+    def writer(self) -> str:
+        """How the names of all batches of this attempt of the subtask begin."""
+        return f"{self.job}_{self.operator}_{self.subtask}_{self.attempt}_"
+
+    @property
+    def session(self) -> str:
+        """The name of this attempt's sessions in the database."""
+        return f"headgate {self.writer}"
+
+    def __str__(self) -> str:
+        return self.writer + (_OPEN if self.checkpoint is None else str(self.checkpoint))
+
+
+def of_job(job_id: JobId) -> str:
+    """Return how the names of all batches of a job begin."""
+    return f"{_short(job_id)}_"
+
+
+def session_of_job(job_id: JobId) -> str:
+    """Return the name of the sessions of a job's driver in the database."""
+    return f"headgate driver of {_short(job_id)}"
+
+
+def _short(job_id: JobId) -> str:
+    return job_id[:16]
+
+
+@final
+class Leftovers:
+    """Tells what earlier attempts left over from what some job will still commit."""
+
+    def __init__(self, context: SinkContext, restored: Iterable[Batch]) -> None:
+        self._context = context
+        self._own = Batch.of(context)
+        self._restored = set(restored)
+
+    @property
+    def prefix(self) -> str:
+        """How the names of batches of the operator begin."""
+        return f"{self._own.job}_{self._own.operator}_"
+
+    def among(self, batches: Iterable[Batch]) -> list[Batch]:
+        """Return what this subtask is to remove, of itself or of subtasks that there are no more after rescaling.
+
+        A batch that was prepared for the restored checkpoint or an earlier one may have been handed to another subtask.
+        """
+        return [batch for batch in batches if self.is_of_earlier_attempt(batch) and self._is_left_over(batch)]
+
+    def is_of_earlier_attempt(self, batch: Batch) -> bool:
+        """Return whether this subtask looks after a batch, and it is no later attempt's: that is another driver's."""
+        mine = batch.subtask % self._context.parallelism == self._context.subtask
+        return mine and batch.attempt < self._context.attempt
+
+    def _is_left_over(self, batch: Batch) -> bool:
+        restored_id = self._context.restored_id
+        is_later = batch.checkpoint is None or restored_id is None or batch.checkpoint > restored_id
+        return is_later and batch not in self._restored
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the schema `headgate` remembers, seen through a connection. Its methods raise psycopg.Error."""
+
+    connection: Connection
+
+    @classmethod
+    def install(cls, connection: Connection) -> Self:
+        """Make the tables that are missing. Several jobs may do so at once."""
+        with connection.transaction():
+            if connection.execute(_IS_MISSING).fetchone() == (True,):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtext('headgate'))")
+                for statement in _TABLES:
+                    connection.execute(statement)
+        return cls(connection)
+
+    def add(self, batch: Batch) -> bool:
+        """Mark a batch as committed, in the current transaction; return False if it is so already.
+
+        Waits for another transaction that is about to mark it.
+        """
+        marked = self.connection.execute(
+            "INSERT INTO headgate.commits (batch) VALUES (%s) ON CONFLICT DO NOTHING", [str(batch)]
+        )
+        return marked.rowcount == 1
+
+    def has(self, batch: Batch) -> bool:
+        """Return whether a batch is committed."""
+        found = self.connection.execute("SELECT FROM headgate.commits WHERE batch = %s", [str(batch)])
+        return found.rowcount == 1
+
+    def keep(self, batches: Iterable[Batch]) -> None:
+        """Let batches stay until they are committed."""
+        with self.connection.cursor() as cursor:
+            names = [(str(batch),) for batch in batches]
+            cursor.executemany("INSERT INTO headgate.kept (batch) VALUES (%s) ON CONFLICT DO NOTHING", names)
+
+    def without_kept(self, batches: Collection[Batch]) -> list[Batch]:
+        """Return those that nobody keeps."""
+        names = [str(batch) for batch in batches]
+        found = self.connection.execute("SELECT batch FROM headgate.kept WHERE batch = ANY(%s)", [names])
+        kept = {name for (name,) in found}
+        return [batch for batch in batches if str(batch) not in kept]
+
+    def settle(self, batch: Batch) -> None:
+        """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever."""
+        kept = self.connection.execute("DELETE FROM headgate.kept WHERE batch = %s", [str(batch)])
+        if kept.rowcount:
+            self.connection.execute("UPDATE headgate.commits SET kept = true WHERE batch = %s", [str(batch)])
+        self.connection.execute(
+            "DELETE FROM headgate.commits WHERE committed_at < now() - %s::interval AND NOT kept "
+            "AND starts_with(batch, %s)",
+            [_MARKS_KEPT, batch.writer],
+        )
+
+
+def fence(connection: Connection, leftovers: Leftovers) -> None:
+    """End the sessions of earlier attempts that have not noticed their end; block until they are gone.
+
+    What they had not prepared is rolled back, and what they lock is free.
+    """
+    sessions = connection.execute(
+        "SELECT pid, application_name FROM pg_stat_activity WHERE datname = current_database() "
+        "AND usename = current_user AND starts_with(application_name, %s)",
+        [f"headgate {leftovers.prefix}"],
+    ).fetchall()
+    for pid, name in sessions:
+        if leftovers.is_of_earlier_attempt(Batch.parse(name.removeprefix("headgate ") + _OPEN)):
+            connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
+
+
+def staging_table(batch: Batch) -> sql.Identifier:
+    """Return the table of a batch whose rows wait for their checkpoint."""
+    return sql.Identifier(SCHEMA, f"{STAGED}{batch}")
+
+
+def lost(batch: Batch, what: str, database: object) -> CommitLostError:
+    """Return the error for a batch that is neither pending nor marked as committed."""
+    return CommitLostError(
+        f"output of complete checkpoint {batch.checkpoint} is lost: {database} has neither {what} nor a mark in "
+        f"headgate.commits that batch {batch} is committed. Somebody removed it, or the server went back to a backup, "
+        "or the snapshot is older than 30 days. Restore the job from an older checkpoint; or, if the rows are known to "
+        f"be in the table, run INSERT INTO headgate.commits (batch) VALUES ('{batch}') and start again"
+    )

@@ -1,0 +1,112 @@
+"""Connections to PostgreSQL, and what its errors mean. The only importer of `psycopg` among the connectors.
+
+Passwords are part of the URL, so the URL is in no `repr` and in no message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from headgate.errors import ConfigError, SinkError
+from headgate.functions.sink import CommitLostError, RetriableCommitError
+
+try:
+    import psycopg
+    from psycopg import conninfo
+    from psycopg.types.json import JsonDumper
+except ImportError as error:
+    raise ConfigError(
+        "sinks to PostgreSQL need an extra: pip install 'headgate[postgres]', in the driver and on every worker "
+        f"({error})"
+    ) from error
+
+Connection = psycopg.Connection[Any]
+
+_HINTS: Final = {
+    "28000": "check user and password",
+    "28P01": "check user and password",
+    "3D000": "create the database, or correct its name in the URL",
+    "42P01": "create the table, or correct its name; it is looked for exactly as written, capitals included",
+    "42703": "correct the names of the columns; they are looked for exactly as written, capitals included",
+    "42501": "grant the right, as docs/postgres.md shows",
+    "42P10": "an upsert needs a primary key or unique index on exactly the columns of the key",
+    "55P03": "another transaction holds a row with the same unique key: write each key once",
+}
+_BROKEN_DATA: Final = ("22", "23")
+"""Classes of SQLSTATE that no retry can mend: the value is out of range, or a constraint does not hold."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where a database is, and as whom to connect."""
+
+    url: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            conninfo.conninfo_to_dict(self.url)
+        except psycopg.ProgrammingError:
+            raise SinkError(
+                "the URL of the database cannot be read: write postgresql://user:password@host:port/database, with %xx "
+                "for characters in user or password that mean something in a URL; it is not shown here for its password"
+            ) from None
+
+    def __str__(self) -> str:
+        known = conninfo.conninfo_to_dict(self.url)
+        host = known.get("host") or known.get("hostaddr") or "the local socket"
+        return f"database {known.get('dbname') or known.get('user') or ''!r} at {host}:{known.get('port') or 5432}"
+
+    def connect(self, name: str) -> Connection:
+        """Return a connection that commits each statement; `name` is what the server's list of sessions shows.
+
+        What is committed is on disk, whatever the server's default is. Raises psycopg.OperationalError.
+        """
+        timeout = conninfo.conninfo_to_dict(self.url).get("connect_timeout", 10)
+        settings = conninfo.make_conninfo(self.url, application_name=name, connect_timeout=timeout)
+        connection = psycopg.connect(settings, autocommit=True)
+        connection.adapters.register_dumper(dict, JsonDumper)
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+        )
+        return connection
+
+    @contextmanager
+    def writing(self, doing: str) -> Iterator[None]:
+        """Turn errors of the database into `SinkError`; `doing` says what could not be done."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise SinkError(self._explained(doing, error)) from error
+
+    @contextmanager
+    def committing(self, doing: str, whereabouts: str) -> Iterator[None]:
+        """Turn errors of the database into those that say how a commit ended.
+
+        A lost connection is to be tried again, also when nobody knows whether the commit was done; what a constraint
+        refuses, never.
+        """
+        try:
+            yield
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise RetriableCommitError(self._explained(doing, error)) from error
+        except psycopg.Error as error:
+            explained = self._explained(doing, error)
+            if (error.sqlstate or "").startswith(_BROKEN_DATA):
+                raise CommitLostError(f"{explained}. {whereabouts}") from error
+            raise SinkError(explained) from error
+
+    def _explained(self, doing: str, error: psycopg.Error) -> str:
+        said = [error.diag.message_primary or str(error).strip(), error.diag.message_detail]
+        hint = _HINTS.get(error.sqlstate or "", "")
+        told = ": ".join(part for part in said if part)
+        return f"cannot {doing} in {self}: {told}{'; ' if hint else ''}{hint}"
+
+
+def has_ended(connection: Connection) -> bool:
+    """Return whether the connection is of no use any more."""
+    return connection.closed or connection.broken

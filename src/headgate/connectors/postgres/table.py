@@ -1,0 +1,174 @@
+"""The table that a sink writes to: its columns, its key, and the rows that records become."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import psycopg
+from psycopg import sql
+
+from headgate.connectors.postgres.database import Connection, Database
+from headgate.errors import ProgramError, SinkError
+from headgate.types.row import Row
+
+SEQUENCE: Final = "headgate_sequence"
+"""The column of a staging table that numbers its rows."""
+
+_LINE: Final = re.compile(r", line (\d+)")
+
+Values = tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PostgresTable:
+    """A table, and how records are written to it: `columns`, and for an upsert the `key`, which are some of them.
+
+    A record is a tuple, list or `Row` with a value for each column in their order, or a `Row` or dict with the columns'
+    names; `row` is a function that makes one of these from any other record. Without a key rows are inserted. With one,
+    a row replaces the one with the same key, and of several with the same key the last one counts. The key needs a
+    primary key or unique index on exactly its columns.
+
+    Names are taken as written, capitals included; "sales.orders" is a table of the schema "sales". A dict in a column
+    becomes JSON. Raises ProgramError when key and columns do not fit each other.
+
+    >>> table = PostgresTable("postgresql://me:secret@db/shop", "totals", ["customer", "amount"], key=["customer"])
+    >>> table
+    PostgresTable(name='totals', columns=('customer', 'amount'), key=('customer',))
+    >>> table.rows([("ann", 5), {"customer": "bob", "amount": 7}])
+    [('ann', 5), ('bob', 7)]
+    """
+
+    database: Database = field(repr=False)
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    row: Callable[[Any], Any] | None = field(repr=False)
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        columns: Sequence[str],
+        *,
+        key: Sequence[str] = (),
+        row: Callable[[Any], Any] | None = None,
+    ) -> None:
+        for names, what in ((columns, "columns"), (key, "key")):
+            if isinstance(names, str):
+                raise ProgramError(f"the {what} of table {name!r} are a list of names, not the text {names!r}")
+        if not columns or len(set(columns)) < len(columns):
+            raise ProgramError(f"the columns of table {name!r} are {list(columns)}: name at least one, and each once")
+        if unknown := [each for each in key if each not in columns]:
+            raise ProgramError(f"the key of table {name!r} has {unknown}, which are not among its columns {columns}")
+        for attribute, value in (
+            ("database", Database(url)),
+            ("name", name),
+            ("columns", tuple(columns)),
+            ("key", tuple(key)),
+            ("row", row),
+        ):
+            object.__setattr__(self, attribute, value)
+
+    def rows(self, records: Iterable[Any]) -> list[Values]:
+        """Return the rows of records. Raises `SinkError` for one that is no row of this table."""
+        width, make, own = len(self.columns), self.row, self._values
+        made = records if make is None else map(make, records)
+        return [each if type(each) is tuple and len(each) == width else own(each) for each in made]
+
+    def _values(self, record: Any) -> Values:
+        try:
+            if isinstance(record, dict):
+                return tuple([record[column] for column in self.columns])
+            if isinstance(record, Row) and record._fields is not None:
+                return tuple([record[column] for column in self.columns])
+            values = tuple(record) if isinstance(record, tuple | list | Row) else None
+        except (KeyError, ValueError, AttributeError) as error:
+            raise SinkError(f"{record!r} is no row of table {self.name!r}: it has no column {error}") from error
+        if values is None or len(values) != len(self.columns):
+            raise SinkError(
+                f"{record!r} is no row of table {self.name!r} with columns {', '.join(self.columns)}: emit tuples, "
+                "Rows or dicts, or give PostgresTable a function `row` that makes them"
+            )
+        return values
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        """The table in SQL."""
+        return sql.Identifier(*self.name.split("."))
+
+    def insert_from(self, staging: sql.Composable) -> sql.Composed:
+        """Return the statement that moves rows from a staging table into this one, in order."""
+        columns = _listed(self.columns)
+        if not self.key:
+            statement = "INSERT INTO {table} ({columns}) SELECT {columns} FROM {staging} ORDER BY {sequence}"
+        else:
+            # A statement may touch a row once only: of several with the same key the last one is taken.
+            statement = (
+                "INSERT INTO {table} ({columns}) SELECT DISTINCT ON ({key}) {columns} FROM {staging} "
+                "ORDER BY {key}, {sequence} DESC ON CONFLICT ({key}) DO {change}"
+            )
+        return sql.SQL(statement).format(
+            table=self.identifier,
+            columns=columns,
+            staging=staging,
+            sequence=sql.Identifier(SEQUENCE),
+            key=_listed(self.key),
+            change=self._change(),
+        )
+
+    def _change(self) -> sql.Composable:
+        others = [sql.Identifier(column) for column in self.columns if column not in self.key]
+        if not others:
+            return sql.SQL("NOTHING")
+        changes = [sql.SQL("{0} = EXCLUDED.{0}").format(column) for column in others]
+        return sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(changes))
+
+    def create_staging(self, connection: Connection, staging: sql.Composable, kind: str = "TABLE") -> None:
+        """Create an empty table for rows of this one, with its types and checks, so that wrong rows are found early.
+
+        Raises psycopg.Error.
+        """
+        connection.execute(
+            sql.SQL("CREATE {} {} ({} bigint, LIKE {} INCLUDING CONSTRAINTS)").format(
+                sql.SQL(kind), staging, sql.Identifier(SEQUENCE), self.identifier
+            )
+        )
+        found = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(staging)).description or []
+        unused = [column.name for column in found if column.name not in (SEQUENCE, *self.columns)]
+        if unused:
+            drops = [sql.SQL("DROP COLUMN {}").format(sql.Identifier(column)) for column in unused]
+            connection.execute(sql.SQL("ALTER TABLE {} {}").format(staging, sql.SQL(", ").join(drops)))
+
+    def copy(self, connection: Connection, rows: Iterable[Values], target: sql.Composable, *more: str) -> None:
+        """Copy rows into a table with these columns, of which `more` come first. Blocks.
+
+        Raises `SinkError`, with the row that does not fit.
+        """
+        columns = _listed((*more, *self.columns))
+        taken: list[Values] = []
+        with self.database.writing(f"write to table {self.name!r}"):
+            try:
+                with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(target, columns)) as copy:
+                    write = copy.write_row
+                    for row in rows:
+                        taken.append(row)
+                        write(row)
+            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
+                line = _LINE.search(error.diag.context or "")
+                if error.sqlstate and not line:
+                    raise  # it is not the fault of a row
+                refused = taken[int(line[1]) - 1 if line else -1][len(more) :]
+                raise SinkError(self._refused(refused, error)) from error
+
+    def _refused(self, values: Values, error: psycopg.Error) -> str:
+        row = dict(zip(self.columns, values, strict=True))
+        why = error.diag.message_primary or str(error)
+        return f"the row {row} cannot be written to table {self.name!r} in {self.database}: {why}"
+
+
+def _listed(names: Iterable[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))
