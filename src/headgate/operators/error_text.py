@@ -6,8 +6,8 @@ import reprlib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Final
+from types import CodeType, TracebackType
+from typing import Final, final
 
 import headgate
 
@@ -15,6 +15,8 @@ _OWN_FOLDER: Final = str(Path(headgate.__file__).parent)
 _REPR: Final = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 _REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 10
+
+_PLACES_MAX: Final = 1000
 
 
 def short_repr(value: object) -> str:
@@ -32,12 +34,56 @@ def last_line(error: BaseException) -> str:
 
 def user_frames(error: BaseException) -> str:
     """Return the traceback from the first frame outside headgate on, with the errors that led to it."""
-    frames: TracebackType | None = error.__traceback__
+    frames = _first_of_user(error)
+    return "" if frames is None else "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _first_of_user(error: BaseException) -> TracebackType | None:
+    frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
         frames = frames.tb_next
-    if frames is None:
-        return ""
-    return "".join(traceback.format_exception(type(error), error, frames))
+    return frames
+
+
+@final
+class UserTracebacks:
+    """Does what `user_frames` does for many errors that were raised in few places: it remembers those.
+
+    To format frames takes much longer than all else that is done for an error.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[CodeType, int], ...], str] = {}
+
+    def text(self, error: BaseException) -> str:
+        """Return the traceback as `user_frames` does; where no frame is the user's, the error alone."""
+        frames = _first_of_user(error)
+        if frames is None:
+            return last_line(error)
+        if _has_others(error):
+            return user_frames(error)
+        return f"Traceback (most recent call last):\n{self._formatted(frames)}{last_line(error)}\n"
+
+    def _formatted(self, frames: TracebackType) -> str:
+        place = tuple(_places(frames))
+        known = self._known.get(place)
+        if known is None:
+            known = "".join(traceback.format_tb(frames))
+            if len(self._known) < _PLACES_MAX:
+                self._known[place] = known
+        return known
+
+
+def _has_others(error: BaseException) -> bool:
+    """Whether a traceback tells of other errors, too."""
+    context = None if error.__suppress_context__ else error.__context__
+    return error.__cause__ is not None or context is not None or isinstance(error, BaseExceptionGroup)
+
+
+def _places(frames: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
+    while frames is not None:
+        yield frames.tb_frame.f_code, frames.tb_lasti
+        frames = frames.tb_next
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

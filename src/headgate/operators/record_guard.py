@@ -12,7 +12,7 @@ from headgate.errors import SuppressRestartsException
 from headgate.functions.record_errors import NEVER_SKIPPED, FailedRecord, RecordErrors
 from headgate.operators.base import OperatorContext
 from headgate.operators.calls import RecordCall
-from headgate.operators.error_text import causes, last_line, short_repr, user_frames
+from headgate.operators.error_text import UserTracebacks, causes, last_line, short_repr
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ class RecordGuard:
         self._errors = errors
         self._context = context
         self._failed = context.metrics.counter(FAILED_COUNT)
+        self._tracebacks = UserTracebacks()
 
     def around(self, call: RecordCall) -> RecordCall:
         """Return the call with all results of a record in a list, or of a failed one what is put out in their place.
@@ -62,7 +63,7 @@ class RecordGuard:
         if self._errors.tag is None:
             return None
         key = context.get_current_key() if hasattr(context, "get_current_key") else None
-        text = user_frames(error) or last_line(error)
+        text = self._tracebacks.text(error)
         return ((self._errors.tag, FailedRecord(record, text, self._context.name, key, context.timestamp())),)
 
     def _tell(self, record: Any, error: Exception) -> None:
