@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.parquet import ParquetSink
-from headgate.connectors.files.sink import FileSink, RollingPolicy
+from headgate.connectors.files.rolling import RollingPolicy
+from headgate.connectors.files.sink import FileSink
 from headgate.testing.contracts.sink import SINK_CHECKS, SinkCase, SinkTarget
 from headgate.types.row import Row
 
@@ -68,7 +69,7 @@ def parquet(root: Path) -> SinkCase:
     def fresh() -> SinkTarget:
         folder = next(made)
         return SinkTarget(
-            sink=ParquetSink(str(folder), SCHEMA),
+            sink=FileSink.for_bulk_format(str(folder), BulkWriterFactory.parquet_writer(SCHEMA)).build(),
             read=lambda: [rows(*row.values()) for path in seen(folder) for row in pq.read_table(path).to_pylist()],
         )
 

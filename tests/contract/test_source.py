@@ -12,9 +12,9 @@ import pytest
 
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.lines import StreamFormat
-from headgate.connectors.files.parquet import ParquetSource
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
@@ -87,7 +87,9 @@ def parquet_rows(folder: Path) -> SourceCase:
     (folder / "in").mkdir()
     pq.write_table(pa.Table.from_pylist(rows[:30]), folder / "in" / "1.parquet", row_group_size=8)
     pq.write_table(pa.Table.from_pylist(rows[30:]), folder / "in" / "2.parquet")
-    return SourceCase(source=ParquetSource(str(folder / "in")), expected=rows)
+    return SourceCase(
+        source=FileSource.for_bulk_file_format(BulkFormat.parquet_format(), str(folder / "in")).build(), expected=rows
+    )
 
 
 CASES = [

@@ -18,7 +18,8 @@ from headgate.common.outcome import failure_of, wait_for
 from headgate.common.watermark_strategy import WatermarkStrategy
 from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
-from headgate.connectors.files.parquet import ParquetSink
+from headgate.connectors.files.bulk_writer import BulkWriterFactory
+from headgate.connectors.files.sink import FileSink
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
@@ -286,12 +287,12 @@ class StreamExecutionEnvironment(OlderEnvironment):
         job = plan(graph, options)  # first, so that a wrong program fails before a session is started
         return choose.deployment(settings, self._spark).submit(job)
 
-    def collect_frame(self, schema: pa.Schema, end: Callable[[ParquetSink], object]) -> Any:
+    def collect_frame(self, schema: pa.Schema, end: Callable[[FileSink], object]) -> Any:
         """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""
         from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
 
         folder = frames.new_folder(self._settings())
-        end(ParquetSink(folder, schema))
+        end(FileSink.for_bulk_format(folder, BulkWriterFactory.parquet_writer(schema)).build())
         self._program.check_bounded("to_spark()")
         self.execute()
         return frames.read(folder, schema, self._spark)

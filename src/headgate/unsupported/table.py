@@ -164,27 +164,22 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Formats other than text lines, CSV and JSON lines",
-        instead="read with Spark and hand the DataFrame over with env.from_spark(df), or parse lines in map()",
+        title="Formats of files and messages by their schemas of the Table API, Avro and ORC",
+        instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
+        "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
         names="""
             datastream.formats
-            common.serialization: BulkWriterFactory ByteArraySchema RowDataBulkWriterFactory RowFieldExtractorSchema
-            datastream.connectors.file_system: BulkFormat
-            datastream.connectors.file_system.FileSink: BulkFormatBuilder for_bulk_format
-            datastream.connectors.file_system.FileSource: for_bulk_file_format
+            common.serialization: RowDataBulkWriterFactory RowFieldExtractorSchema
         """,
     ),
     Feature(
-        title="Files that appear later, and the finer settings of file sources and sinks",
-        instead="start the job anew for new files; the file sink rolls its files at every checkpoint",
+        title="Compaction of files, and the finer settings of file sources",
+        instead="compact what is written with a job of its own, or set a longer checkpoint interval",
         names="""
             datastream.connectors.file_system: FileCompactStrategy FileCompactor FileEnumeratorProvider
-            datastream.connectors.file_system: BucketAssigner DefaultRollingPolicy OnCheckpointRollingPolicy
-            datastream.connectors.file_system.FileSink: BaseBuilder RowFormatBuilder
-            datastream.connectors.file_system.OutputFileConfig: OutputFileConfigBuilder
             datastream.connectors.file_system: FileSplitAssignerProvider StreamingFileSink
-            datastream.connectors.file_system.FileSourceBuilder: monitor_continuously set_file_enumerator
-            datastream.connectors.file_system.FileSourceBuilder: set_split_assigner
+            datastream.connectors.file_system.FileSink.BaseBuilder: disable_compact enable_compact
+            datastream.connectors.file_system.FileSourceBuilder: set_file_enumerator set_split_assigner
         """,
     ),
     Feature(

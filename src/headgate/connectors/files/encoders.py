@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, final
 
@@ -17,6 +18,10 @@ class Encoder(ABC):
 
     suffix: str = ""
     """How the names of files in this encoding end, for instance ".jsonl"."""
+
+    def header(self) -> bytes:
+        """Return what stands at the start of each file."""
+        return b""
 
     @abstractmethod
     def encode(self, records: list[Any]) -> bytes:
@@ -35,6 +40,20 @@ class Encoder(ABC):
         text. NaN and the infinities are not JSON and are refused.
         """
         return JsonLinesEncoder()
+
+    @staticmethod
+    def csv_encoder(
+        columns: Sequence[str], *, header: bool = True, delimiter: str = ",", null_value: str = ""
+    ) -> Encoder:
+        """Return an encoder that writes each record as a line of CSV, in UTF-8; each file starts with a header.
+
+        A record is a row with these names or a dict with these keys, else a tuple, list or row with as many fields.
+        Dates and times are ISO 8601 text, booleans true and false, None is `null_value`. A field with a delimiter, a
+        quote or a newline stands in quotes: who reads it has to allow newlines within (`CsvOptions(multiline=True)`).
+        """
+        from headgate.connectors.files import csv_encoder  # noqa: PLC0415 - one of the encoders that this class names
+
+        return csv_encoder.CsvEncoder(tuple(columns), header, delimiter, null_value)
 
 
 @final

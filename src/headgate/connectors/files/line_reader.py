@@ -33,6 +33,11 @@ class FileSplit:
     start: int
     end: int | None
 
+    @property
+    def part(self) -> str:
+        """The part is named by its end: its start moves as it is read."""
+        return "" if self.end is None else str(self.end)
+
 
 @final
 class FileReader(SourceReader[FileSplit]):

@@ -46,6 +46,11 @@ class Place:
         return Place(self.root, f"{self.path.rstrip('/')}/{name}")
 
     @property
+    def folder(self) -> Place:
+        """The folder that this is in."""
+        return Place(self.root, self.path.rstrip("/").rpartition("/")[0])
+
+    @property
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rstrip("/").rpartition("/")[2]
@@ -73,7 +78,7 @@ def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
     """Return the file at `place`, or the files below the folder, sorted by path; blocks.
 
     Files and folders whose name starts with "." or "_" are left out, as Spark and Flink do. Raises `failure` when there
-    is nothing at the place, or no file in the folder.
+    is nothing at the place.
     """
     system = place.system
     try:
@@ -86,10 +91,6 @@ def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
     except (pa.ArrowException, OSError) as error:
         raise failure(f"cannot list {str(place)!r}: {error}") from error
     found = [FoundFile(Place(place.root, file.path), file.size) for file in below if _is_data(file, place.path)]
-    if not found:
-        raise failure(
-            f"there is no file to read in the folder {str(place)!r} (names with '.' or '_' first are ignored)"
-        )
     return sorted(found, key=lambda file: file.place.path)
 
 

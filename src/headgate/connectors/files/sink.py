@@ -1,116 +1,108 @@
-"""A sink of files of lines, each record in them exactly once."""
+"""A sink of files, each record in them exactly once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, final
+from dataclasses import dataclass, field
+from typing import final
 
-import pyarrow as pa
-
+from headgate.clock import Clock, SystemClock
+from headgate.connectors.files.buckets import BucketAssigner
+from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.part_files import OutputFileConfig, PartFolder, PartSink
+from headgate.connectors.files.owner import claim, give_up
+from headgate.connectors.files.part_files import PartCommitter, PartFile, PartFolder, delete
+from headgate.connectors.files.part_names import OutputFileConfig
+from headgate.connectors.files.part_writer import PartSettings, PartWriter
 from headgate.connectors.files.places import Place
-from headgate.errors import ProgramError, SinkError, UnsupportedError
-
-_PART_BYTES: Final = 128 << 20
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RollingPolicy:
-    """When the next file begins: at each checkpoint, and between checkpoints when a file reaches `part_bytes_max`."""
-
-    part_bytes_max: int | None
-
-    @staticmethod
-    def default_rolling_policy(
-        part_size: int = _PART_BYTES, rollover_interval: int | None = None, inactivity_interval: int | None = None
-    ) -> RollingPolicy:
-        """Return the policy to begin a file at each checkpoint and after `part_size` bytes.
-
-        Raises UnsupportedError for the intervals of PyFlink: a file never stays open beyond a checkpoint.
-        """
-        if rollover_interval is not None or inactivity_interval is not None:
-            raise UnsupportedError(
-                "files are rolled at each checkpoint, so rollover_interval and inactivity_interval have no effect; "
-                "leave them out and set the checkpoint interval"
-            )
-        if part_size <= 0:
-            raise ProgramError(f"files of {part_size} bytes cannot be written; give a part_size above 0")
-        return RollingPolicy(part_size)
-
-    @staticmethod
-    def on_checkpoint_rolling_policy() -> RollingPolicy:
-        """Return the policy to begin a file at each checkpoint only."""
-        return RollingPolicy(None)
-
-
-@final
-class FileSink(PartSink):
-    """Files of lines in a folder. Readers see whole files only, and each record once, whatever fails.
-
-    The folder must be the same for all hosts. A file becomes visible when the checkpoint after it is complete, so the
-    checkpoint interval is how late and how large files are. Files of earlier runs stay as they are.
-
-    >>> sink = FileSink.for_row_format("/data/alerts", Encoder.json_lines_encoder()).build()
-    """
-
-    @staticmethod
-    def for_row_format(base_path: str, encoder: Encoder) -> RowFormatBuilder:
-        """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
-        return RowFormatBuilder(base_path, encoder)
+from headgate.connectors.files.rolling import RollingPolicy
+from headgate.errors import SinkError
+from headgate.functions.sink import Sink, SinkContext
+from headgate.ids import JobId
 
 
 @final
 @dataclass(slots=True)
-class RowFormatBuilder:
+class FileSinkBuilder:
     """Builds a `FileSink`. Each setting changes the builder and returns it, as in PyFlink."""
 
     base_path: str
-    encoder: Encoder
-    rolling_policy: RollingPolicy = RollingPolicy(_PART_BYTES)
+    writers: BulkWriterFactory
+    rolling_policy: RollingPolicy = field(default_factory=RollingPolicy.default_rolling_policy)
+    bucket_assigner: BucketAssigner = field(default_factory=BucketAssigner.base_path_bucket_assigner)
     output_file_config: OutputFileConfig | None = None
+    clock: Clock = field(default_factory=SystemClock)
 
-    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> RowFormatBuilder:
+    def with_rolling_policy(self, rolling_policy: RollingPolicy) -> FileSinkBuilder:
         """Set when the next file begins."""
         self.rolling_policy = rolling_policy
         return self
 
-    def with_output_file_config(self, output_file_config: OutputFileConfig) -> RowFormatBuilder:
-        """Set how the names of files begin and end; by default with "part" and the encoder's suffix."""
+    def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
+        """Set which folder below the base path a record goes to; by default all are in the base path itself."""
+        self.bucket_assigner = bucket_assigner
+        return self
+
+    def with_bucket_check_interval(self, interval: int) -> FileSinkBuilder:
+        """Change nothing: files are looked at whenever records come, which no reader of the folder can tell apart."""
+        return self
+
+    def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSinkBuilder:
+        """Set how the names of files begin and end; by default with "part" and the format's suffix."""
         self.output_file_config = output_file_config
         return self
 
     def build(self) -> FileSink:
         """Return the sink. Raises SinkError for an unknown file system."""
-        names = self.output_file_config or OutputFileConfig(part_suffix=self.encoder.suffix)
-        folder = PartFolder(Place.of(self.base_path, SinkError), names, self.rolling_policy.part_bytes_max)
-        return FileSink(folder, RowFormat(self.encoder))
+        names = self.output_file_config or OutputFileConfig(part_suffix=self.writers.suffix)
+        settings = PartSettings(
+            folder=PartFolder(Place.of(self.base_path, SinkError), names),
+            writers=self.writers,
+            rolling=self.rolling_policy,
+            buckets=self.bucket_assigner,
+            clock=self.clock,
+        )
+        return FileSink(settings)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class RowFormat:
-    """Part files made of encoded records."""
+class FileSink(Sink[PartFile]):
+    """Files in a folder, or in folders below it. Readers see whole files only, and each record once, whatever fails.
 
-    row_encoder: Encoder
+    The folder must be the same for all hosts; one live job at a time writes to it. A file becomes visible when the
+    checkpoint after it is complete, so the checkpoint interval is how late files are, and how large at most. Files of
+    earlier runs stay as they are.
 
-    def encoder(self, stream: pa.NativeFile) -> RowEncoder:
-        """Return the encoder of a new file."""
-        return RowEncoder(self.row_encoder, stream)
+    >>> sink = FileSink.for_row_format("/data/alerts", Encoder.json_lines_encoder()).build()
+    """
 
+    BaseBuilder = RowFormatBuilder = BulkFormatBuilder = FileSinkBuilder
 
-@final
-class RowEncoder:
-    """Writes encoded records as they come."""
+    def __init__(self, settings: PartSettings) -> None:
+        self._settings = settings
+        self._folder = settings.folder
 
-    def __init__(self, encoder: Encoder, stream: pa.NativeFile) -> None:
-        self._encoder = encoder
-        self._stream = stream
+    @staticmethod
+    def for_row_format(base_path: str, encoder: Encoder) -> FileSinkBuilder:
+        """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
+        return FileSinkBuilder(base_path, RowWriterFactory(encoder))
 
-    def write(self, records: list[Any]) -> None:
-        """Take records, in order."""
-        self._stream.write(self._encoder.encode(records))
+    @staticmethod
+    def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSinkBuilder:
+        """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
+        return FileSinkBuilder(base_path, writer_factory)
 
-    def finish(self) -> None:
-        """Do nothing: everything is written."""
+    def prepare(self, job_id: JobId) -> None:
+        claim(self._folder.place, job_id)
+
+    def discard(self, job_id: JobId) -> None:
+        for leftover in self._folder.pending(self._folder.stem(job_id)):
+            delete(leftover)
+
+    def release(self, job_id: JobId) -> None:
+        give_up(self._folder.place, job_id)
+
+    def writer(self, context: SinkContext) -> PartWriter:
+        return PartWriter(self._settings, context)
+
+    def committer(self, context: SinkContext) -> PartCommitter:
+        return PartCommitter(self._folder, context)

@@ -4,72 +4,115 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
-from headgate.connectors.files.byte_stream import codec_of
-from headgate.connectors.files.line_reader import FileReader, FileSplit
+from headgate.connectors.files.bulk_format import BulkFormat, PartOfFile
+from headgate.connectors.files.line_splits import LineSplits
 from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.places import FoundFile, Place, list_files
 from headgate.errors import ProgramError, SourceError
-from headgate.functions.source import Source, SourceContext
+from headgate.functions.source import Source, SourceContext, SourceReader
+from headgate.types.instant import Duration
 
 _SPLIT_BYTES_MAX: Final = 64 << 20
 _SPLIT_BYTES_MIN: Final = 1 << 20
 
 
 @final
-class FileSource(Source[FileSplit]):
+class FileSource(Source[PartOfFile]):
     """The records of files: each of `paths` is a file, or a folder of files with all that is below it.
 
-    The set of files is fixed when the job starts; files must not change while it runs. Names that start with "." or "_"
-    are left out. Large plain files are read in parts, by several subtasks, so a file's records keep their order only
-    when one subtask reads. Files whose names end in .gz, .bz2 or .zst are decompressed, each by one subtask.
+    The set of files is fixed when the job starts, or is looked at again and again while it runs; files must not change.
+    Names that start with "." or "_" are left out. Large files are read in parts, by several subtasks, so a file's
+    records keep their order only when one subtask reads.
 
     >>> source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/logs").build()
     """
 
-    def __init__(self, stream_format: StreamFormat, paths: tuple[str, ...]) -> None:
+    def __init__(
+        self, bulk_format: BulkFormat[Any], paths: tuple[str, ...], discovery_interval_ms: int | None = None
+    ) -> None:
         if not paths:
             raise ProgramError("a file source needs at least one path")
-        self._format = stream_format
+        self._format = bulk_format
         self._places = [Place.of(path, SourceError) for path in paths]
+        self.discovery_interval_ms = discovery_interval_ms
+        self.bounded = discovery_interval_ms is None
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads the paths in this format."""
-        return FileSourceBuilder(stream_format, paths)
+        """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst."""
+        return FileSourceBuilder(LineSplits(stream_format), paths)
 
-    def splits(self, parallelism: int) -> list[FileSplit]:
-        files = [file for place in self._places for file in list_files(place, SourceError)]
-        total = sum(file.size_bytes for file in files)
-        part = min(max(math.ceil(total / parallelism), _SPLIT_BYTES_MIN), _SPLIT_BYTES_MAX)
-        return [split for file in files for split in self._cut(file, part)]
+    @staticmethod
+    def for_bulk_file_format(bulk_format: BulkFormat[Any], *paths: str) -> FileSourceBuilder:
+        """Return a builder of a source that reads files that are not lines, such as Parquet."""
+        return FileSourceBuilder(bulk_format, paths)
 
-    def _cut(self, file: FoundFile, part_bytes: int) -> list[FileSplit]:
-        size = file.size_bytes
-        if size == 0:
-            return []
-        if not self._format.is_splittable or codec_of(file.place):
-            return [FileSplit(file.place, size, 0, None)]
-        starts = range(0, size, part_bytes)
-        return [FileSplit(file.place, size, start, min(start + part_bytes, size)) for start in starts]
+    def splits(self, parallelism: int) -> list[PartOfFile]:
+        files = self._files()
+        return self._format.cut(files, _SPLIT_BYTES_MAX if self.discovery_interval_ms else _part(files, parallelism))
 
-    def reader(self, context: SourceContext) -> FileReader:
-        return FileReader(self._format, context)
+    def _files(self) -> list[FoundFile]:
+        return [file for place in self._places for file in self._list(place)]
+
+    def _list(self, place: Place) -> list[FoundFile]:
+        found = list_files(place, SourceError)
+        if not found and self.bounded:
+            raise SourceError(
+                f"there is no file to read in the folder {str(place)!r} (names with '.' or '_' first are ignored)"
+            )
+        return found
+
+    def discover(self, known: frozenset[str]) -> list[PartOfFile]:
+        """Return the parts that are not known, of files that are not known with another size."""
+        sizes = dict(map(_file_of, known))
+        files = [file for file in self._files() if sizes.get(str(file.place), file.size_bytes) == file.size_bytes]
+        return [split for split in self._format.cut(files, _SPLIT_BYTES_MAX) if self.split_id(split) not in known]
+
+    def split_id(self, split: PartOfFile) -> str:
+        return f"{split.place}#{split.part}#{split.size_bytes}"
+
+    def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
+        return self._format.reader(context)
+
+
+def _file_of(split_id: str) -> tuple[str, int]:
+    """Return the place and the size of the file that a split is part of."""
+    place, _, size_bytes = split_id.rsplit("#", 2)
+    return place, int(size_bytes)
+
+
+def _part(files: list[FoundFile], parallelism: int) -> int:
+    """Return how large parts are that keep all subtasks busy."""
+    total = sum(file.size_bytes for file in files)
+    return min(max(math.ceil(total / parallelism), _SPLIT_BYTES_MIN), _SPLIT_BYTES_MAX)
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FileSourceBuilder:
     """Builds a `FileSource`."""
 
-    stream_format: StreamFormat
+    bulk_format: BulkFormat[Any]
     paths: tuple[str, ...]
+    discovery_interval_ms: int | None = None
 
     def process_static_file_set(self) -> FileSourceBuilder:
         """Read the files that are there when the job starts, and end. This is the default."""
+        self.discovery_interval_ms = None
+        return self
+
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+        """Go on looking for new files, as often as that, until the job is stopped.
+
+        A file must be whole when it appears: write it under a hidden name or elsewhere, then rename it.
+        """
+        self.discovery_interval_ms = discovery_interval.to_millis()
+        if self.discovery_interval_ms <= 0:
+            raise ProgramError(f"files cannot be looked for every {discovery_interval}; give a millisecond or more")
         return self
 
     def build(self) -> FileSource:
         """Return the source. Raises ProgramError without a path, SourceError for an unknown file system."""
-        return FileSource(self.stream_format, self.paths)
+        return FileSource(self.bulk_format, self.paths, self.discovery_interval_ms)

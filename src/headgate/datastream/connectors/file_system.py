@@ -1,22 +1,33 @@
-"""Files as sources and sinks, under PyFlink's names, with CSV and the treatment of broken lines besides."""
+"""Files as sources and sinks, under PyFlink's names, with what it has not: JSON, own formats and partition columns."""
 
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.connectors.files.buckets import BucketAssigner
+from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.lines import BrokenLines, StreamFormat
-from headgate.connectors.files.part_files import OutputFileConfig
-from headgate.connectors.files.sink import FileSink, RollingPolicy
+from headgate.connectors.files.part_names import OutputFileConfig
+from headgate.connectors.files.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
+from headgate.connectors.files.sink import FileSink, FileSinkBuilder
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
 
 __all__ = [
     "BrokenLines",
+    "BucketAssigner",
+    "BulkFormat",
+    "BulkWriter",
+    "BulkWriterFactory",
     "CsvOptions",
+    "DefaultRollingPolicy",
     "Encoder",
     "FileSink",
+    "FileSinkBuilder",
     "FileSource",
     "FileSourceBuilder",
+    "OnCheckpointRollingPolicy",
     "OutputFileConfig",
     "RollingPolicy",
     "StreamFormat",

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.config import Settings
-from headgate.connectors.files.parquet import ParquetReader, ParquetSource, RowGroupSplit
-from headgate.connectors.files.places import Place
-from headgate.errors import EnvironmentFault, ProgramError, StorageError
-from headgate.functions.source import Source, SourceContext
+from headgate.connectors.files.parquet_source import ParquetFormat, RowGroupSplit
+from headgate.connectors.files.places import Place, list_files
+from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
+from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.types.arrow import type_of_schema
 from headgate.types.typeinfo import RowTypeInfo
@@ -43,6 +43,7 @@ class DataFrameSource(Source[RowGroupSplit]):
         self.row_type: RowTypeInfo = type_of_schema(to_arrow_schema(frame.schema))
         self._frame: DataFrame | None = frame
         self._folder = folder
+        self._format = ParquetFormat()
 
     def splits(self, parallelism: int) -> list[RowGroupSplit]:
         """Compute and write the DataFrame; return the row groups."""
@@ -50,10 +51,10 @@ class DataFrameSource(Source[RowGroupSplit]):
             raise EnvironmentFault("a DataFrame can only be written by the driver that made it")
         written = self._frame.write.option("parquet.block.size", _ROW_GROUP_BYTES).mode("overwrite")
         written.parquet(self._folder)
-        return ParquetSource(self._folder).splits(parallelism)
+        return self._format.cut(list_files(Place.of(self._folder, SourceError), SourceError), _ROW_GROUP_BYTES)
 
-    def reader(self, context: SourceContext) -> ParquetReader:
-        return ParquetReader()
+    def reader(self, context: SourceContext) -> SourceReader[RowGroupSplit]:
+        return self._format.reader(context)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the DataFrame behind: slots need only splits."""

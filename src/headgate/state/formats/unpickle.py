@@ -17,7 +17,7 @@ from headgate.options import MOVED_CLASSES
 
 _OWN: Final = {
     "headgate.connectors.file_reader": "headgate.connectors.files.line_reader",
-    "headgate.connectors.parquet": "headgate.connectors.files.parquet",
+    "headgate.connectors.parquet": "headgate.connectors.files.parquet_source",
     "headgate.connectors.part_files": "headgate.connectors.files.part_files",
     "headgate.connectors.places": "headgate.connectors.files.places",
 }

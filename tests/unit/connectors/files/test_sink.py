@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
+from headgate.clock import VirtualClock
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.part_files import OutputFileConfig
+from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.places import Place
-from headgate.connectors.files.sink import FileSink, RollingPolicy
-from headgate.errors import ProgramError, SinkError, UnsupportedError
+from headgate.connectors.files.rolling import RollingPolicy
+from headgate.connectors.files.sink import FileSink
+from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import JOB, OTHER_JOB, sink_context
@@ -83,11 +85,42 @@ def test_without_a_size_files_roll_at_checkpoints_only(tmp_path: Path) -> None:
     assert len(prepared(sink.writer(sink_context()), *["12345"] * 100)) == 1
 
 
-def test_intervals_of_pyflink_are_refused_rather_than_ignored() -> None:
-    with pytest.raises(UnsupportedError, match="rolled at each checkpoint"):
-        RollingPolicy.default_rolling_policy(rollover_interval=1000)
-    with pytest.raises(ProgramError, match="0 bytes"):
-        RollingPolicy.default_rolling_policy(part_size=0)
+def test_files_roll_by_age_and_by_time_without_records(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    builder = FileSink.for_row_format(str(tmp_path), TEXT)
+    builder.clock = clock
+    policy = RollingPolicy.default_rolling_policy(rollover_interval=100, inactivity_interval=60)
+    writer = builder.with_rolling_policy(policy).build().writer(sink_context())
+    for at_ms in (0, 50, 99, 110, 169, 229):
+        clock.advance_to(at_ms)
+        writer.write([str(at_ms)])
+    parts = writer.prepare_commit(CheckpointId(1))
+    assert [Path(part.pending.path).read_text().split() for part in parts] == [
+        ["0", "50", "99"],
+        ["110", "169"],
+        ["229"],
+    ]
+
+
+@pytest.mark.parametrize("setting", ["part_size", "rollover_interval", "inactivity_interval"])
+def test_rolling_policy_of_nothing_is_refused(setting: str) -> None:
+    with pytest.raises(ProgramError, match=f"needs a {setting} above 0, not 0"):
+        RollingPolicy.default_rolling_policy(**{setting: 0})
+
+
+class SmallFiles(RollingPolicy):
+    """Closes each file before the next records."""
+
+    def should_roll(self, size_bytes: int, open_ms: float, idle_ms: float) -> bool:
+        return True
+
+
+def test_policy_may_be_of_ones_own(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(SmallFiles()).build()
+    writer = sink.writer(sink_context())
+    writer.write(["a"])
+    writer.write(["b"])
+    assert len(writer.prepare_commit(CheckpointId(1))) == 2
 
 
 def test_file_that_is_gone_is_an_error_naming_both_places(tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""Parquet as it is read: rows, or rather columns, of row groups."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.byte_stream import FAILURES
+from headgate.connectors.files.parquet_schema import Columns, check_same
+from headgate.connectors.files.places import FoundFile, Place
+from headgate.errors import SourceError
+from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
+from headgate.types.typeinfo import RowTypeInfo
+
+_ROWS_READ: Final = 16_384
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowGroupSplit:
+    """The rows of one row group of a file from row `row` on. `size_bytes` is the size of the file."""
+
+    place: Place
+    size_bytes: int
+    row_group: int
+    row: int
+
+    @property
+    def part(self) -> str:
+        """The row group."""
+        return str(self.row_group)
+
+
+@final
+class ParquetFormat(BulkFormat[RowGroupSplit]):
+    """Parquet files, a split for each row group. All files have the same columns, or the same of those that are read.
+
+    Files are read in the order of their names. Records come as Arrow record batches.
+    """
+
+    def __init__(self, columns: Sequence[str] | RowTypeInfo | None = None) -> None:
+        self._columns = Columns.of(columns)
+        self._looked_at: dict[FoundFile, tuple[pa.Schema, int]] = {}
+
+    def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:
+        found = [(file, *self._look_at(file)) for file in files]
+        for file, schema, _ in found[1:]:
+            check_same(file.place, schema, found[0][0].place, found[0][1])
+        return [
+            RowGroupSplit(file.place, file.size_bytes, group, 0) for file, _, count in found for group in range(count)
+        ]
+
+    def _look_at(self, file: FoundFile) -> tuple[pa.Schema, int]:
+        """Return the columns that are read of a file, and how many row groups it has; once for each file."""
+        if file not in self._looked_at:
+            with open_parquet(file.place) as parquet:
+                schema = self._columns.of_file(file.place, parquet.schema_arrow)
+                self._looked_at[file] = schema, parquet.metadata.num_row_groups
+        return self._looked_at[file]
+
+    def reader(self, context: SourceContext) -> ParquetReader:
+        return ParquetReader(self._columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what the driver has seen of files."""
+        return {**self.__dict__, "_looked_at": {}}
+
+
+def open_parquet(place: Place) -> pq.ParquetFile:
+    """Open a file. Raises `SourceError` when it is not there, or not Parquet."""
+    try:
+        return pq.ParquetFile(place.path, filesystem=place.system)
+    except FAILURES as error:
+        raise SourceError(f"cannot read {str(place)!r} as Parquet: {error}") from error
+
+
+@final
+class ParquetReader(SourceReader[RowGroupSplit]):
+    """Reads its row groups one after the other, some thousands of rows at a time."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._splits: deque[RowGroupSplit] = deque()
+        self._file: pq.ParquetFile | None = None
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._batch: pa.RecordBatch | None = None
+        self._skip = 0
+
+    def add_splits(self, splits: list[RowGroupSplit]) -> None:
+        self._splits.extend(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        if not self._splits:
+            return END_OF_INPUT
+        split = self._splits[0]
+        if self._file is None:
+            self._start(split)
+        if self._batch is None:
+            self._batch = self._next_batch(split)
+        if self._batch is None:
+            self.close()
+            self._splits.popleft()
+            return Records([])
+        return self._take(split, self._batch, records_max)
+
+    def _start(self, split: RowGroupSplit) -> None:
+        _check_unchanged(split)
+        self._file = open_parquet(split.place)
+        names = self._columns.of_file(split.place, self._file.schema_arrow).names
+        self._batches = (
+            batch.select(names)
+            for batch in self._file.iter_batches(batch_size=_ROWS_READ, row_groups=[split.row_group], columns=names)
+        )
+        self._skip = split.row
+
+    def _next_batch(self, split: RowGroupSplit) -> pa.RecordBatch | None:
+        try:
+            return next(self._batches, None)
+        except FAILURES as error:
+            raise SourceError(f"cannot read row group {split.row_group} of {str(split.place)!r}: {error}") from error
+
+    def _take(self, split: RowGroupSplit, batch: pa.RecordBatch, records_max: int) -> Poll:
+        skipped = min(self._skip, batch.num_rows)
+        self._skip -= skipped
+        part = batch.slice(skipped, records_max)
+        after = skipped + part.num_rows
+        self._batch = batch.slice(after) if after < batch.num_rows else None
+        self._splits[0] = replace(split, row=split.row + part.num_rows)
+        return Records(part)
+
+    def snapshot(self) -> list[RowGroupSplit]:
+        return list(self._splits)
+
+    def close(self) -> None:
+        self._batches = iter(())
+        self._batch = None
+        if self._file is not None:
+            self._file.close(force=True)
+            self._file = None
+
+
+def _check_unchanged(split: RowGroupSplit) -> None:
+    try:
+        info = split.place.system.get_file_info(split.place.path)
+    except FAILURES as error:
+        raise SourceError(f"cannot read {str(split.place)!r}: {error}") from error
+    if not info.is_file:
+        raise SourceError(f"the file {str(split.place)!r} is gone, or this host does not see it; files must be shared")
+    if info.size != split.size_bytes:
+        raise SourceError(
+            f"{str(split.place)!r} had {split.size_bytes} bytes when it was found and has {info.size} now; "
+            "files must not change while a job reads them"
+        )
