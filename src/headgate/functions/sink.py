@@ -91,7 +91,7 @@ class Sink(ABC, Generic[Committable]):
     def global_committer(self) -> GlobalCommitter[Committable] | None:
         """Return what commits the committables of all subtasks in one step, None: each subtask commits its own.
 
-        Called in the driver. With one, `commit` of the subtasks' committers is called behind it.
+        Called once for each job, in the driver. With one, `commit` of the subtasks' committers is called behind it.
         """
         return None
 
@@ -137,7 +137,11 @@ class Committer(ABC, Generic[Committable]):
 
 
 class GlobalCommitter(ABC, Generic[Committable]):
-    """Makes what all subtasks have prepared for a checkpoint visible in one step. Called in the driver; may block."""
+    """Makes what all subtasks have prepared for a checkpoint visible in one step.
+
+    Called in the driver, beside its loop, one call after the other but not on the same thread; may block. While it
+    does, no other checkpoint completes and no attempt starts, so it must not wait for ever.
+    """
 
     @abstractmethod
     def commit(self, checkpoint_id: CheckpointId, committables: list[Committable]) -> None:

@@ -96,7 +96,8 @@ class Source(ABC, Generic[Split]):
     def split_id(self, split: Split) -> str:
         """Return the name of a split, the same whatever has been read of it.
 
-        Needed with `discovery_interval_ms` and with `watermarks_per_split`.
+        Needed with `discovery_interval_ms` and with `watermarks_per_split`. A source that always had it may begin to
+        discover in a later version of a job: which splits it was given before is then known, also of those that ended.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
 
@@ -129,7 +130,7 @@ class SourceContext(Protocol):
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
         """Run `work`, which may block, beside the loop; then have the loop call `done`, and poll again.
 
-        After the end of the attempt `done` is not called any more. Does not block.
+        After the end of the attempt `done` is not called any more. Does not block, and holds up no other work.
         """
         ...
 

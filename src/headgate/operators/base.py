@@ -47,6 +47,10 @@ class Services(Protocol):
         """Run `work` beside the loop and call `done` on the loop with its result or exception."""
         ...
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which may wait for long, beside the loop; its result is dropped when the attempt is over."""
+        ...
+
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         """Have the loop make the call when the time is over."""
         ...

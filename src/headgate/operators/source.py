@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPLITS_STATE: Final = "splits"
 KNOWN_STATE: Final = "known"
-"""The ids of all splits that subtasks of a source that discovers were ever given."""
+"""The ids of all splits that subtasks of a source which names its splits were ever given."""
 
 
 @final
@@ -67,13 +67,20 @@ class SourceOperator(Operator):
 
     def add_splits(self, splits: list[Any]) -> None:
         """Have the reader read these as well."""
-        if self._discovers:
-            self._known = list(dict.fromkeys([*self._known, *map(self._source.split_id, splits)]))
+        self._note_known(splits)
         if isinstance(self._event_time, SplitWatermarks):
             self._event_time.add(map(self._source.split_id, splits), self._now_ms())
         self._note_wake()
         self._reader.add_splits(splits)
         self.woken = True
+
+    def _note_known(self, splits: list[Any]) -> None:
+        """Note the ids, also of a source that does not discover: a later run of the job may."""
+        try:
+            self._known = list(dict.fromkeys([*self._known, *map(self._source.split_id, splits)]))
+        except NotImplementedError:
+            if self._discovers:
+                raise
 
     def _wake(self) -> None:
         self.woken = True
@@ -120,7 +127,7 @@ class SourceOperator(Operator):
         positions = expect(list, self._reader.snapshot(), self._reader, "snapshot()")
         self._positions[barrier.checkpoint_id] = positions
         lists = {SPLITS_STATE: ListElements.of(positions)}
-        if self._discovers:
+        if self._known or self._discovers:
             lists[KNOWN_STATE] = ListElements.of(self._known)
         return OperatorSnapshot(uid=self.context.uid, lists=lists)
 
@@ -129,6 +136,9 @@ class SourceOperator(Operator):
         if positions is not None:
             self._reader.notify_completed(positions)
         self._positions = {own: splits for own, splits in self._positions.items() if own > checkpoint_id}
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._positions.pop(checkpoint_id, None)
 
     def close(self) -> None:
         self._reader.close()
@@ -167,7 +177,7 @@ class _Context:
             done(result)
             self._wake()
 
-        self._context.services.of_backend(self._context.uid).submit(work, deliver)
+        self._context.services.submit_waiting(work, deliver)
 
 
 @final

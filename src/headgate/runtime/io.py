@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 T = TypeVar("T")
+
+CLOSE_S_MAX: Final = 5.0
+"""How long the end of a program waits for work that itself waits for others, all of it together."""
 
 
 class Io(Protocol):
@@ -18,9 +22,19 @@ class Io(Protocol):
         ...
 
 
+class WaitingIo(Io, Protocol):
+    """An `Io` that also takes work which mostly waits for others."""
+
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
+        """Do as `submit` does with work that may wait for long, such as a fetch from a broker: it holds up no other."""
+        ...
+
+
 @final
 class ThreadIo:
     """Work runs on a few threads; the loop calls `deliver` in each step to take the results.
+
+    Work that waits for others has further threads, as many as there is such work at a time.
 
     `wake` is called from the worker thread when a result is there, so that an idle loop looks. The threads are daemons
     of our own: those of `concurrent.futures` take no more work once the program has come to its end, when a job that it
@@ -32,13 +46,30 @@ class ThreadIo:
         self._results: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._wake = wake
         self._closed = False
-        self._threads = [
-            threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._name = name
+        self._threads = [self._started(self._run) for _ in range(threads)]
+        self._waiting_work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._waiting_threads: list[threading.Thread] = []
+        self._free = 0
+        self._counting_free = threading.Lock()
+
+    def _started(self, run: Callable[[], None]) -> threading.Thread:
+        thread = threading.Thread(target=run, name=self._name, daemon=True)
+        thread.start()
+        return thread
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self._work.put(self._delivering(work, done))
+
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        with self._counting_free:
+            some_free = self._free > 0
+            self._free -= some_free
+        if not some_free:
+            self._waiting_threads.append(self._started(self._run_waiting))
+        self._waiting_work.put(self._delivering(work, done))
+
+    def _delivering(self, work: Callable[[], Any], done: Callable[[Any], None]) -> Callable[[], None]:
         def run() -> None:
             try:
                 result: Any = work()
@@ -47,7 +78,7 @@ class ThreadIo:
             self._results.put(lambda: done(result))
             self._wake()
 
-        self._work.put(run)
+        return run
 
     def deliver(self) -> bool:
         """Call back with every result that is there; return whether there was one."""
@@ -58,14 +89,29 @@ class ThreadIo:
         return some
 
     def close(self) -> None:
-        """Forget work that has not begun and wait for the work that has."""
+        """Forget work that has not begun and wait for the work that has.
+
+        Work that waits for others is begun all the same, as it may be to let go of them; but it may wait for ever, and
+        is itself waited for no longer than `CLOSE_S_MAX`.
+        """
         self._closed = True
         for _ in self._threads:
             self._work.put(None)
+        for _ in self._waiting_threads:
+            self._waiting_work.put(None)
         for thread in self._threads:
             thread.join()
+        until = time.monotonic() + CLOSE_S_MAX
+        for thread in self._waiting_threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
         while (run := self._work.get()) is not None:
             if not self._closed:
                 run()
+
+    def _run_waiting(self) -> None:
+        while (run := self._waiting_work.get()) is not None:
+            run()
+            with self._counting_free:
+                self._free += 1

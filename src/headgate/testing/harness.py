@@ -134,6 +134,10 @@ class RecordingServices:
             result = error
         done(result)
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do the work at once."""
+        self.submit(work, done)
+
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         """Let the time pass, then call."""
         self.clock.advance(delay_ms)

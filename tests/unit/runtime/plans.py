@@ -84,6 +84,9 @@ class HeldIo:
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.held.append((work, done))
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.submit(work, done)
+
     def run_one(self) -> None:
         work, done = self.held.pop(0)
         result: Any

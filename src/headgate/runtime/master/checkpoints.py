@@ -6,7 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol, assert_never, final
 
+from headgate import options
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
+from headgate.checkpoint.commit import retry_delay_ms
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.drivers.ownership import Superseded
@@ -22,7 +24,6 @@ from headgate.runtime.io import Io
 from headgate.runtime.master.deployment import coordinator_of, registry_of, statistics_of
 from headgate.runtime.master.job_storage import JobStorage, RestorePoint, manifest_of
 from headgate.runtime.master.requests import Requests
-from headgate.runtime.master.sinks import GlobalCommits
 from headgate.runtime.master.writes import Outcome, Write, Writes
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
@@ -30,9 +31,6 @@ _log = logging.getLogger(__name__)
 
 SAVEPOINT_TRIES_MAX: Final = 10
 """Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
-
-COMMIT_TRIES_MAX: Final = 50
-"""Times that a commit of all subtasks together is tried again, each a moment later, before the job restarts."""
 
 
 class CheckpointHost(Protocol):
@@ -86,7 +84,6 @@ class Checkpoints:
         self._settled: list[Callable[[], None]] = []
         self._writes = Writes(host)
         self._stored: Manifest | None = None
-        self._commits_globally = GlobalCommits(plan).any
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
@@ -284,23 +281,30 @@ class Checkpoints:
 
         If it cannot be done the attempt fails, and what it restores is committed again.
         """
-        if not self._commits_globally:
+        if not self._storage.commits_globally:
             then()
             return
 
         def known(outcome: Outcome) -> None:
-            then()
             if isinstance(outcome, Refused):
                 reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
                 self._host.fail_attempt(manifest.attempt, reason, may_mend=not self._storage.output_lost)
             elif isinstance(outcome, Superseded):
                 self._heed(outcome)
+            then()  # after the end of the attempt: the checkpoint is complete, but its subtasks do not hear of it
 
         def commit() -> Outcome:
             return self._storage.commit_globally(self._plan, manifest, savepoint)
 
-        what = f"checkpoint {manifest.checkpoint_id} to all sinks"
-        self._writes.submit(Write(what=what, first=commit, again=commit, tries_max=COMMIT_TRIES_MAX), known)
+        write = Write(
+            what=f"commit of checkpoint {manifest.checkpoint_id}",
+            first=commit,
+            again=commit,
+            tries_max=self._plan.settings.get(options.COMMITTER_RETRIES),
+            in_doubt="it cannot be made now",
+            pause_ms=retry_delay_ms,
+        )
+        self._writes.submit(write, known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):

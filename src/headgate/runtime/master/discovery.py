@@ -1,6 +1,7 @@
 """Discovery: looks for new splits while a job runs, and gives each to one subtask.
 
-Looking blocks, and is done beside the loop. What was found is handed out on the loop, over the link that triggers
+Looking blocks, and is done beside the loop, for each source once at a time: where it never returns, nothing more is
+found, and all else goes on. What was found is handed out on the loop, over the link that triggers
 checkpoints as well: a split that is handed out behind a trigger reaches its reader behind the barrier. Nothing of it is
 stored here: each subtask's state says which splits it was ever given, so an attempt knows exactly those of the
 checkpoint that it starts from, and finds the others again.
@@ -9,7 +10,9 @@ checkpoint that it starts from, and finds the others again.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, final
 
 from headgate import options
@@ -18,9 +21,11 @@ from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceFactory
-from headgate.runtime.io import Io
+from headgate.operators.source import KNOWN_STATE, SPLITS_STATE
+from headgate.runtime.io import WaitingIo
 from headgate.runtime.master.job_storage import RestorePoint, Splits
+from headgate.runtime.master.sources import sources_of
+from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +39,7 @@ class DiscoveryHost(Protocol):
         ...
 
     @property
-    def io(self) -> Io:
+    def io(self) -> WaitingIo:
         """Where blocking work is done."""
         ...
 
@@ -46,11 +51,13 @@ class DiscoveryHost(Protocol):
 @final
 @dataclass(slots=True)
 class _Looking:
-    """One source of the running attempt. `due_ms` is None while it is being asked."""
+    """One source of the running attempt. `known` is None until it has been asked for the first time."""
 
     source: Source[Any]
-    known: set[str] = field(default_factory=set)
-    due_ms: float | None = None
+    starts_from: Callable[[], frozenset[str]]
+    """Returns the ids of the splits that the attempt begins with."""
+    due_ms: float
+    known: frozenset[str] | None = None
 
 
 @final
@@ -61,26 +68,26 @@ class Discovery:
         self._plan = plan
         self._host = host
         self._sources = [
-            (vertex, vertex.operators[0].factory.source)
-            for vertex in plan.vertices
-            if isinstance(vertex.operators[0].factory, SourceFactory)
-            and vertex.operators[0].factory.source.discovery_interval_ms is not None
+            (plan.vertices[vertex], source)
+            for vertex, source in sources_of(plan).items()
+            if source.discovery_interval_ms is not None
         ]
         self._attempt: Attempt | None = None
         self._looking: dict[int, _Looking] = {}
+        self._asked: set[int] = set()
 
     def attempt_started(self, attempt: Attempt, point: RestorePoint, splits: Splits) -> None:
         """Look from now on: at once where the attempt starts from a snapshot, which may be old."""
         self._attempt = None if point.finishing else attempt
         now_ms = self._host.clock.monotonic_ms()
         for vertex, source in self._sources:
-            known = self._known(vertex, source, point)
-            if known is None:
-                known = {source.split_id(split) for split in splits.get(vertex.id, [])}
-                due_ms = now_ms + (source.discovery_interval_ms or 0)
+            restored = _restored(vertex, point)
+            if restored:
+                starts_from, due_ms = partial(self._restored_ids, vertex, source, restored), now_ms
             else:
-                due_ms = now_ms
-            self._looking[vertex.id] = _Looking(source, known, due_ms)
+                starts_from = partial(_ids, source, splits.get(vertex.id, []))
+                due_ms = now_ms + (source.discovery_interval_ms or 0)
+            self._looking[vertex.id] = _Looking(source, starts_from, due_ms)
 
     def attempt_ended(self) -> None:
         """Hand out nothing more."""
@@ -92,54 +99,62 @@ class Discovery:
         if self._attempt is None:
             return None
         for vertex, looking in self._looking.items():
-            if looking.due_ms is not None and now_ms >= looking.due_ms:
-                looking.due_ms = None
+            if vertex not in self._asked and now_ms >= looking.due_ms:
                 self._look(self._attempt, vertex, looking)
-        return min((own.due_ms for own in self._looking.values() if own.due_ms is not None), default=None)
+        return min((own.due_ms for vertex, own in self._looking.items() if vertex not in self._asked), default=None)
 
-    def _known(self, vertex: VertexPlan, source: Source[Any], point: RestorePoint) -> set[str] | None:
-        """Return the ids of the splits that the snapshot knows of, None if it knows nothing of the source."""
-        uid, moved = vertex.operators[0].uid, self._plan.settings.get(options.MOVED_CLASSES)
+    def _restored_ids(
+        self, vertex: VertexPlan, source: Source[Any], restored: list[dict[str, ListElements]]
+    ) -> frozenset[str]:
+        """Return the ids of the splits that a snapshot knows of."""
+        moved = self._plan.settings.get(options.MOVED_CLASSES)
         where = f"the splits of source {vertex.operators[0].name!r}"
-        restored = [
-            point.restored[subtask][uid].lists
-            for subtask in (SubtaskId(vertex.id, index) for index in range(vertex.parallelism))
-            if uid in point.restored.get(subtask, {})
-        ]
-        if not restored:
-            return None
 
         def every(name: str) -> list[Any]:
             return [value for lists in restored if name in lists for value in lists[name].values(where, moved)]
 
-        return {*every(KNOWN_STATE), *map(source.split_id, every(SPLITS_STATE))}
+        return frozenset(every(KNOWN_STATE)) | _ids(source, every(SPLITS_STATE))
 
     def _look(self, attempt: Attempt, vertex: int, looking: _Looking) -> None:
-        known = frozenset(looking.known)
+        source, known = looking.source, looking.known
 
-        def look() -> list[Any]:
-            found: list[Any] = expect(list, looking.source.discover(known), looking.source, "discover()")
-            return found
+        def look() -> tuple[frozenset[str], dict[str, Any]]:
+            before = looking.starts_from() if known is None else known
+            found: list[Any] = expect(list, source.discover(before), source, "discover()")
+            named = {source.split_id(split): split for split in found}
+            return before, {split_id: split for split_id, split in named.items() if split_id not in before}
 
-        def done(result: list[Any] | BaseException) -> None:
+        def done(result: tuple[frozenset[str], dict[str, Any]] | BaseException) -> None:
+            self._asked.discard(vertex)
             if attempt != self._attempt:
                 return
-            looking.due_ms = self._host.clock.monotonic_ms() + (looking.source.discovery_interval_ms or 0)
+            looking.due_ms = self._host.clock.monotonic_ms() + (source.discovery_interval_ms or 0)
             if isinstance(result, BaseException):
-                _log.warning("no new splits of %s: %s", type(looking.source).__name__, result)
-            else:
-                self._assign(attempt, vertex, looking, result)
+                _log.warning("no new splits of %s: %s", type(source).__name__, result)
+                return
+            before, new = result
+            looking.known = before | new.keys()
+            self._assign(attempt, vertex, len(before), list(new.values()))
 
-        self._host.io.submit(look, done)
+        self._asked.add(vertex)
+        self._host.io.submit_waiting(look, done)
 
-    def _assign(self, attempt: Attempt, vertex: int, looking: _Looking, found: list[Any]) -> None:
-        """Hand out what is new: in turn, beginning where those known before have ended."""
+    def _assign(self, attempt: Attempt, vertex: int, number: int, new: list[Any]) -> None:
+        """Hand splits out in turn, beginning where the `number` known before have ended."""
         parallelism = self._plan.vertices[vertex].parallelism
         dealt: dict[int, list[Any]] = {}
-        for split in found:
-            split_id = looking.source.split_id(split)
-            if split_id not in looking.known:
-                dealt.setdefault(len(looking.known) % parallelism, []).append(split)
-                looking.known.add(split_id)
+        for place, split in enumerate(new, number):
+            dealt.setdefault(place % parallelism, []).append(split)
         for index, splits in dealt.items():
             self._host.assign(attempt, SubtaskId(vertex, index), splits)
+
+
+def _ids(source: Source[Any], splits: list[Any]) -> frozenset[str]:
+    return frozenset(map(source.split_id, splits))
+
+
+def _restored(vertex: VertexPlan, point: RestorePoint) -> list[dict[str, ListElements]]:
+    """Return what the snapshot holds of a source, for each subtask; nothing if it knows nothing of the source."""
+    subtasks = [point.restored.get(SubtaskId(vertex.id, index), {}) for index in range(vertex.parallelism)]
+    uid = vertex.operators[0].uid
+    return [operators[uid].lists for operators in subtasks if uid in operators]

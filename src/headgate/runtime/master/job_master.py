@@ -22,7 +22,7 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot, UserFailure
-from headgate.runtime.io import Io
+from headgate.runtime.io import WaitingIo
 from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
@@ -72,7 +72,7 @@ class MasterServices:
     """What the host of a job master provides. `collected` takes records for the waiting program."""
 
     clock: Clock
-    io: Io
+    io: WaitingIo
     storage: JobStorage
     launcher: Launcher
     collected: Callable[[messages.Collected], None]
@@ -427,7 +427,7 @@ class JobMaster:
         return self._services.clock
 
     @property
-    def io(self) -> Io:
+    def io(self) -> WaitingIo:
         """Where blocking work is done."""
         return self._services.io
 

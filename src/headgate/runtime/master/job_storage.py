@@ -24,14 +24,13 @@ from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored
 from headgate.clock import Clock
 from headgate.errors import RestoreError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
-from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import expect
-from headgate.operators.source import SourceFactory
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
 from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
+from headgate.runtime.master.sources import check_discovery, sources_of
 from headgate.runtime.master.supervision import JobStatus
 
 __all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
@@ -84,6 +83,7 @@ class JobStorage:
         self._claim: Claim | None = None
         self._untidy: tuple[Resolution, Attempt] | None = None
         self._output_lost = False
+        self._global_commits: GlobalCommits | None = None
 
     # --- beginning
 
@@ -102,6 +102,9 @@ class JobStorage:
         for uid, sink in sinks_by_uid(plan).items():
             sink.prepare(plan.job_id)
             check_transaction_timeout(plan, uid, sink)
+        self._global_commits = GlobalCommits(plan)
+        for vertex, source in sources_of(plan).items():
+            check_discovery(plan.vertices[vertex].operators[0].name, source)
         splits = {
             vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
             for vertex, source in sources_of(plan).items()
@@ -226,9 +229,15 @@ class JobStorage:
         return Stored()
 
     def _commit(self, plan: JobPlan, manifest: Manifest, root: str | None) -> None:
-        commits = GlobalCommits(plan)
-        if commits.any:
-            commits.commit(self._store if root is None else self._open_store(root), manifest)
+        if self._global_commits is None:
+            self._global_commits = GlobalCommits(plan)
+        if self._global_commits.any:
+            self._global_commits.commit(self._store if root is None else self._open_store(root), manifest)
+
+    @property
+    def commits_globally(self) -> bool:
+        """Whether sinks of the job, which is prepared, commit for all subtasks together. Does not block."""
+        return self._global_commits is not None and self._global_commits.any
 
     @property
     def output_lost(self) -> bool:
@@ -358,12 +367,3 @@ def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
     if status is JobStatus.FINISHED or retention == "NO_EXTERNALIZED_CHECKPOINTS":
         return False
     return status is JobStatus.FAILED or retention == "RETAIN_ON_CANCELLATION"
-
-
-def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:
-    """Return the sources of a job by vertex."""
-    return {
-        vertex.id: vertex.operators[0].factory.source
-        for vertex in plan.vertices
-        if isinstance(vertex.operators[0].factory, SourceFactory)
-    }

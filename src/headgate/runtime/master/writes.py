@@ -37,15 +37,18 @@ class WriteHost(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write. `again` looks whether it is there; both raise InDoubt when nobody can tell.
+    """One write. `again` looks whether it is there; both raise InDoubt when nobody can tell, which `in_doubt` names.
 
-    After `tries_max` times of looking it counts as refused, None: never.
+    It is called `pause_ms` later, given how often it was before; after `tries_max` times the write counts as refused,
+    None: never.
     """
 
     what: str
     first: Callable[[], Outcome]
     again: Callable[[], Outcome]
     tries_max: int | None = None
+    in_doubt: str = "whether it is stored is not known"
+    pause_ms: Callable[[int], float] = lambda _: SETTLE_RETRY_MS
 
 
 @final
@@ -67,11 +70,11 @@ class Writes:
             elif not isinstance(result, InDoubt | OSError):
                 known(Refused(str(result)))
             elif tries == write.tries_max:
-                known(Refused(f"whether it is stored is not known: {result}"))
+                known(Refused(f"{write.in_doubt}: {result}"))
             else:
+                _log.warning("%s: %s, and is looked at again: %s", write.what, write.in_doubt, result)
+                due_ms = self._host.clock.monotonic_ms() + write.pause_ms(tries)
                 tries += 1
-                _log.warning("the outcome of writing %s is not known yet: %s", write.what, result)
-                due_ms = self._host.clock.monotonic_ms() + SETTLE_RETRY_MS
                 self._retries.append((due_ms, lambda: self._host.io.submit(write.again, done)))
 
         self._host.io.submit(write.first, done)

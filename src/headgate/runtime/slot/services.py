@@ -25,6 +25,10 @@ class ExecutionHost(SubtaskHost, Protocol):
         """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
         ...
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do as `submit` does with work that may wait for long."""
+        ...
+
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
         """Return a writer for state files of an operator that belong to no checkpoint yet."""
         ...
@@ -81,6 +85,9 @@ class SubtaskServices:
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.host.submit_outward(work, done)
+
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.host.submit_waiting(work, done)
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         self.host.call_later(delay_ms, call)

@@ -46,7 +46,7 @@ from headgate.runtime.control.messages import (
     UserFailure,
 )
 from headgate.runtime.exchange.exchange import Exchange
-from headgate.runtime.io import Io
+from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
 from headgate.runtime.slot.scratch import Scratch
@@ -72,7 +72,7 @@ class SlotServices:
     """
 
     clock: Clock
-    io: Io
+    io: WaitingIo
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
     exchange: Exchange
@@ -347,6 +347,11 @@ class Slot:
         """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
         attempt = self._attempt
         self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
+
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do as `submit` does with work that may wait for long."""
+        attempt = self._attempt
+        self._services.io.submit_waiting(work, lambda result: self._deliver(attempt, done, result))
 
     def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""

@@ -253,7 +253,7 @@ class Subtask:
         match polled:
             case NotReady():
                 self._poll_at_ms = polled.wake_ms
-                return False
+                return source.woken
             case EndOfInput():
                 self.end()
             case Batch():

@@ -152,6 +152,9 @@ class SimIo:
         self._under_way.append(under_way)
         owner.beside_loop(world.now_ms + world.rng.uniform(*_START_MS), under_way.begin)
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.submit(work, done)
+
     def operation_begins(self) -> None:
         """An operation is under way from now on."""
         if self.operations_left is not None:
