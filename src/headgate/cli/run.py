@@ -25,7 +25,7 @@ from headgate.cli.options import json_option
 from headgate.cli.output import print_json
 from headgate.config import from_command_line
 from headgate.deploy import arguments
-from headgate.errors import JobCancelledError, JobFailedError
+from headgate.errors import ConfigError, JobCancelledError, JobFailedError
 
 _POLL_S: Final = 0.05
 _LOG_LINES: Final = 20
@@ -58,6 +58,7 @@ class Program:
     "--claimMode",
     "claim_mode",
     type=click.Choice(["NO_CLAIM", "CLAIM", "LEGACY"], case_sensitive=False),
+    metavar="[NO_CLAIM|CLAIM]",  # the third is refused with a reason, later and for all ways to set it
     help="Whether the job owns the snapshot that it starts from, and deletes it in time. [default: NO_CLAIM]",
 )
 @click.option("-p", "--parallelism", type=click.IntRange(1), help="Subtasks of operators that set no number.")
@@ -118,7 +119,9 @@ def _settings(definitions: Sequence[str], given: dict[str, Any]) -> tuple[str, .
 
 
 def run_here(program: Program) -> None:
-    """Run the program as `python FILE ARGUMENTS` would, in this process. Raises what its jobs raise, and SystemExit.
+    """Run the program as `python FILE ARGUMENTS` would, in this process.
+
+    Raises what its jobs raise, CommandFailedError for a wrong setting, and SystemExit for all else.
 
     Its module is `__main__` from now on: what it defines is pickled under that name.
     """
@@ -133,6 +136,8 @@ def run_here(program: Program) -> None:
         exec(compile(Path(path).read_bytes(), path, "exec"), module.__dict__)
     except (JobFailedError, JobCancelledError, KeyboardInterrupt):
         raise
+    except ConfigError as error:
+        raise CommandFailedError(ExitCode.FAILED, str(error)) from error
     except Exception as error:  # noqa: BLE001  # whatever the program raises, shown as Python shows it
         trace = error.__traceback__
         traceback.print_exception(error.with_traceback(trace.tb_next if trace else None))

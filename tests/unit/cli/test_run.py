@@ -108,3 +108,7 @@ def test_settings_of_the_command_are_weaker_than_those_of_the_program(monkeypatc
         arguments.give([])
     assert settings.get(option) == 2
     assert "pipeline.name" not in settings.others
+
+
+def test_the_help_names_the_claim_modes_that_there_are() -> None:
+    assert "[NO_CLAIM|CLAIM]" in headgate("run", "--help").out
