@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
 NO_JVM := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo bench sim sim-20000 soak-memory soak-chaos docs clean
+.PHONY: help venv lock quick test demo bench peers sim sim-20000 soak-memory soak-chaos docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +30,7 @@ $(STAMP): requirements/build.lock requirements/dev.lock pyproject.toml
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 lock: ## write the lock files anew from pyproject.toml (needs uv)
 	$(LOCK) --group build -o requirements/build.lock
+	$(LOCK) --group peers -o requirements/peers.lock
 	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
@@ -42,8 +45,18 @@ test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (und
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
 
-bench: $(STAMP) ## measure against the bare Python loop (CHECK=1: fail below the promised figures)
+bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
+
+peers: $(PEERS_STAMP) ## PyFlink and its Kafka connector, for the rows of make bench that compare with it (needs Java and Maven)
+
+$(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.xml
+	@command -v mvn >/dev/null || { echo "the Kafka connector of PyFlink is fetched by Maven: install it (on Debian: apt-get install maven)" >&2; exit 1; }
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.lock
+	mvn -q -B -f bench/peers/pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(PEERS)/jars
+	@touch $@
 
 sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 	$(BIN)/python -m headgate.testing.sim --seed $(SEED)
@@ -61,5 +74,5 @@ docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -92,6 +92,14 @@ class Services:
         """Do the work; hand over its result."""
         done(work())
 
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Do the work; hand over its result."""
+        done(work())
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Never: nothing here waits for a time."""
+        raise NotImplementedError
+
     def of_backend(self, uid: str) -> Services:
         """Return what keyed state may ask for, which is this."""
         return self

@@ -22,6 +22,10 @@ class Effort:
     churn_s: float
     timers: int
     big_keys: int
+    lines: int
+    peer_rounds: int
+    peer_s: float
+    peer_warm_up_s: float
 
 
 FULL = Effort(
@@ -34,6 +38,10 @@ FULL = Effort(
     churn_s=60.0,
     timers=TIMERS,
     big_keys=5_000_000,
+    lines=8_000_000,
+    peer_rounds=3,
+    peer_s=30.0,
+    peer_warm_up_s=8.0,
 )
 QUICK = Effort(
     rounds=3,
@@ -45,4 +53,8 @@ QUICK = Effort(
     churn_s=40.0,
     timers=TIMERS_QUICK,
     big_keys=1_000_000,
+    lines=3_000_000,
+    peer_rounds=1,
+    peer_s=20.0,
+    peer_warm_up_s=5.0,
 )
