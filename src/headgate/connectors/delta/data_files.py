@@ -1,0 +1,106 @@
+"""Data files: records become columns, parts of a partition each, and Parquet files in the table's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from headgate.connectors.delta.statistics import statistics_of
+from headgate.errors import SerializationError
+from headgate.types.arrow import batch_from_rows
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_ROW_GROUP_ROWS: Final = 131_072
+
+
+def batches_of(records: list[Any], columns: pa.Schema) -> list[pa.RecordBatch]:
+    """Return records as batches of columns: rows, tuples, dicts or plain values, or Arrow batches of many rows each.
+
+    Raises `SerializationError` naming the column and the record, when one does not fit.
+    """
+    if isinstance(records[0], pa.RecordBatch):
+        batches = [_fitted(batch, columns) for batch in records]
+    else:
+        batches = [batch_from_rows(records, columns)]
+    for place, column in enumerate(columns):
+        if not column.nullable and any(batch.column(place).null_count for batch in batches):
+            raise SerializationError(f"column {column.name!r} is never null, but a record holds None there")
+    return batches
+
+
+def _fitted(batch: Any, columns: pa.Schema) -> pa.RecordBatch:
+    if not isinstance(batch, pa.RecordBatch):
+        raise SerializationError(f"Arrow batches came before {batch!r:.200}; a stream has either batches or rows")
+    if sorted(batch.schema.names) != sorted(columns.names):
+        raise SerializationError(
+            f"a batch has the columns {batch.schema.names}, but the table's sink has {columns.names}"
+        )
+    try:
+        return batch.select(columns.names).cast(columns)
+    except (pa.ArrowException, ValueError) as error:
+        raise SerializationError(f"a batch with {batch.schema.to_string()} does not fit the table: {error}") from error
+
+
+def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
+    """Yield the rows of each partition, in order, without the columns that they are partitioned by, and its values."""
+    if not partition_by:
+        yield (), table
+        return
+    texts = [_texts(table.column(name)) for name in partition_by]
+    names = [str(place) for place in range(len(texts))]
+    numbered = pa.table([*texts, pa.array(range(len(table)))], names=[*names, "row"])
+    groups = numbered.group_by(names, use_threads=False).aggregate([("row", "list")])
+    rest = table.drop_columns(partition_by)
+    values = zip(*(groups.column(name).to_pylist() for name in names), strict=True)
+    for value, rows in zip(values, groups.column("row_list").combine_chunks(), strict=True):
+        yield value, rest.take(rows.values)
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values as Delta writes them; text that is empty is null there."""
+    texts = column.cast(pa.string())
+    return pc.if_else(pc.equal(texts, ""), None, texts)
+
+
+def folder_of(partition_by: Sequence[str], values: Sequence[str | None]) -> str:
+    """Return the folder of a partition below the table's, "" for a table without partitions."""
+    return "".join(
+        f"{quote(name, safe='')}={_NULL if value is None else quote(value, safe='')}/"
+        for name, value in zip(partition_by, values, strict=True)
+    )
+
+
+@final
+class OpenFile:
+    """A Parquet file that is being written."""
+
+    def __init__(self, files: fs.FileSystem, path: str, columns: pa.Schema) -> None:
+        self.path = path
+        self._files = files
+        self._columns = columns
+        self._footers: list[pq.FileMetaData] = []
+        self._stream = files.open_output_stream(path)
+        self._writer = pq.ParquetWriter(self._stream, columns, metadata_collector=self._footers, store_schema=False)
+
+    def write(self, rows: pa.Table) -> int:
+        """Write rows, as row groups of their own; return the size of the file in bytes so far."""
+        self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        return int(self._stream.tell())
+
+    def finish(self) -> tuple[int, str]:
+        """Close the file, and return its size in bytes and its statistics."""
+        self._writer.close()
+        size_bytes = int(self._stream.tell())
+        self._stream.close()
+        return size_bytes, statistics_of(self._footers[0], self._columns)
+
+    def drop(self) -> None:
+        """Close the file and remove it."""
+        self.finish()
+        self._files.delete_file(self.path)

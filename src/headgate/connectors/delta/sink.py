@@ -1,0 +1,95 @@
+"""A sink to a Delta Lake table, exactly once: one commit for each checkpoint.
+
+Subtasks write Parquet files into the table's folder, where nobody sees them. When a checkpoint is complete, the driver
+adds the files of all subtasks to the table in one commit, which also holds a transaction identifier: who has prepared
+them, and the checkpoint's number. A commit that is there already is known by it, whoever repeats it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final, final
+
+import pyarrow as pa
+
+from headgate.connectors.delta.columns import delta_columns
+from headgate.connectors.delta.table import DataFile, Preparer, TablePlace, append, prepare_table
+from headgate.connectors.delta.writer import DataFiles, DeltaWriter
+from headgate.errors import ProgramError
+from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext
+from headgate.ids import CheckpointId, JobId
+from headgate.types.typeinfo import TypeInformation
+
+_FILE_BYTES: Final = 128 << 20
+
+
+@final
+class DeltaSink(Sink[DataFile]):
+    """A Delta Lake table that records are appended to, each once, whatever fails.
+
+    Records are rows, tuples, dicts or plain values that fit `schema`, an Arrow schema or type information, or Arrow
+    record batches. Many jobs may write to one table. A table that is not there is created, partitioned by these
+    columns, unless `create` is false. `storage_options` are those of deltalake, for object stores. A file is closed at
+    each checkpoint, and when it reaches `file_bytes_max`.
+
+    >>> orders = pa.schema([("city", pa.string()), ("amount", pa.int64())])
+    >>> sink = DeltaSink("/data/orders", orders, partition_by=["city"])
+    """
+
+    def __init__(  # noqa: PLR0913  # all but two have to be named
+        self,
+        table_uri: str | os.PathLike[str],
+        schema: pa.Schema | TypeInformation,
+        *,
+        partition_by: Sequence[str] = (),
+        create: bool = True,
+        storage_options: Mapping[str, str] | None = None,
+        file_bytes_max: int = _FILE_BYTES,
+    ) -> None:
+        if file_bytes_max <= 0:
+            raise ProgramError(f"files of {file_bytes_max} bytes cannot be written; give a file_bytes_max above 0")
+        self._place = TablePlace.of(table_uri, storage_options or {})
+        self._partition_by = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        self._columns = delta_columns(schema, self._partition_by)
+        self._create = create
+        self._file_bytes_max = file_bytes_max
+
+    def prepare(self, job_id: JobId) -> None:
+        prepare_table(self._place, self._columns, self._partition_by, create=self._create)
+
+    def writer(self, context: SinkContext) -> DeltaWriter:
+        return DeltaWriter(self._place, DataFiles(self._columns, self._partition_by, self._file_bytes_max), context)
+
+    def committer(self, context: SinkContext) -> DeltaCommitter:
+        return DeltaCommitter()
+
+    def global_committer(self) -> DeltaGlobalCommitter:
+        return DeltaGlobalCommitter(self._place)
+
+
+@final
+class DeltaCommitter(Committer[DataFile]):
+    """Has nothing to do: files are committed by the driver, those of all subtasks at once.
+
+    Files of dead attempts stay until somebody runs VACUUM, as those of any other writer of Delta tables do: only a
+    look at the whole table and its whole log could tell them from the others.
+    """
+
+    def commit(self, committables: list[DataFile]) -> None:
+        pass
+
+
+@final
+class DeltaGlobalCommitter(GlobalCommitter[DataFile]):
+    """Adds the files of all subtasks to the table, in one commit for each checkpoint and who has prepared them."""
+
+    def __init__(self, place: TablePlace) -> None:
+        self._place = place
+
+    def commit(self, checkpoint_id: CheckpointId, committables: list[DataFile]) -> None:
+        by_preparer: dict[Preparer, list[DataFile]] = {}
+        for file in committables:
+            by_preparer.setdefault(file.preparer, []).append(file)
+        for preparer, files in by_preparer.items():
+            append(self._place, preparer, checkpoint_id, files)

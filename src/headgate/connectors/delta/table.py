@@ -1,0 +1,222 @@
+"""A Delta table: where it is, its beginning, and commits to it that are made once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import pyarrow as pa
+from pyarrow import fs
+
+from headgate.clock import SystemClock
+from headgate.connectors.delta.columns import misfit
+from headgate.connectors.delta.library import (
+    AddAction,
+    CommitFailedError,
+    CommitProperties,
+    DeltaError,
+    DeltaStorageHandler,
+    DeltaTable,
+    Schema,
+    TableNotFoundError,
+    Transaction,
+)
+from headgate.errors import SinkError
+from headgate.functions.sink import CommitLostError, RetriableCommitError
+
+FAILURES: Final = (OSError, DeltaError, pa.ArrowException)
+_ARROW: Final = re.compile(r"\s*\x1b\[31m↳\x1b\[0m\s*")
+_TRIES: Final = 5
+"""Times that a commit is tried at once when another one was quicker."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparer:
+    """Who has prepared a file: one attempt of one operator of one job. Each has a transaction identifier of its own.
+
+    The attempt is part of it: a job that goes back to before a savepoint prepares what the savepoint holds once more,
+    under later checkpoints, which must not let the savepoint's look as if they were committed.
+    """
+
+    job_id: str
+    uid: str
+    attempt: int
+
+    @property
+    def app_id(self) -> str:
+        """The `appId` of its transactions in the table's log."""
+        return f"headgate-{self.job_id}-{self.uid}-{self.attempt}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A closed file in the table's folder that no commit names yet: what the commit has to say about it, and by whom.
+
+    `path` is below the table's folder, `columns` the schema as Delta writes it, `statistics` JSON. The keys of
+    `partition_values` are the columns that the table is partitioned by, in order.
+    """
+
+    path: str
+    size_bytes: int
+    modified_ms: int
+    partition_values: dict[str, str | None]
+    statistics: str
+    columns: str
+    preparer: Preparer
+
+    def action(self) -> AddAction:
+        """Return the action that adds the file to the table."""
+        return AddAction(
+            self.path, self.size_bytes, self.partition_values, self.modified_ms, data_change=True, stats=self.statistics
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table is: `uri` is an absolute path or a URI, `storage_options` tell how to get at an object store."""
+
+    uri: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(uri: str | os.PathLike[str], storage_options: Mapping[str, str]) -> TablePlace:
+        """Return the place of a local path, which is made absolute, or of a URI."""
+        text = os.fspath(uri)
+        if text.startswith("file:"):
+            text = fs.FileSystem.from_uri(text)[1]
+        return TablePlace(text if "://" in text else os.path.abspath(text), dict(storage_options))
+
+    def __str__(self) -> str:
+        return repr(self.uri)
+
+    def files(self) -> fs.FileSystem:
+        """Return the file system whose root is the table's folder; may block."""
+        return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.storage_options)))
+
+    def open(self) -> DeltaTable:
+        """Return the table as it is now; blocks. Raises `TableNotFoundError` and `FAILURES`."""
+        return DeltaTable(self.uri, storage_options=dict(self.storage_options))
+
+
+def prepare_table(place: TablePlace, columns: pa.Schema, partition_by: list[str], *, create: bool) -> None:
+    """Check that the table takes files with these columns; blocks. A table that is not there is created, if told to.
+
+    Raises `SinkError` naming the table and what does not fit.
+    """
+    try:
+        table = _open_or_create(place, columns, partition_by, create=create)
+        problem = misfit(Schema.from_arrow(columns).to_json(), partition_by, table)
+    except FAILURES as error:
+        raise SinkError(f"cannot use the Delta table {place}: {_said(error)}") from error
+    if problem is not None:
+        raise SinkError(f"the Delta table {place} does not fit its sink: {problem}")
+
+
+def _open_or_create(place: TablePlace, columns: pa.Schema, partition_by: list[str], *, create: bool) -> DeltaTable:
+    try:
+        return place.open()
+    except TableNotFoundError:
+        if not create:
+            raise SinkError(
+                f"there is no Delta table {place}: create it, or let the sink do so with create=True"
+            ) from None
+    if "://" not in place.uri:
+        os.makedirs(place.uri, exist_ok=True)
+    found = place.files().get_file_info(fs.FileSelector("", allow_not_found=True))
+    if found:
+        raise SinkError(
+            f"the folder {place} is not a Delta table, and it is not empty, but holds {found[0].base_name!r}; "
+            "choose another folder, or convert it with deltalake.convert_to_deltalake"
+        )
+    options = dict(place.storage_options)
+    try:
+        DeltaTable.create(place.uri, columns, mode="ignore", partition_by=partition_by, storage_options=options)
+    except CommitFailedError:
+        return place.open()  # another job has just created it
+    return place.open()
+
+
+def append(place: TablePlace, preparer: Preparer, version: int, files: list[DataFile]) -> None:
+    """Make these files part of the table in one commit, unless the preparer's transaction is there already; blocks.
+
+    The commit conflicts with any other that has the preparer's identifier and came between looking and committing, so
+    that of two drivers at once only one commits. Raises `CommitLostError` when the files are gone or do not fit the
+    table any more, `RetriableCommitError` when the table cannot be reached or others were quicker too often.
+    """
+    for _ in range(_TRIES):
+        with _retriable(place):
+            table = place.open()
+            committed = table.transaction_version(preparer.app_id)
+            if committed is not None and committed >= version:
+                return
+            _check_fit(place, table, files)
+            _check_files(place, files)
+            if _committed(table, Transaction(preparer.app_id, version, SystemClock().wall_ms()), files):
+                return
+    raise RetriableCommitError(
+        f"{len(files)} files could not be committed to {place}: others were quicker {_TRIES} times"
+    )
+
+
+def _committed(table: DeltaTable, transaction: Transaction, files: list[DataFile]) -> bool:
+    """Commit; return False when another commit since the table was opened stands against it."""
+    try:
+        table.create_write_transaction(
+            [file.action() for file in files],
+            "append",
+            table.schema(),
+            table.metadata().partition_columns,
+            commit_properties=CommitProperties(app_transactions=[transaction]),
+        )
+    except CommitFailedError:
+        return False
+    return True
+
+
+@contextmanager
+def _retriable(place: TablePlace) -> Iterator[None]:
+    try:
+        yield
+    except TableNotFoundError as error:
+        raise CommitLostError(
+            f"the Delta table {place} is not there any more, and output that a complete checkpoint holds cannot be "
+            "committed; put the table back, then start the job from its last checkpoint"
+        ) from error
+    except FAILURES as error:
+        raise RetriableCommitError(f"cannot commit to the Delta table {place}: {_said(error)}") from error
+
+
+def _check_fit(place: TablePlace, table: DeltaTable, files: list[DataFile]) -> None:
+    for columns, partition_by in {(file.columns, tuple(file.partition_values)) for file in files}:
+        problem = misfit(columns, list(partition_by), table)
+        if problem is not None:
+            raise CommitLostError(
+                f"the Delta table {place} has changed, and does not fit what a complete checkpoint holds: {problem}. "
+                f"The files are there, {files[0].path!r} is one; change the table back, then start the job from its "
+                "last checkpoint"
+            )
+
+
+def _check_files(place: TablePlace, files: list[DataFile]) -> None:
+    """See that all files are there: a commit that names one that is not makes the table unreadable."""
+    found = place.files().get_file_info([file.path for file in files])
+    for file, info in zip(files, found, strict=True):
+        if not info.is_file or info.size != file.size_bytes:
+            state = f"has {info.size} bytes instead of {file.size_bytes}" if info.is_file else "is gone"
+            raise CommitLostError(
+                f"output of a complete checkpoint is lost: {file.path!r} in the Delta table {place} {state}. If VACUUM "
+                "removed it, its retention was shorter than the age of the checkpoint or savepoint; put the file back, "
+                "or start the job from an older checkpoint"
+            )
+
+
+def _said(error: BaseException) -> str:
+    """Return the message on one line, without the colours and the stack that deltalake puts into it."""
+    return _ARROW.sub(": ", str(error).partition("\n   0:")[0].strip())
