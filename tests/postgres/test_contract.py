@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.connectors.postgres import PostgresSink, PostgresTable
+from headgate.connectors.postgres import PostgresSink, PostgresTable, PreparedPostgresSink
 from headgate.testing.contracts.sink import JOB, SINK_CHECKS, SinkCase, SinkTarget
 from tests.postgres.databases import TestDatabase
 
@@ -34,7 +34,15 @@ def turned(record: tuple[str, int]) -> tuple[int, str]:
     return record[1], record[0]
 
 
-CASES = [staged_inserts, staged_upserts]
+def prepared(database: TestDatabase) -> SinkTarget:
+    database.reset()
+    database.execute("CREATE TABLE words (id serial, word text UNIQUE, number bigint DEFAULT 7)")
+    sink = PreparedPostgresSink(PostgresTable(database.url, "words", ["word", "number"]))
+    sink.prepare(JOB)
+    return SinkTarget(sink=sink, read=lambda: database.execute(READ))
+
+
+CASES = [staged_inserts, staged_upserts, prepared]
 
 
 @pytest.mark.slow

@@ -1,11 +1,15 @@
 """Sinks to PostgreSQL. Needs the extra: pip install 'headgate[postgres]'.
 
-`PostgresSink` writes each record exactly once, on any server.
+`PostgresSink` writes each record exactly once, on any server; `PreparedPostgresSink` does so by
+PREPARE TRANSACTION, for inserts on servers that have it switched on. `PostgresFlushingSink` writes at once, and again
+after a failure: for upserts.
 """
 
 from __future__ import annotations
 
+from headgate.connectors.postgres.flushing import PostgresFlushingSink
+from headgate.connectors.postgres.prepared import PreparedPostgresSink
 from headgate.connectors.postgres.staged import PostgresSink
 from headgate.connectors.postgres.table import PostgresTable
 
-__all__ = ["PostgresSink", "PostgresTable"]
+__all__ = ["PostgresFlushingSink", "PostgresSink", "PostgresTable", "PreparedPostgresSink"]

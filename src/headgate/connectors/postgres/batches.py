@@ -17,16 +17,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Self, final
 
-from psycopg import sql
-
 from headgate.connectors.postgres.database import Connection
 from headgate.functions.sink import CommitLostError, SinkContext
 from headgate.ids import CheckpointId, JobId
 
 SCHEMA: Final = "headgate"
-STAGED: Final = "staged_"
-"""How the names of staging tables begin."""
-
 _OPEN: Final = "open"
 _MARKS_KEPT: Final = "30 days"
 _FENCE_TIMEOUT_MS: Final = 10_000
@@ -67,6 +62,15 @@ class Batch:
     def at(self, checkpoint: CheckpointId) -> Batch:
         """Return the batch under the name that it has from the barrier of the checkpoint on."""
         return replace(self, checkpoint=checkpoint)
+
+    @property
+    def opened(self) -> Batch:
+        """The batch under the name that it had before its barrier."""
+        return replace(self, checkpoint=None)
+
+    def is_before(self, other: Batch) -> bool:
+        """Return whether this batch was prepared, and for an earlier checkpoint."""
+        return self.checkpoint is not None and (other.checkpoint is None or self.checkpoint < other.checkpoint)
 
     @property
     def writer(self) -> str:
@@ -198,11 +202,6 @@ def fence(connection: Connection, leftovers: Leftovers) -> None:
     for pid, name in sessions:
         if leftovers.is_of_earlier_attempt(Batch.parse(name.removeprefix("headgate ") + _OPEN)):
             connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
-
-
-def staging_table(batch: Batch) -> sql.Identifier:
-    """Return the table of a batch whose rows wait for their checkpoint."""
-    return sql.Identifier(SCHEMA, f"{STAGED}{batch}")
 
 
 def lost(batch: Batch, what: str, database: object) -> CommitLostError:

@@ -23,47 +23,18 @@ the same writer. Nothing is locked between checkpoints.
 
 from __future__ import annotations
 
-import itertools
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import final
 
-import psycopg
 from psycopg import sql
 
-from headgate.connectors.postgres.batches import (
-    SCHEMA,
-    STAGED,
-    Batch,
-    Leftovers,
-    Marks,
-    fence,
-    lost,
-    of_job,
-    session_of_job,
-    staging_table,
-)
-from headgate.connectors.postgres.checks import checked
+from headgate.connectors.postgres.batches import SCHEMA, Batch, Marks, lost
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.table import SEQUENCE, PostgresTable, Values
-from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import CheckpointId, JobId
-
-ROWS_AT_ONCE: Final = 5000
-"""Rows that a writer gathers before it sends them."""
+from headgate.connectors.postgres.two_phase import TwoPhaseSink, WaitingRoom
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class StagedRows:
-    """The rows of a batch, which wait for their checkpoint."""
-
-    batch: Batch
-    rows: int
-
-
-@final
-class PostgresSink(Sink[StagedRows]):
+class PostgresSink(TwoPhaseSink):
     """Writes rows to a table of PostgreSQL, each exactly once: inserts, or with a key upserts.
 
     Rows become visible when their checkpoint is complete, those of one subtask in one transaction. Works on every
@@ -74,157 +45,75 @@ class PostgresSink(Sink[StagedRows]):
     """
 
     def __init__(self, table: PostgresTable) -> None:
-        self._table = table
-
-    def prepare(self, job_id: JobId) -> None:
-        """Check server, login, table, columns and rights. Raises `SinkError`, with what to do about it."""
-        with checked(self._table, session_of_job(job_id)):
-            pass
-
-    def discard(self, job_id: JobId) -> None:
-        database = self._table.database
-        with database.writing("remove what is staged"), database.connect(session_of_job(job_id)) as connection:
-            drop(connection, staged_batches(connection, of_job(job_id)))
-
-    def writer(self, context: SinkContext) -> StagingWriter:
-        return StagingWriter(self._table, Batch.of(context))
-
-    def committer(self, context: SinkContext) -> StagingCommitter:
-        return StagingCommitter(self._table, context)
+        super().__init__(StagingTables(table))
 
 
 @final
-class StagingWriter(SinkWriter[StagedRows]):
-    """Copies the rows of one subtask and attempt into staging tables. Connects when the first rows are there."""
+class StagingTables(WaitingRoom):
+    """A table for each batch."""
 
-    def __init__(self, table: PostgresTable, batch: Batch) -> None:
-        self._table = table
-        self._batch = batch
-        self._staging = staging_table(batch)
-        self._waiting: list[Values] = []
-        self._staged = 0
-        self._connection: Connection | None = None
+    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        with connection.transaction():
+            self._copy(connection, batch, rows, sent)
 
-    def write(self, records: list[Any]) -> None:
-        self._waiting += self._table.rows(records)
-        if len(self._waiting) >= ROWS_AT_ONCE:
-            with self._writing(), self._connected().transaction():
-                self._send(self._connected())
+    def _copy(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        staging = _table_of(batch)
+        if not sent:
+            self.table.create_staging(connection, staging)
+        numbered = ((number, *row) for number, row in enumerate(rows, sent))
+        self.table.copy(connection, numbered, staging, SEQUENCE)
 
-    def _writing(self) -> AbstractContextManager[None]:
-        return self._table.database.writing(f"write to table {self._table.name!r}")
+    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        opened = batch.opened
+        with connection.transaction():
+            if rows:
+                self._copy(connection, opened, rows, sent)
+            name = sql.Identifier(_name_of(batch))
+            connection.execute(sql.SQL("ALTER TABLE {} RENAME TO {}").format(_table_of(opened), name))
 
-    def _connected(self) -> Connection:
-        if self._connection is None:
-            self._connection = self._table.database.connect(self._batch.session)
-        return self._connection
+    def abandon(self, connection: Connection, batch: Batch) -> None:
+        self.remove(connection, batch)
 
-    def _send(self, connection: Connection) -> None:
-        """Copy what waits into the staging table, in the current transaction."""
-        if not self._staged:
-            self._table.create_staging(connection, self._staging)
-        numbered = ((number, *row) for number, row in zip(itertools.count(self._staged), self._waiting, strict=False))
-        self._table.copy(connection, numbered, self._staging, SEQUENCE)
-        self._staged += len(self._waiting)
-        self._waiting = []
-
-    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[StagedRows]:
-        if not self._waiting and not self._staged:
-            return []
-        batch = self._batch.at(checkpoint_id)
-        with self._writing(), self._connected().transaction():
-            connection = self._connected()
-            if self._waiting:
-                self._send(connection)
-            name = sql.Identifier(f"{STAGED}{batch}")
-            connection.execute(sql.SQL("ALTER TABLE {} RENAME TO {}").format(self._staging, name))
-        staged, self._staged = self._staged, 0
-        return [StagedRows(batch, staged)]
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        with suppress(psycopg.Error):  # if it cannot be dropped now, whoever restarts the subtask does it
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self._staging))
-        connection.close()
-
-
-@final
-class StagingCommitter(Committer[StagedRows]):
-    """Moves staged rows into the table. Each call has a connection of its own."""
-
-    def __init__(self, table: PostgresTable, context: SinkContext) -> None:
-        self._table = table
-        self._context = context
-        self._session = Batch.of(context).session
-
-    def commit(self, committables: list[StagedRows]) -> None:
-        if not committables:
-            return
-        with self._committing(committables[0].batch), self._connected() as connection:
-            for staged in committables:
-                with self._committing(staged.batch):
-                    self._commit_up_to(connection, staged.batch)
-
-    def _committing(self, batch: Batch) -> AbstractContextManager[None]:
-        return self._table.database.committing(
-            f"commit checkpoint {batch.checkpoint} to table {self._table.name!r}",
-            f'Its rows are in the table {SCHEMA}."{STAGED}{batch}", and stay there. Change the table so that they fit, '
-            "or correct them there, and start the job again from its last checkpoint",
-        )
-
-    def _connected(self) -> Connection:
-        return self._table.database.connect(self._session)
-
-    def _commit_up_to(self, connection: Connection, batch: Batch) -> None:
+    def commit(self, connection: Connection, batch: Batch) -> None:
         """Commit a batch behind all earlier ones of its writer: those are part of the same checkpoint."""
-        for earlier in sorted(staged_batches(connection, batch.writer), key=lambda each: each.checkpoint or 0):
-            if earlier.checkpoint and batch.checkpoint and earlier.checkpoint < batch.checkpoint:
-                self._commit(connection, earlier)
-        self._commit(connection, batch)
+        of_writer = self.waiting(connection, batch.writer)
+        earlier = [each for each in of_writer if each.is_before(batch)]
+        for each in [*sorted(earlier, key=lambda one: one.checkpoint or 0), batch]:
+            self._commit(connection, each)
 
     def _commit(self, connection: Connection, batch: Batch) -> None:
-        staging = staging_table(batch)
+        staging = _table_of(batch)
         with connection.transaction():
             marks = Marks(connection)
             if not marks.add(batch):
                 return
-            if batch not in staged_batches(connection, str(batch)):
-                raise lost(batch, f"the table {STAGED}{batch}", self._table.database)
-            connection.execute(self._table.insert_from(staging))
+            if batch not in self.waiting(connection, str(batch)):
+                raise lost(batch, f"the table {SCHEMA}.{_name_of(batch)}", self.table.database)
+            connection.execute(self.table.insert_from(staging))
             connection.execute(sql.SQL("DROP TABLE {}").format(staging))
             marks.settle(batch)
 
-    def keep(self, committables: list[StagedRows]) -> None:
-        if committables:
-            with self._writing("keep what a savepoint holds"), self._connected() as connection:
-                Marks(connection).keep(staged.batch for staged in committables)
+    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+        found = connection.execute(
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s) "
+            "AND starts_with(relname::text, %s)",
+            [SCHEMA, _name_of(prefix)],
+        )
+        return [Batch.parse(name.removeprefix(_name_of(""))) for (name,) in found]
 
-    def _writing(self, doing: str) -> AbstractContextManager[None]:
-        return self._table.database.writing(doing)
+    def remove(self, connection: Connection, batch: Batch) -> None:
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_table_of(batch)))
 
-    def recover(self, restored: list[StagedRows]) -> None:
-        leftovers = Leftovers(self._context, (staged.batch for staged in restored))
-        with self._writing("look for what earlier attempts have left over"), self._connected() as connection:
-            fence(connection, leftovers)
-            for staged in restored:
-                with suppress(CommitLostError):  # it is committed again after this, and then fails for good
-                    self.commit([staged])
-            drop(connection, leftovers.among(staged_batches(connection, leftovers.prefix)))
-
-
-def staged_batches(connection: Connection, prefix: str) -> list[Batch]:
-    """Return the batches whose names begin so and that have a staging table. Raises psycopg.Error."""
-    found = connection.execute(
-        "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s) "
-        "AND starts_with(relname::text, %s)",
-        [SCHEMA, f"{STAGED}{prefix}"],
-    )
-    return [Batch.parse(name.removeprefix(STAGED)) for (name,) in found]
+    def whereabouts(self, batch: Batch) -> str:
+        return (
+            f'Its rows are in the table {SCHEMA}."{_name_of(batch)}", and stay there. Change the table so that they '
+            "fit, or correct them there, and start the job again from its last checkpoint"
+        )
 
 
-def drop(connection: Connection, batches: list[Batch]) -> None:
-    """Drop the staging tables of batches, but not of those that are kept. Raises psycopg.Error."""
-    for batch in Marks(connection).without_kept(batches):
-        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(staging_table(batch)))
+def _name_of(batch: Batch | str) -> str:
+    return f"staged_{batch}"
+
+
+def _table_of(batch: Batch) -> sql.Identifier:
+    return sql.Identifier(SCHEMA, _name_of(batch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -16,6 +17,9 @@ from headgate.types.row import Row
 
 SEQUENCE: Final = "headgate_sequence"
 """The column of a staging table that numbers its rows."""
+
+ROWS_AT_ONCE: Final = 5000
+"""Rows that a writer gathers before it sends them."""
 
 _LINE: Final = re.compile(r", line (\d+)")
 
@@ -95,6 +99,10 @@ class PostgresTable:
             )
         return values
 
+    def writing(self) -> AbstractContextManager[None]:
+        """Turn errors of the database into `SinkError` that say that rows could not be written."""
+        return self.database.writing(f"write to table {self.name!r}")
+
     @property
     def identifier(self) -> sql.Identifier:
         """The table in SQL."""
@@ -146,23 +154,22 @@ class PostgresTable:
     def copy(self, connection: Connection, rows: Iterable[Values], target: sql.Composable, *more: str) -> None:
         """Copy rows into a table with these columns, of which `more` come first. Blocks.
 
-        Raises `SinkError`, with the row that does not fit.
+        Raises `SinkError`, with the row that does not fit, and psycopg.Error.
         """
         columns = _listed((*more, *self.columns))
         taken: list[Values] = []
-        with self.database.writing(f"write to table {self.name!r}"):
-            try:
-                with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(target, columns)) as copy:
-                    write = copy.write_row
-                    for row in rows:
-                        taken.append(row)
-                        write(row)
-            except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-                line = _LINE.search(error.diag.context or "")
-                if error.sqlstate and not line:
-                    raise  # it is not the fault of a row
-                refused = taken[int(line[1]) - 1 if line else -1][len(more) :]
-                raise SinkError(self._refused(refused, error)) from error
+        try:
+            with connection.cursor().copy(sql.SQL("COPY {} ({}) FROM STDIN").format(target, columns)) as copy:
+                write = copy.write_row
+                for row in rows:
+                    taken.append(row)
+                    write(row)
+        except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
+            line = _LINE.search(error.diag.context or "")
+            if error.sqlstate and not line:
+                raise  # it is not the fault of a row
+            refused = taken[int(line[1]) - 1 if line else -1][len(more) :]
+            raise SinkError(self._refused(refused, error)) from error
 
     def _refused(self, values: Values, error: psycopg.Error) -> str:
         row = dict(zip(self.columns, values, strict=True))

@@ -1,0 +1,114 @@
+"""A table that receives each record exactly once, by PREPARE TRANSACTION: PostgreSQL's own two-phase commit.
+
+Theory of operation
+-------------------
+Rows are inserted into the target itself, in a transaction that stays open until the barrier, where it is prepared: the
+server then keeps it on disk, without a session, until somebody commits it or rolls it back. A mark in headgate.commits
+is inserted by the same transaction. A batch that is not prepared any more is committed if its mark is there; without
+the mark it is lost, and that is an error. Rows are written once, where `PostgresSink` writes them twice.
+
+The price: a prepared transaction holds its locks. An upsert of a key that the last checkpoint has changed, too, would
+wait for that one's commit, which may itself wait for the next checkpoint, so this sink only inserts. And nothing is
+vacuumed behind a transaction that is open or prepared, so keep checkpoints short, and do not leave a job that was
+stopped with a savepoint alone for long.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Final, final
+
+import psycopg
+from psycopg import sql
+
+from headgate.connectors.postgres.batches import Batch, Marks, lost
+from headgate.connectors.postgres.database import Connection
+from headgate.connectors.postgres.table import PostgresTable, Values
+from headgate.connectors.postgres.two_phase import TwoPhaseSink, WaitingRoom
+from headgate.errors import ProgramError, SinkError, SuppressRestartsException
+
+SETTING: Final = "max_prepared_transactions"
+
+_BEGIN: Final = (
+    "SET idle_in_transaction_session_timeout = 0",  # between checkpoints the transaction waits for records
+    "SET lock_timeout = '30s'",
+    "BEGIN",
+)
+
+
+@final
+class PreparedPostgresSink(TwoPhaseSink):
+    """Inserts rows into a table of PostgreSQL, each exactly once, by transactions that are prepared at the barrier.
+
+    Rows become visible when their checkpoint is complete. The server needs `max_prepared_transactions`, which is 0
+    unless somebody sets it: twice the parallelism of all such sinks is enough. Raises ProgramError for a table with a
+    key: for upserts there is `PostgresSink`.
+
+    >>> sink = PreparedPostgresSink(PostgresTable("postgresql://me@db/shop", "audit", ["at", "what"]))
+    """
+
+    def __init__(self, table: PostgresTable) -> None:
+        if table.key:
+            raise ProgramError(
+                f"the upsert into table {table.name!r} would wait for rows that are prepared, perhaps for ever: use "
+                "PostgresSink, or leave out the key"
+            )
+        super().__init__(PreparedTransactions(table))
+
+
+@final
+class PreparedTransactions(WaitingRoom):
+    """A prepared transaction for each batch."""
+
+    def check(self, connection: Connection, parallelism: int) -> None:
+        ((found,),) = connection.execute(f"SHOW {SETTING}")
+        if int(found) >= parallelism:
+            return
+        reason = (
+            f"{self.table.database} has {SETTING} = {found}, too few for {parallelism} subtasks: set it in "
+            "postgresql.conf to twice the parallelism of all such sinks and restart the server, or use PostgresSink, "
+            "which needs none"
+        )
+        raise SinkError(reason) from SuppressRestartsException(reason)
+
+    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        if not sent:
+            for statement in _BEGIN:
+                connection.execute(statement)
+        self.table.copy(connection, rows, self.table.identifier)
+
+    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        if rows:
+            self.send(connection, batch, rows, sent)
+        Marks(connection).add(batch)
+        _about(connection, "PREPARE TRANSACTION", batch)
+
+    def commit(self, connection: Connection, batch: Batch) -> None:
+        marks = Marks(connection)
+        with suppress(psycopg.errors.UndefinedObject):  # it is not prepared any more
+            _about(connection, "COMMIT PREPARED", batch)
+        if not marks.has(batch):
+            raise lost(batch, f"a prepared transaction {_gid(batch)}", self.table.database)
+        marks.settle(batch)
+
+    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+        found = connection.execute(
+            "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)",
+            [_gid(prefix)],
+        )
+        return [Batch.parse(name.removeprefix(_gid(""))) for (name,) in found]
+
+    def remove(self, connection: Connection, batch: Batch) -> None:
+        with suppress(psycopg.errors.UndefinedObject):  # another driver was quicker
+            _about(connection, "ROLLBACK PREPARED", batch)
+
+    def whereabouts(self, batch: Batch) -> str:
+        return f"Its rows are in the prepared transaction {_gid(batch)}, which pg_prepared_xacts shows"
+
+
+def _gid(batch: Batch | str) -> str:
+    return f"headgate_{batch}"
+
+
+def _about(connection: Connection, command: str, batch: Batch) -> None:
+    connection.execute(sql.SQL(command + " {}").format(sql.Literal(_gid(batch))))

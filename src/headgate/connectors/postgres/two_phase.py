@@ -1,0 +1,191 @@
+"""The two phases of a sink to PostgreSQL: batches wait for their checkpoint, and are then committed, each once.
+
+Where they wait is the business of a `WaitingRoom`: in staging tables, or in prepared transactions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from typing import Any, final
+
+import psycopg
+
+from headgate.connectors.postgres.batches import Batch, Leftovers, Marks, fence, of_job, session_of_job
+from headgate.connectors.postgres.checks import checked
+from headgate.connectors.postgres.database import Connection
+from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable, Values
+from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import CheckpointId, JobId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WaitingRows:
+    """A batch of this many rows, which waits for its checkpoint."""
+
+    batch: Batch
+    rows: int
+
+
+class WaitingRoom(ABC):
+    """Where batches wait. Pickled with the sink. All methods raise psycopg.Error."""
+
+    def __init__(self, table: PostgresTable) -> None:
+        self.table = table
+
+    def check(self, connection: Connection, parallelism: int) -> None:
+        """Raise `SinkError` if there is no room for the batches of so many subtasks."""
+
+    @abstractmethod
+    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        """Write rows of a batch, behind `sent` that were written before."""
+
+    @abstractmethod
+    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+        """Write the last rows of a batch, if there are any, and keep it safe from now on, whatever fails."""
+
+    def abandon(self, connection: Connection, batch: Batch) -> None:
+        """Drop what is written and not prepared, before the connection is closed."""
+
+    @abstractmethod
+    def commit(self, connection: Connection, batch: Batch) -> None:
+        """Make a batch visible, or do nothing if that is done. Raises `CommitLostError` when it does not wait here."""
+
+    @abstractmethod
+    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+        """Return the batches here whose names begin so, also those that are being written."""
+
+    @abstractmethod
+    def remove(self, connection: Connection, batch: Batch) -> None:
+        """Remove a batch, if it is still there."""
+
+    @abstractmethod
+    def whereabouts(self, batch: Batch) -> str:
+        """Say where a batch is, and what to do when its rows cannot be committed: a sentence or two."""
+
+
+def remove_unless_kept(room: WaitingRoom, connection: Connection, batches: list[Batch]) -> None:
+    """Remove batches, but for those that a savepoint holds. Raises psycopg.Error."""
+    for batch in Marks(connection).without_kept(batches):
+        room.remove(connection, batch)
+
+
+class TwoPhaseSink(Sink[WaitingRows]):
+    """A sink whose batches wait in a room. A second job may write to the same table."""
+
+    def __init__(self, room: WaitingRoom) -> None:
+        self._room = room
+        self.idempotent = bool(room.table.key)
+
+    def prepare(self, job_id: JobId) -> None:
+        """Check server, login, table, columns, key and rights. Raises `SinkError`, with what to do about it."""
+        with checked(self._room.table, session_of_job(job_id)) as connection:
+            self._room.check(connection, 1)
+
+    def discard(self, job_id: JobId) -> None:
+        database = self._room.table.database
+        with database.writing("remove leftovers"), database.connect(session_of_job(job_id)) as connection:
+            remove_unless_kept(self._room, connection, self._room.waiting(connection, of_job(job_id)))
+
+    def writer(self, context: SinkContext) -> BatchWriter:
+        return BatchWriter(self._room, Batch.of(context))
+
+    def committer(self, context: SinkContext) -> BatchCommitter:
+        return BatchCommitter(self._room, context)
+
+
+@final
+class BatchWriter(SinkWriter[WaitingRows]):
+    """Writes the rows of one subtask and attempt. Connects when the first rows are there."""
+
+    def __init__(self, room: WaitingRoom, batch: Batch) -> None:
+        self._room = room
+        self._batch = batch
+        self._rows: list[Values] = []
+        self._sent = 0
+        self._connection: Connection | None = None
+
+    def write(self, records: list[Any]) -> None:
+        self._rows += self._room.table.rows(records)
+        if len(self._rows) >= ROWS_AT_ONCE:
+            with self._writing():
+                self._room.send(self._connected(), self._batch, self._rows, self._sent)
+            self._sent += len(self._rows)
+            self._rows = []
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[WaitingRows]:
+        count = self._sent + len(self._rows)
+        if not count:
+            return []
+        batch = self._batch.at(checkpoint_id)
+        with self._writing():
+            self._room.prepare(self._connected(), batch, self._rows, self._sent)
+        self._rows, self._sent = [], 0
+        return [WaitingRows(batch, count)]
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return self._room.table.writing()
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._room.table.database.connect(self._batch.session)
+        return self._connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        with suppress(psycopg.Error):  # if it cannot be dropped now, whoever restarts the subtask does it
+            self._room.abandon(connection, self._batch)
+        connection.close()
+
+
+@final
+class BatchCommitter(Committer[WaitingRows]):
+    """Commits the batches of complete checkpoints, and removes what will never be. Each call connects anew."""
+
+    def __init__(self, room: WaitingRoom, context: SinkContext) -> None:
+        self._room = room
+        self._context = context
+        self._session = Batch.of(context).session
+
+    def commit(self, committables: list[WaitingRows]) -> None:
+        if committables:
+            with self._committing(committables[0].batch), self._connected() as connection:
+                for waiting in committables:
+                    self._commit(connection, waiting.batch)
+
+    def _connected(self) -> Connection:
+        return self._room.table.database.connect(self._session)
+
+    def _commit(self, connection: Connection, batch: Batch) -> None:
+        with self._committing(batch):
+            self._room.commit(connection, batch)
+
+    def _committing(self, batch: Batch) -> AbstractContextManager[None]:
+        table = self._room.table
+        doing = f"commit checkpoint {batch.checkpoint} to table {table.name!r}"
+        return table.database.committing(doing, self._room.whereabouts(batch))
+
+    def keep(self, committables: list[WaitingRows]) -> None:
+        if committables:
+            with self._writing("keep what a savepoint holds"), self._connected() as connection:
+                Marks(connection).keep(waiting.batch for waiting in committables)
+
+    def _writing(self, doing: str) -> AbstractContextManager[None]:
+        return self._room.table.database.writing(doing)
+
+    def recover(self, restored: list[WaitingRows]) -> None:
+        batches = [waiting.batch for waiting in restored]
+        leftovers = Leftovers(self._context, batches)
+        with self._writing("look for what earlier attempts have left over"), self._connected() as connection:
+            self._room.check(connection, self._context.parallelism)
+            fence(connection, leftovers)
+            for batch in batches:  # before any subtask writes a newer value of the same key
+                with suppress(CommitLostError):  # it is committed again after this, and then the job fails for good
+                    self._commit(connection, batch)
+            remove_unless_kept(
+                self._room, connection, leftovers.among(self._room.waiting(connection, leftovers.prefix))
+            )
