@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from moto.server import ThreadedMotoServer
-from pyarrow import fs
 
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore
@@ -23,27 +20,12 @@ from headgate.ids import JobId
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.contracts.store import STORE_CHECKS
 from headgate.types.typeinfo import Types
+from tests.contract.buckets import FolderOf
 from tests.unit.datastream.environments import environment
 
 JOB = JobId("cd61")
 RECORDS, KEYS = 200, 5
 FAILED: list[int] = []
-
-FolderOf = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def new_folder() -> Iterator[FolderOf]:
-    """Gives the URI of a folder in a bucket, another one at each call."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    options = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
-    file_system, _ = fs.FileSystem.from_uri(f"s3://key:secret@bucket?{options}")
-    file_system.create_dir("bucket")
-    numbers = itertools.count()
-    yield lambda: f"s3://key:secret@bucket/{next(numbers)}/checkpoints?{options}"
-    server.stop()
 
 
 @pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)

@@ -71,3 +71,66 @@ def test_a_record_that_stops_the_iteration_is_not_left_out_unseen() -> None:
 
 def test_no_records_are_no_bytes() -> None:
     assert JSON.encode([]) == Encoder.simple_string_encoder().encode([]) == b""
+
+
+NAMES = ["id", "name", "at"]
+CSV = Encoder.csv_encoder(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (Row(*NAMES)(1, "Ann", None), "1,Ann,"),
+        (Row(at=datetime.date(2024, 2, 29), name="Ann", id=1), "1,Ann,2024-02-29"),
+        ({"at": datetime.datetime(2024, 2, 29, 1), "id": True, "name": ""}, "true,,2024-02-29T01:00:00"),
+        ((1.5, 'say "hi", or\nso', Decimal("1.10")), '1.5,"say ""hi"", or\nso",1.10'),
+        ([1, "寿", datetime.time(1, 2)], "1,寿,01:02:00"),
+        (Row(1, " x ", "y"), "1, x ,y"),
+    ],
+    ids=str,
+)
+def test_csv(record: Any, line: str) -> None:
+    assert CSV.encode([record]).decode() == line + "\n"
+
+
+def test_csv_files_start_with_the_names_of_the_columns() -> None:
+    assert CSV.header() == b"id,name,at\n"
+    assert Encoder.csv_encoder(NAMES, header=False).header() == b""
+    assert JSON.header() == b""
+
+
+def test_delimiter_and_null_value_of_csv_can_be_chosen() -> None:
+    encoder = Encoder.csv_encoder(["a", "b;"], delimiter=";", null_value="NA")
+    assert encoder.header() + encoder.encode([(None, 1)]) == b'a;"b;"\nNA;1\n'
+
+
+def test_only_column_of_csv_that_is_none_is_no_blank_line() -> None:
+    assert Encoder.csv_encoder(["a"]).encode([(None,), ("",)]) == b'""\n""\n'
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ((1, 2), "it has 2 fields instead of 3"),
+        ({"id": 1}, r"it has the fields \['id'\], but the columns are \['at', 'id', 'name'\]"),
+        ("abc", "it has no fields"),
+        ((1, b"x", 2), "a bytes has no form in CSV"),
+        ((1, "\ud800", 2), "surrogates not allowed"),
+    ],
+    ids=["width", "names", "text", "bytes", "surrogate"],
+)
+def test_record_that_is_not_csv_is_named(record: Any, reason: str) -> None:
+    with pytest.raises(SinkError, match=reason) as caught:
+        CSV.encode([(1, 2, 3), record])
+    assert "(1, 2, 3)" not in str(caught.value)
+
+
+@pytest.mark.parametrize("columns", [[], ["a", "a"]], ids=str)
+def test_csv_without_columns_of_its_own_is_refused(columns: list[str]) -> None:
+    with pytest.raises(ProgramError, match="each with a name of its own"):
+        Encoder.csv_encoder(columns)
+
+
+def test_delimiter_of_csv_must_be_one_character() -> None:
+    with pytest.raises(ProgramError, match="give one character"):
+        Encoder.csv_encoder(NAMES, delimiter=";;")

@@ -1,0 +1,190 @@
+"""Files as sources and sinks in an object store, which has no rename: a server of S3's protocol on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.csv_lines import CsvOptions
+from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.lines import StreamFormat
+from headgate.connectors.files.part_files import PartFile
+from headgate.connectors.files.places import Place
+from headgate.connectors.files.sink import FileSink
+from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.errors import SinkError, SourceError
+from headgate.ids import CheckpointId
+from headgate.testing.contracts.sink import (
+    JOB,
+    SINK_CHECKS,
+    SinkCase,
+    check_stops_at_any_point_give_each_record_once,
+    sink_context,
+)
+from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase, read_all
+from headgate.types.row import Row
+from headgate.types.typeinfo import Types
+from tests.contract import file_sinks
+from tests.contract.buckets import FolderOf
+from tests.contract.file_sinks import CASES, Folders, read
+
+WORDS = [f"word-{index}" for index in range(40)]
+
+
+def put(folder: str, name: str, data: bytes) -> None:
+    place = Place.of(folder, SourceError).child(name)
+    with place.system.open_output_stream(place.path, compression=None) as stream:
+        stream.write(data)
+
+
+def lines(folder: str) -> SourceCase:
+    put(folder, "1.txt", "\n".join(WORDS[:25]).encode())
+    put(folder, "below/2.txt", b"")
+    put(folder, "b.gz", gzip.compress("\n".join(WORDS[25:]).encode()))
+    return SourceCase(source=lines_of(folder).build(), expected=WORDS)
+
+
+def lines_of(folder: str) -> FileSourceBuilder:
+    return FileSource.for_record_stream_format(StreamFormat.text_line_format(), folder)
+
+
+def csv_rows(folder: str) -> SourceCase:
+    put(folder, "in.csv", "".join(["number,word\n", *(f"{i},{word}\n" for i, word in enumerate(WORDS))]).encode())
+    options = CsvOptions(types=Types.ROW_NAMED(["number", "word"], [Types.LONG(), Types.STRING()]))
+    source = FileSource.for_record_stream_format(StreamFormat.csv_format(options), folder).build()
+    return SourceCase(source=source, expected=[Row("number", "word")(i, word) for i, word in enumerate(WORDS)])
+
+
+def json_lines(folder: str) -> SourceCase:
+    put(folder, "in.jsonl", "\n".join(map(json.dumps, WORDS)).encode())
+    source = FileSource.for_record_stream_format(StreamFormat.json_lines_format(), folder).build()
+    return SourceCase(source=source, expected=WORDS)
+
+
+def parquet(folder: str) -> SourceCase:
+    data = pa.BufferOutputStream()
+    pq.write_table(pa.table({"number": range(40), "word": WORDS}), data, row_group_size=15)
+    put(folder, "in.parquet", data.getvalue().to_pybytes())
+    source = FileSource.for_bulk_file_format(BulkFormat.parquet_format(["word"]), folder).build()
+    return SourceCase(source=source, expected=[{"word": word} for word in WORDS])
+
+
+SOURCES = [lines, csv_rows, json_lines, parquet]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", SOURCE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.__name__)
+def test_source(case: Callable[[str], SourceCase], check: Callable[[SourceCase], None], new_folder: FolderOf) -> None:
+    check(case(new_folder()))
+
+
+CHECKED = [
+    pytest.param(case, check, id=f"{case.__name__}-{check.__name__}")
+    for case in CASES
+    for check in SINK_CHECKS
+    # Some hundred files for each of 60 examples take half a minute; files of lines do for all formats there.
+    if case is file_sinks.lines or check is not check_stops_at_any_point_give_each_record_once
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "check"), CHECKED)
+def test_sink(case: Callable[[Folders], SinkCase], check: Callable[[SinkCase], None], new_folder: FolderOf) -> None:
+    check(case(Folders(new_folder)))
+
+
+def test_missing_folder_and_bucket_are_named_without_the_key(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    for place in (folder, folder.replace("@bucket", "@nowhere")):
+        with pytest.raises(SourceError, match=r"s3://(bucket|nowhere)/") as caught:
+            read_all(lines_of(place).build())
+        assert "secret" not in str(caught.value)
+
+
+def test_folder_that_cannot_be_written_is_named_without_the_key(new_folder: FolderOf) -> None:
+    sink = FileSink.for_row_format(new_folder().replace("@bucket", "@nowhere"), Encoder.json_lines_encoder()).build()
+    with pytest.raises(SinkError, match=r"s3://nowhere/") as caught:
+        sink.writer(sink_context()).write([1])
+    assert "secret" not in str(caught.value)
+
+
+# --- a commit is a copy and a delete
+
+
+def prepared(folder: str) -> tuple[FileSink, PartFile]:
+    sink = FileSink.for_row_format(folder, Encoder.json_lines_encoder()).build()
+    sink.prepare(JOB)
+    writer = sink.writer(sink_context())
+    writer.write([1, 2])
+    [part] = writer.prepare_commit(CheckpointId(1))
+    return sink, part
+
+
+def copy(part: PartFile) -> None:
+    """Do the first half of a commit, as one that is stopped amid it."""
+    part.pending.system.copy_file(part.pending.path, part.final.path)
+
+
+def seen(folder: str) -> list[Any]:
+    return list(read(folder, lambda _, data: [json.loads(line) for line in data.splitlines()]))
+
+
+def names(folder: str) -> list[str]:
+    return sorted(path for path in paths(folder) if "owner" not in path)
+
+
+def paths(folder: str) -> list[str]:
+    place = Place.of(folder, SinkError)
+    return [info.base_name for info in place.system.get_file_info(fs.FileSelector(place.path))]
+
+
+def test_commit_that_was_stopped_between_copy_and_delete_is_completed_by_the_next_attempt(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    sink, part = prepared(folder)
+    copy(part)
+    assert seen(folder) == [1, 2]
+    committer = sink.committer(sink_context(attempt=2))
+    committer.recover([part])
+    committer.commit([part])
+    assert seen(folder) == [1, 2]
+    assert names(folder) == [part.final.name]
+
+
+def test_copy_that_nobody_deletes_is_found_when_a_later_checkpoint_is_restored(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    sink, part = prepared(folder)
+    copy(part)
+    sink.committer(sink_context(attempt=2)).recover([])
+    assert names(folder) == [part.final.name]
+
+
+def test_dead_attempt_that_is_amid_the_same_commit_changes_nothing(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    sink, part = prepared(folder)
+    copy(part)
+    sink.committer(sink_context(attempt=2)).commit([part])
+    part.pending.system.delete_file(part.final.path)  # somebody has read it, and taken it away
+    with pytest.raises(SinkError, match="lost"):
+        sink.committer(sink_context()).commit([part])
+    assert seen(folder) == []
+
+
+def test_what_a_savepoint_holds_outlives_the_job_also_when_it_was_copied(new_folder: FolderOf) -> None:
+    folder = new_folder()
+    sink, part = prepared(folder)
+    committer = sink.committer(sink_context())
+    committer.keep([part])
+    copy(part)
+    sink.discard(JOB)
+    committer.commit([part])
+    assert seen(folder) == [1, 2]
+    assert names(folder) == [part.final.name]
