@@ -33,6 +33,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def database(postgres: PostgresServer) -> TestDatabase:
-    """An empty database."""
-    return TestDatabase(postgres, f"test{next(_NUMBERS)}")
+def database(postgres: PostgresServer) -> Iterator[TestDatabase]:
+    """An empty database. Nothing is left of it in the tables that all databases of the server share."""
+    database = TestDatabase(postgres, f"test{next(_NUMBERS)}")
+    yield database
+    database.reset()
