@@ -65,10 +65,10 @@ class FileSource(Source[PartOfFile]):
         return found
 
     def discover(self, known: frozenset[str]) -> list[PartOfFile]:
-        """Return the parts that are not known, of files that are not known with another size."""
-        sizes = dict(map(_file_of, known))
-        files = [file for file in self._files() if sizes.get(str(file.place), file.size_bytes) == file.size_bytes]
-        return [split for split in self._format.cut(files, _SPLIT_BYTES_MAX) if self.split_id(split) not in known]
+        """Return the parts that are not known, of files that were not found before with another size or other parts."""
+        parts = {self.split_id(part): part for part in self._format.cut(self._files(), _SPLIT_BYTES_MAX)}
+        other = {_file_of(split_id) for split_id in known if split_id not in parts}
+        return [part for name, part in parts.items() if name not in known and _file_of(name) not in other]
 
     def split_id(self, split: PartOfFile) -> str:
         return f"{split.place}#{split.part}#{split.size_bytes}"
@@ -77,10 +77,9 @@ class FileSource(Source[PartOfFile]):
         return self._format.reader(context)
 
 
-def _file_of(split_id: str) -> tuple[str, int]:
-    """Return the place and the size of the file that a split is part of."""
-    place, _, size_bytes = split_id.rsplit("#", 2)
-    return place, int(size_bytes)
+def _file_of(split_id: str) -> str:
+    """Return the file that a split is part of."""
+    return split_id.rsplit("#", 2)[0]
 
 
 def _part(files: list[FoundFile], parallelism: int) -> int:
