@@ -20,7 +20,6 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import Refused, Stored
 from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.operators import collect
 from headgate.runtime.exchange.channel import InputChannel
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.slot.barriers import Barriers
@@ -187,8 +186,3 @@ def claimed_snapshot_deleted_too_early(patch: pytest.MonkeyPatch) -> None:
         retain(self, keep, shared)
 
     patch.setattr(JobStorage, "retain", too_early)
-
-
-def collected_parts_mixed_up(patch: pytest.MonkeyPatch) -> None:
-    """Collected records keep their numbers when they go to another subtask, where others have the same."""
-    patch.setattr(collect, "_renumbered", lambda unsent: unsent)

@@ -256,7 +256,9 @@ class Checkpoints:
         self._writes.submit(write, known)
 
     def _record_stop(self, order: coordination.RecordStop) -> None:
-        checkpoint_id = order.checkpoint_id
+        checkpoint_id, manifest = order.checkpoint_id, self._stored  # what was stored last, until others are stored
+        assert manifest is not None
+        assert manifest.checkpoint_id == checkpoint_id
 
         def record() -> Outcome:
             return self._storage.record_stop(checkpoint_id, order.savepoint.location)
@@ -264,10 +266,8 @@ class Checkpoints:
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
             if isinstance(outcome, Stored):
-                assert self._stored is not None
-                assert self._stored.checkpoint_id == checkpoint_id
                 recorded = coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms)
-                self._commit(self._stored, order.savepoint.location, lambda: self._on(recorded))
+                self._commit(manifest, order.savepoint.location, lambda: self._on(recorded))
             else:
                 self._heed(outcome)
                 reason = outcome.reason

@@ -9,6 +9,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from headgate.checkpoint.manifest import Manifest
 from headgate.errors import SinkError
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
@@ -56,12 +57,15 @@ class External:
         """Forget the system: nothing of the run may use it afterwards."""
         del _systems[self.number]
 
-    def forked(self, job_id: JobId, savepoint_id: CheckpointId, pending: set[str]) -> External:
-        """Return the system as it was when all up to a savepoint was final, but for what that holds for committing."""
+    def forked(self, savepoint: Manifest, pending: set[str]) -> External:
+        """Return the system as it was when all up to a savepoint was final, but for what that holds for committing.
+
+        A driver that was started again may not know of the savepoint: what its attempts made final came after it,
+        though under lower checkpoint ids.
+        """
         other = External(self.world, self._permitted)
         for name, records in self.final.items():
-            prepared = self.prepared[name]
-            if (prepared.job_id, prepared.checkpoint_id) < (job_id, savepoint_id) and name not in pending:
+            if name not in pending and _is_before(self.prepared[name], savepoint):
                 other.final[name] = records
         other.pending = {name: self.prepared[name] for name in pending}
         return other
@@ -115,6 +119,12 @@ class External:
         if self.bomb == function:
             self.bomb = None
             raise ValueError(f"simulated: {function} fails")
+
+
+def _is_before(transaction: Transaction, savepoint: Manifest) -> bool:
+    if transaction.job_id != savepoint.job_id:
+        return transaction.job_id < savepoint.job_id
+    return transaction.attempt <= savepoint.attempt and transaction.checkpoint_id < savepoint.checkpoint_id
 
 
 def system(number: int) -> External:

@@ -13,7 +13,8 @@ from headgate.testing.sim.external import External
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0)
+"""How often each kind is drawn; never: only where it is asked for."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
 
@@ -49,6 +50,7 @@ class Faults:
             "slot crash in doubt": self._crash_slot_in_doubt,
             "master crash at an operation": self._crash_master_at_an_operation,
             "master presumed dead": self._presume_master_dead,
+            "master crash at the stop": self._crash_master_at_the_stop,
         }
 
     def plan(self) -> None:
@@ -145,6 +147,10 @@ class Faults:
 
     def _crash_master_at_the_end(self) -> None:
         self._cluster.store.on_result = lambda: self._world.after(0.0, 3.0, self._crash_master)
+
+    def _crash_master_at_the_stop(self) -> None:
+        """Crash the job master when it is recorded, but not yet done, that the job ends with a savepoint."""
+        self._cluster.store.ledger.on_stop = lambda: self._world.after(0.0, 20.0, self._crash_master)
 
     def _cancel(self) -> None:
         self._cluster.cancel()

@@ -112,6 +112,7 @@ class Journey:
     def _pass_on(self, cluster: Cluster) -> None:
         """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
         ledger = cluster.store.ledger
+        ledger.end(cluster.plan.settings.get(options.CHECKPOINTS_RETAINED))
         ledger.pass_on(Heir(None, lambda: False))
         if ledger.stopped is not None:
             self._start_from = self._storage.open(ledger.stopped), paths.METADATA
@@ -143,7 +144,7 @@ class Journey:
         store = self._world.rng.choice(savepoints)
         manifest = store.ledger.manifests[paths.METADATA]
         leg = fork_of(self._world.rng, self._leg_of(manifest))
-        outside = self._outside.forked(manifest.job_id, manifest.checkpoint_id, store.ledger.transactions_in(manifest))
+        outside = self._outside.forked(manifest, store.ledger.transactions_in(manifest))
         store.ledger.permit(manifest)
         self._world.note("user", f"goes on from {store.location} once more")
         try:
@@ -211,7 +212,8 @@ class Journey:
 
     def _is_tidy(self) -> bool:
         first = self.clusters[0]
-        return len(self.clusters) == 1 and self._storage.mishaps == 0 and len(first.processes) == first.plan.slots
+        is_whole = len(first.processes) == first.plan.slots and not first.is_lost
+        return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole
 
 
 def _result_of(cluster: Cluster) -> JobResult | None:

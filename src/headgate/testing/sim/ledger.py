@@ -18,7 +18,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE
 from headgate.state.files import SHARED, FileHandle, InlineHandle, StateHandle
-from headgate.testing.sim.world import World
+from headgate.testing.sim.world import Action, World
 
 _EPOCHS: Final = f"{paths.EPOCHS}/"
 
@@ -52,12 +52,15 @@ class Ledger:
         """Those with which the job ends."""
         self.stopped: str | None = None
         """The savepoint that the job is to end with."""
+        self.on_stop: Action = lambda: None
+        """Called when that is recorded."""
         self._permitted = permitted
         self._world = world
         self._memory = memory
         self._ledger_of = ledger_of
         self._doubtful: dict[str, Manifest] = {}
         self._heir: Heir | None = None
+        self._beyond: set[str] = set()
 
     @property
     def newest(self) -> CheckpointId | None:
@@ -68,8 +71,13 @@ class Ledger:
         """Return whether a checkpoint in storage counts."""
         return paths.metadata(checkpoint_id) in self.manifests
 
+    def end(self, num_retained: int) -> None:
+        """Note that the job is over. A driver that is gone may have begun to delete what is beyond that number."""
+        by_age = sorted(self.manifests, key=lambda path: self.manifests[path].checkpoint_id)
+        self._beyond = set(by_age[:-num_retained])
+
     def pass_on(self, heir: Heir) -> None:
-        """Note that the job is over: only its heir may delete anything of it, and only what it has claimed."""
+        """Note who goes on from what is left: only the heir may delete of that, and only what it has claimed."""
         self._heir = heir
 
     # --- what is written
@@ -86,7 +94,6 @@ class Ledger:
             self._base_recorded(tuple(map(decode_base, unseal(data, path)["chain"])))
 
     def _manifest_written(self, path: str, manifest: Manifest) -> None:
-        self._check_whole(manifest)
         if self._highest_claim() > owner_of(manifest):
             self._world.note(
                 "ledger", f"{path} of attempt {manifest.attempt} was stored by a driver that is taken over"
@@ -96,6 +103,7 @@ class Ledger:
             self._count(path, manifest)
 
     def _count(self, path: str, manifest: Manifest) -> None:
+        self._check_whole(manifest)
         checkpoint_id = manifest.checkpoint_id
         flight = ", with data in flight" if manifest.in_flight else ""
         self._world.note("ledger", f"checkpoint {checkpoint_id} of attempt {manifest.attempt} is durable{flight}")
@@ -139,8 +147,13 @@ class Ledger:
         for manifest in savepoint.manifests.values():
             savepoint.permit(manifest)
             self.final_ids.add(manifest.checkpoint_id)
+        self.on_stop()
 
     # --- drivers
+
+    def owns(self, driver: str) -> bool:
+        """Return whether the job runs, and this driver is the last that has taken it over."""
+        return driver == str(self._highest_claim())
 
     def _highest_claim(self) -> Owner:
         names = [path[len(_EPOCHS) :] for path in self._memory.files if path.startswith(_EPOCHS)]
@@ -182,7 +195,7 @@ class Ledger:
 
     def _check_heir(self, path: str, heir: Heir) -> None:
         for manifest, own in self.manifests.items():
-            if path != manifest and path not in own.files():
+            if manifest in self._beyond or (path != manifest and path not in own.files()):
                 continue
             if manifest != heir.claimed:
                 self._world.violated(f"{path} is deleted, which a job that is over has left to keep")

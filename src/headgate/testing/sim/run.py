@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from types import MappingProxyType
+from typing import Any, final
 from unittest.mock import patch
 
 from headgate.runtime.slot import pace, slot
@@ -16,8 +17,8 @@ from headgate.state.keyed import walk
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import Faults
 from headgate.testing.sim.jobs import random_job
-from headgate.testing.sim.journey import Journey, MakeFaults
-from headgate.testing.sim.legs import journey_of
+from headgate.testing.sim.journey import Journey
+from headgate.testing.sim.legs import Leg, journey_of
 from headgate.testing.sim.storage import SimStorage
 from headgate.testing.sim.world import World
 
@@ -56,8 +57,16 @@ class RunReport:
         )
 
 
-def run(seed: int, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunReport:
+def run(
+    seed: int,
+    *,
+    faults: bool = True,
+    often: tuple[str, ...] = (),
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> RunReport:
     """Simulate the job of a seed, with its faults or without; those in `often`, by their kinds, in addition.
+
+    `settings` replace those that are drawn, on all legs.
 
     >>> run(1).passed
     True
@@ -67,14 +76,32 @@ def run(seed: int, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunRe
     outside = External(world, storage.permitted)
     try:
         with _without_logs(), _in_many_pieces(world):
-            return _run(seed, storage, outside, partial(Faults, often=often) if faults else None)
+            legs = tuple(_with(settings, leg) for leg in journey_of(random_job(world.rng)))
+            return _run(seed, world, Journey(storage, outside, legs, partial(Faults, often=often) if faults else None))
     finally:
         outside.close()
 
 
-def _run(seed: int, storage: SimStorage, outside: External, faults_of: MakeFaults | None) -> RunReport:
-    world = outside.world
-    journey = Journey(storage, outside, journey_of(random_job(world.rng)), faults_of)
+def job_of(seed: int) -> str:
+    """Return the job of a seed, in words, with all its legs: `RunReport.job`. Nothing runs.
+
+    >>> run(1).job == job_of(1)
+    True
+    """
+    world = World(seed)
+    with _in_many_pieces(world):
+        return _describe(journey_of(random_job(world.rng)))
+
+
+def _describe(legs: tuple[Leg, ...]) -> str:
+    return "; then ".join(leg.describe() for leg in legs)
+
+
+def _with(settings: Mapping[str, Any], leg: Leg) -> Leg:
+    return replace(leg, spec=replace(leg.spec, settings={**leg.spec.settings, **settings}))
+
+
+def _run(seed: int, world: World, journey: Journey) -> RunReport:
     try:
         journey.run()
     except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
@@ -82,7 +109,7 @@ def _run(seed: int, storage: SimStorage, outside: External, faults_of: MakeFault
     journey.close()
     return RunReport(
         seed=seed,
-        job="; then ".join(leg.describe() for leg in journey.legs),
+        job=_describe(journey.legs),
         faults=tuple(journey.planned),
         violations=tuple(world.violations),
         trace=tuple(world.trace),

@@ -1,0 +1,196 @@
+"""The table of planted faults: how many seeds it may take to see each, what is seen then, and what makes it show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from tests.simulation import mode_plants, plants
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """One planted fault, which is to be seen within `seeds_max` seeds of jobs that it can show in.
+
+    `symptom` is a pattern of what is seen ("": whatever it is). `jobs` is a pattern of the jobs, in words, and
+    `settings` replace their own; the kinds of faults in `often` come in addition to those that are drawn.
+    """
+
+    plant: plants.Plant
+    seeds_max: int
+    symptom: str = ""
+    jobs: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    often: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of what is planted."""
+        return self.plant.__name__
+
+
+_BUSY: Final = {"execution.checkpointing.interval": 20}
+_PATIENT: Final = {**_BUSY, "execution.checkpointing.timeout": 2_000}
+_MANY_AT_A_TIME: Final = {
+    **_BUSY,
+    "execution.checkpointing.max-concurrent-checkpoints": 3,
+    "execution.checkpointing.unaligned.enabled": False,
+}
+_AT_LEAST_ONCE: Final = {
+    "execution.checkpointing.mode": "AT_LEAST_ONCE",
+    "execution.checkpointing.unaligned.enabled": False,
+}
+_UNALIGNED: Final = {
+    **_BUSY,
+    "execution.checkpointing.mode": "EXACTLY_ONCE",
+    "execution.checkpointing.unaligned.enabled": True,
+    "execution.checkpointing.aligned-checkpoint-timeout": 0,
+    "execution.checkpointing.max-concurrent-checkpoints": 1,
+}
+_INCREMENTAL: Final = "incremental': True|changelog.enabled': True"
+_IN_ORDER: Final = r"^\([^)]*\)x\d( \+ \([^)]*\)x\d)* > ((map|filter|flat_map|rebalance)x1 > )*(value|list)x"
+_STOPPED_FIRST: Final = r"^[^;]*; (savepoint[^;]*; )*after \d+ ms it is (stopped|drained)"
+_CRASHES: Final = ("slot crash",) * 3
+_DOUBTS: Final = ("slot crash in doubt",) * 6
+_NEW_DRIVERS: Final = ("master presumed dead",) * 6 + ("slow storage",) * 3
+
+PLANTED: Final = (
+    Planted(plant=plants.no_alignment, seeds_max=60, symptom="output"),
+    Planted(plant=plants.no_fencing, seeds_max=80, settings=_BUSY, often=_CRASHES),
+    Planted(
+        plant=plants.ack_of_an_old_attempt,
+        seeds_max=60,
+        symptom="is not whole|output|no durable manifest names it",
+        settings={**_BUSY, "restart-strategy.fixed-delay.delay": 0},
+        often=_DOUBTS,
+    ),
+    Planted(plant=plants.metadata_before_the_state, seeds_max=40, symptom="is not whole"),
+    Planted(plant=plants.commit_before_the_manifest, seeds_max=5, symptom="no durable manifest names it"),
+    Planted(
+        plant=plants.abort_in_doubt,
+        seeds_max=30,
+        symptom="is not whole|output|newest checkpoint|names it",
+        settings=_BUSY,
+        often=_DOUBTS,
+    ),
+    Planted(plant=plants.lost_replay, seeds_max=60, symptom="missing"),
+    Planted(plant=plants.double_commit, seeds_max=60, symptom="too many"),
+    Planted(plant=plants.position_ahead_of_the_barrier, seeds_max=60, symptom="missing"),
+    Planted(plant=plants.no_barrier_after_the_end, seeds_max=5, symptom="no end after"),
+    Planted(plant=plants.clean_up_of_named_files, seeds_max=20, symptom="names it"),
+    Planted(
+        plant=plants.torn_manifest_taken_for_whole,
+        seeds_max=150,
+        symptom="cannot be restored|cut short|is torn",
+        settings=_BUSY,
+        often=("master crash", "storage outage") * 3,
+    ),
+    Planted(plant=plants.restore_without_pending_commits, seeds_max=60, symptom="output|aborted"),
+    Planted(plant=plants.attempts_numbered_anew, seeds_max=50, settings=_BUSY, often=("master crash",) * 3),
+    Planted(plant=plants.operator_state_forgotten, seeds_max=60, symptom="counts"),
+    Planted(plant=plants.timers_forgotten, seeds_max=60, symptom="missing"),
+    Planted(
+        plant=plants.union_of_one_subtask,
+        seeds_max=50,
+        symptom="not one element of each|end|missing|counts",
+        jobs="unionx[2-9]",
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=plants.discard_of_what_is_used_again,
+        seeds_max=30,
+        symptom="names it|is not whole",
+        jobs=_INCREMENTAL,
+        settings=_BUSY,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=plants.folder_of_shared_files_deleted,
+        seeds_max=60,
+        symptom="folder of shared files",
+        jobs=_INCREMENTAL,
+    ),
+    Planted(
+        plant=plants.shared_files_deleted_at_once,
+        seeds_max=40,
+        symptom="names it|is not whole",
+        jobs=_INCREMENTAL,
+        settings=_MANY_AT_A_TIME,
+        often=_CRASHES,
+    ),
+    Planted(plant=plants.state_written_as_it_is_now, seeds_max=120, symptom="counts|missing"),
+    Planted(
+        plant=mode_plants.rest_of_the_batch_forgotten,
+        seeds_max=150,
+        symptom="missing",
+        settings=_UNALIGNED,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=mode_plants.a_channel_forgotten, seeds_max=40, symptom="missing", settings=_UNALIGNED, often=_CRASHES
+    ),
+    Planted(
+        plant=mode_plants.senders_part_forgotten, seeds_max=40, symptom="missing", settings=_UNALIGNED, often=_CRASHES
+    ),
+    Planted(plant=mode_plants.recording_goes_on, seeds_max=60, symptom="too many", settings=_UNALIGNED, often=_CRASHES),
+    Planted(
+        plant=mode_plants.new_input_before_what_was_in_flight,
+        seeds_max=100,
+        symptom="missing|saw",
+        jobs=_IN_ORDER,
+        settings=_UNALIGNED,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=mode_plants.routed_anew_without_a_look_at_the_keys,
+        seeds_max=100,
+        symptom="too many|key group",
+        jobs="(loses its driver for good|is cancelled); then",
+        settings=_UNALIGNED,
+    ),
+    Planted(
+        plant=mode_plants.checkpoint_before_recovery,
+        seeds_max=150,
+        symptom="missing",
+        settings=_UNALIGNED,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=mode_plants.a_channel_counted_twice,
+        seeds_max=80,
+        symptom="missing",
+        settings=_AT_LEAST_ONCE,
+        often=_CRASHES,
+    ),
+    Planted(plant=mode_plants.savepoint_commits, seeds_max=40, symptom="is complete"),
+    Planted(
+        plant=mode_plants.stop_commits_before_it_is_recorded,
+        seeds_max=10,
+        symptom="is complete",
+        jobs="(stopped|drained)",
+    ),
+    Planted(
+        plant=mode_plants.stop_forgotten,
+        seeds_max=40,
+        symptom="aborted|is not whole|too many",
+        jobs=_STOPPED_FIRST,
+        often=("master crash at the stop",) * 3,
+    ),
+    Planted(
+        plant=mode_plants.no_epochs,
+        seeds_max=30,
+        symptom="is complete|prepared twice|is not whole|starts from|is deleted",
+        often=_NEW_DRIVERS,
+    ),
+    Planted(
+        plant=mode_plants.epochs_looked_at_too_late,
+        seeds_max=120,
+        symptom="is complete",
+        settings=_PATIENT,
+        often=_NEW_DRIVERS,
+    ),
+    Planted(plant=mode_plants.increment_on_foreign_state, seeds_max=100, symptom="is not whole", jobs="; then"),
+    Planted(plant=mode_plants.claimed_snapshot_deleted_too_early, seeds_max=30, symptom="was claimed", jobs="'CLAIM'"),
+)
