@@ -93,6 +93,14 @@ def test_the_library_refuses_a_second_commit_of_one_application_that_has_not_see
     stale.create_write_transaction([file.action()], "append", stale.schema(), [], commit_properties=other)
 
 
+def test_the_library_refuses_a_commit_that_has_not_seen_a_change_of_the_columns(driver: Driver, table: Path) -> None:
+    stale = DeltaTable(table)
+    [file] = driver.prepared(1, rows(1))
+    DeltaTable(table).alter.add_columns([Field("added", PrimitiveType("long"))])
+    with pytest.raises(CommitFailedError):
+        stale.create_write_transaction([file.action()], "append", stale.schema(), [])
+
+
 DRIVERS = 4
 
 

@@ -32,7 +32,6 @@ _FEATURES: Final = frozenset(
 _PARTITION_TYPES: Final = (
     pa.types.is_string,
     pa.types.is_integer,
-    pa.types.is_decimal,
     pa.types.is_date,
     pa.types.is_boolean,
 )
@@ -57,7 +56,7 @@ def delta_columns(schema: pa.Schema | TypeInformation, partition_by: list[str]) 
         if not any(fits(columns.field(name).type) for fits in _PARTITION_TYPES):
             raise ProgramError(
                 f"the table cannot be partitioned by {name!r}, which is {columns.field(name).type}; "
-                "choose a column of text, whole numbers, decimals, dates or booleans, a date instead of a timestamp"
+                "choose a column of text, whole numbers, dates or booleans, a date instead of a timestamp"
             )
     if len(partition_by) == len(columns.names):
         raise ProgramError("a Delta table needs a column that it is not partitioned by")

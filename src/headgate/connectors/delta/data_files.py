@@ -44,7 +44,8 @@ def _fitted(batch: Any, columns: pa.Schema) -> pa.RecordBatch:
     try:
         return batch.select(columns.names).cast(columns)
     except (pa.ArrowException, ValueError) as error:
-        raise SerializationError(f"a batch with {batch.schema.to_string()} does not fit the table: {error}") from error
+        found = ", ".join(f"{column.name} {column.type}" for column in batch.schema)
+        raise SerializationError(f"a batch with the columns {found} does not fit the table: {error}") from error
 
 
 def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:

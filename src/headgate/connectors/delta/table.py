@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -29,6 +29,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 
 FAILURES: Final = (OSError, DeltaError, pa.ArrowException)
+_LOG: Final = "_delta_log"
 _ARROW: Final = re.compile(r"\s*\x1b\[31m↳\x1b\[0m\s*")
 _TRIES: Final = 5
 """Times that a commit is tried at once when another one was quicker."""
@@ -114,7 +115,7 @@ def prepare_table(place: TablePlace, columns: pa.Schema, partition_by: list[str]
         table = _open_or_create(place, columns, partition_by, create=create)
         problem = misfit(Schema.from_arrow(columns).to_json(), partition_by, table)
     except FAILURES as error:
-        raise SinkError(f"cannot use the Delta table {place}: {_said(error)}") from error
+        raise SinkError(f"cannot use the Delta table {place}: {said(error)}") from error
     if problem is not None:
         raise SinkError(f"the Delta table {place} does not fit its sink: {problem}")
 
@@ -129,18 +130,27 @@ def _open_or_create(place: TablePlace, columns: pa.Schema, partition_by: list[st
             ) from None
     if "://" not in place.uri:
         os.makedirs(place.uri, exist_ok=True)
-    found = place.files().get_file_info(fs.FileSelector("", allow_not_found=True))
-    if found:
+    names = sorted(info.base_name for info in place.files().get_file_info(fs.FileSelector("", allow_not_found=True)))
+    if names and _LOG not in names:  # with a log, somebody else is creating the table right now
         raise SinkError(
-            f"the folder {place} is not a Delta table, and it is not empty, but holds {found[0].base_name!r}; "
+            f"the folder {place} is not a Delta table, and it is not empty, but holds {names[0]!r}; "
             "choose another folder, or convert it with deltalake.convert_to_deltalake"
         )
-    options = dict(place.storage_options)
-    try:
-        DeltaTable.create(place.uri, columns, mode="ignore", partition_by=partition_by, storage_options=options)
-    except CommitFailedError:
-        return place.open()  # another job has just created it
+    _create(place, columns, partition_by)
     return place.open()
+
+
+def _create(place: TablePlace, columns: pa.Schema, partition_by: list[str]) -> None:
+    """Create the table, unless another job has just done so: a second try would change the table that it has made."""
+    with contextlib.suppress(CommitFailedError):
+        DeltaTable.create(
+            place.uri,
+            columns,
+            mode="ignore",
+            partition_by=partition_by,
+            storage_options=dict(place.storage_options),
+            commit_properties=CommitProperties(max_commit_retries=0),
+        )
 
 
 def append(place: TablePlace, preparer: Preparer, version: int, files: list[DataFile]) -> None:
@@ -180,7 +190,7 @@ def _committed(table: DeltaTable, transaction: Transaction, files: list[DataFile
     return True
 
 
-@contextmanager
+@contextlib.contextmanager
 def _retriable(place: TablePlace) -> Iterator[None]:
     try:
         yield
@@ -190,7 +200,7 @@ def _retriable(place: TablePlace) -> Iterator[None]:
             "committed; put the table back, then start the job from its last checkpoint"
         ) from error
     except FAILURES as error:
-        raise RetriableCommitError(f"cannot commit to the Delta table {place}: {_said(error)}") from error
+        raise RetriableCommitError(f"cannot commit to the Delta table {place}: {said(error)}") from error
 
 
 def _check_fit(place: TablePlace, table: DeltaTable, files: list[DataFile]) -> None:
@@ -217,6 +227,6 @@ def _check_files(place: TablePlace, files: list[DataFile]) -> None:
             )
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
     """Return the message on one line, without the colours and the stack that deltalake puts into it."""
     return _ARROW.sub(": ", str(error).partition("\n   0:")[0].strip())

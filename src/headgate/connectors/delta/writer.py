@@ -15,7 +15,7 @@ import pyarrow as pa
 from headgate.clock import SystemClock
 from headgate.connectors.delta.data_files import OpenFile, batches_of, folder_of, partitions_of
 from headgate.connectors.delta.library import Schema
-from headgate.connectors.delta.table import FAILURES, DataFile, Preparer, TablePlace
+from headgate.connectors.delta.table import FAILURES, DataFile, Preparer, TablePlace, said
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkContext, SinkWriter
 from headgate.ids import CheckpointId
@@ -123,8 +123,8 @@ class DeltaWriter(SinkWriter[DataFile]):
             yield
         except FAILURES as error:
             raise SinkError(
-                f"cannot write to the folder of the Delta table {self._place} on host {socket.gethostname()}: {error}; "
-                "it must be the same for all hosts, and the job must be allowed to write there"
+                f"cannot write to the folder of the Delta table {self._place} on host {socket.gethostname()}: "
+                f"{said(error)}; it must be the same for all hosts, and the job must be allowed to write there"
             ) from error
 
     def close(self) -> None:
