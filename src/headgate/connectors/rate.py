@@ -26,7 +26,11 @@ class RateLimitedSource(Source[Split]):
     """Any source, read at no more than `records_per_second`, shared evenly by its subtasks.
 
     The limit is about time, not about position: after a restore it starts anew. A reader that fell behind, for instance
-    because of backpressure, catches up on at most one second.
+    because of backpressure, catches up on at most one second. Splits and state are those of the source itself, so that
+    a job may go on with another rate, or without.
+
+    >>> from headgate.connectors.number_seq import NumberSequenceSource
+    >>> slowly = RateLimitedSource(NumberSequenceSource(1, 100), records_per_second=20)
     """
 
     def __init__(self, source: Source[Split], records_per_second: float) -> None:
@@ -35,9 +39,17 @@ class RateLimitedSource(Source[Split]):
         self._records_per_second = records_per_second
         self.bounded = source.bounded
         self.parallelism_max = source.parallelism_max
+        self.discovery_interval_ms = source.discovery_interval_ms
+        self.watermarks_per_split = source.watermarks_per_split
 
     def splits(self, parallelism: int) -> list[Split]:
         return self._source.splits(parallelism)
+
+    def discover(self, known: frozenset[str]) -> list[Split]:
+        return self._source.discover(known)
+
+    def split_id(self, split: Split) -> str:
+        return self._source.split_id(split)
 
     def reader(self, context: SourceContext) -> RateLimitedReader[Split]:
         share = self._records_per_second / context.parallelism
@@ -80,6 +92,9 @@ class RateLimitedReader(SourceReader[Split]):
 
     def snapshot(self) -> list[Split]:
         return self._reader.snapshot()
+
+    def notify_completed(self, splits: list[Split]) -> None:
+        self._reader.notify_completed(splits)
 
     def close(self) -> None:
         self._reader.close()

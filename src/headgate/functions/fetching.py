@@ -50,7 +50,8 @@ class Fetcher(ABC, Generic[Split]):
     def fetch(self) -> list[Fetched[Split]]:
         """Wait for records, and return what there is: after about 100 ms also nothing, so that others get their turn.
 
-        Raises `SourceError` naming the place when the data cannot be read.
+        Called while there are splits whose end was not fetched. Raises `SourceError` naming the place when the data
+        cannot be read.
         """
 
     def notify_completed(self, splits: list[Split]) -> None:
@@ -69,6 +70,8 @@ class FetchingReader(SourceReader[Split]):
         self._context = context
         self._split_id = split_id
         self._positions: dict[str, Split] = {}
+        self._unfetched: set[str] = set()
+        """The splits whose end has not been fetched."""
         self._added: list[Split] = []
         self._noted: list[Split] | None = None
         self._queue: deque[Fetched[Split]] = deque()
@@ -79,27 +82,30 @@ class FetchingReader(SourceReader[Split]):
         self._using = threading.Lock()
 
     def add_splits(self, splits: list[Split]) -> None:
-        self._positions.update((self._split_id(split), split) for split in splits)
+        named = {self._split_id(split): split for split in splits}
+        self._positions.update(named)
+        self._unfetched.update(named)
         self._added += splits
 
     def poll(self, records_max: int) -> Poll:
         if self._failed is not None:
             raise self._failed
-        if len(self._queue) < _QUEUED_MAX:
+        if self._unfetched and len(self._queue) < _QUEUED_MAX:
             self._begin_fetch()
         if self._queue:
             return self._hand_over(records_max)
         return NotReady(math.inf) if self._positions else END_OF_INPUT
 
     def _begin_fetch(self) -> None:
-        if self._fetching or not self._positions:
+        if self._fetching:
             return
         self._fetching = True
         added, self._added = self._added, []
         noted, self._noted = self._noted, None
-        self._context.submit(lambda: self._fetch(added, noted), self._fetched)
+        some_left = bool(self._unfetched)
+        self._context.submit(lambda: self._fetch(added, noted, some_left=some_left), self._fetched)
 
-    def _fetch(self, added: list[Split], noted: list[Split] | None) -> list[Fetched[Split]]:
+    def _fetch(self, added: list[Split], noted: list[Split] | None, *, some_left: bool) -> list[Fetched[Split]]:
         with self._using:
             if self._closed:
                 return []
@@ -107,7 +113,7 @@ class FetchingReader(SourceReader[Split]):
                 self._fetcher.add_splits(added)
             if noted is not None:
                 self._fetcher.notify_completed(noted)
-            return self._fetcher.fetch()
+            return self._fetcher.fetch() if some_left else []
 
     def _fetched(self, result: list[Fetched[Split]] | BaseException) -> None:
         self._fetching = False
@@ -115,6 +121,8 @@ class FetchingReader(SourceReader[Split]):
             self._failed = result
         else:
             self._queue += result
+            self._unfetched.difference_update(fetched.split for fetched in result if fetched.ended)
+            self._note_if_all_is_fetched()
 
     def _hand_over(self, records_max: int) -> Records:
         """Return the next records of what was fetched first, and move the position of its split behind them."""
@@ -139,6 +147,12 @@ class FetchingReader(SourceReader[Split]):
 
     def notify_completed(self, splits: list[Split]) -> None:
         self._noted = splits
+        self._note_if_all_is_fetched()
+
+    def _note_if_all_is_fetched(self) -> None:
+        """Have the fetcher take note without a fetch, when there will be none."""
+        if self._noted is not None and not self._unfetched:
+            self._begin_fetch()
 
     def close(self) -> None:
         """Have the fetcher closed beside the loop, when the fetch that is under way is done. Does not block."""

@@ -6,9 +6,9 @@ import pytest
 
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.number_seq import NumberSequenceSource
-from headgate.connectors.rate import RateLimitedSource
+from headgate.connectors.rate import RateLimitedReader, RateLimitedSource
 from headgate.errors import ProgramError
-from headgate.functions.source import NotReady, Records
+from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.testing.contracts.source import ReaderContext, open_reader, read
 
 
@@ -66,3 +66,66 @@ def test_rate_that_cannot_be_kept_is_refused(rate: float) -> None:
         RateLimitedSource(NumberSequenceSource(0, 1), rate)
     with pytest.raises(ProgramError, match="rate"):
         DataGeneratorSource(str, records_per_second=rate)
+
+
+class Growing(Source[str]):
+    """A source with all that a source can have."""
+
+    bounded = False
+    parallelism_max = 3
+    discovery_interval_ms = 70
+    watermarks_per_split = True
+
+    def splits(self, parallelism: int) -> list[str]:
+        return ["a"]
+
+    def discover(self, known: frozenset[str]) -> list[str]:
+        return sorted({"a", "b"} - known)
+
+    def split_id(self, split: str) -> str:
+        return f"id of {split}"
+
+    def reader(self, context: SourceContext) -> SourceReader[str]:
+        return GrowingReader(context)
+
+
+class GrowingReader(SourceReader[str]):
+    def __init__(self, context: SourceContext) -> None:
+        self.context = context
+
+    def add_splits(self, splits: list[str]) -> None:
+        self.context.count("added", len(splits))
+
+    def poll(self, records_max: int) -> Poll:
+        return Records(["x"], [5], "id of a", ended=True)
+
+    def snapshot(self) -> list[str]:
+        return ["b"]
+
+    def notify_completed(self, splits: list[str]) -> None:
+        self.context.count(f"noted {splits}")
+
+
+def test_a_limited_source_does_all_else_as_without_the_limit() -> None:
+    plain = Growing()
+    source = RateLimitedSource(plain, 5)
+    assert not source.bounded
+    assert (source.parallelism_max, source.discovery_interval_ms, source.watermarks_per_split) == (3, 70, True)
+    assert source.splits(2) == ["a"]
+    assert source.discover(frozenset("a")) == ["b"]
+    assert source.split_id("a") == "id of a"
+    context = ReaderContext()
+    reader = source.reader(context)
+    reader.add_splits(["a"])
+    reader.add_splits(["b", "c"])
+    assert reader.poll(10) == Records(["x"], [5], "id of a", ended=True)
+    assert reader.snapshot() == ["b"]
+    reader.notify_completed(["b"])
+    assert context.counters == {"added": 3, "noted ['b']": 1}
+
+
+def test_all_that_a_source_or_a_reader_can_be_asked_is_passed_on() -> None:
+    """Whatever the protocol gets in future, too: what is inherited here would be lost without a word."""
+    passed_on = set(vars(RateLimitedSource)) | set(vars(RateLimitedSource(Growing(), 1)))
+    assert {name for name in vars(Source) if not name.startswith("_")} <= passed_on
+    assert {name for name in vars(SourceReader) if not name.startswith("_")} <= set(vars(RateLimitedReader))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import SinkError
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.operators.sink import SinkFactory
 from headgate.testing.harness import OperatorHarness, SavedOperator
@@ -21,6 +22,10 @@ class Shelf(Sink[str]):
         self.kept: list[str] = []
         self.closed = 0
         self.is_broken = False
+        self.answers: list[Exception] = []
+        """What the next commits raise."""
+        self.tries_ms: list[float] = []
+        self.clock: Callable[[], float] = lambda: 0.0
 
     def writer(self, context: SinkContext) -> SinkWriter[str]:
         return ShelfWriter(self)
@@ -50,6 +55,9 @@ class ShelfCommitter(Committer[str]):
         self.shelf = shelf
 
     def commit(self, committables: list[str]) -> None:
+        self.shelf.tries_ms.append(self.shelf.clock())
+        if self.shelf.answers:
+            raise self.shelf.answers.pop(0)
         if self.shelf.is_broken:
             raise SinkError("the shelf has fallen down")
         self.shelf.committed += committables
@@ -140,3 +148,51 @@ def test_all_that_a_savepoint_holds_is_to_be_kept_and_what_a_checkpoint_holds_is
     order = SavepointOrder("/savepoints/s", SavepointFormat.NATIVE)
     harness.operator.snapshot(Barrier(CheckpointId(2), 0, savepoint=order))
     assert shelf.kept == ["a", "b"]
+
+
+def test_a_commit_that_cannot_be_made_now_is_made_later() -> None:
+    shelf = Shelf()
+    harness = harness_of(shelf)
+    shelf.clock = harness.clock.monotonic_ms
+    shelf.answers = [RetriableCommitError("busy"), RetriableCommitError("busy")]
+    harness.process("a")
+    harness.snapshot()
+    harness.complete()
+    assert shelf.committed == ["a"]
+    assert shelf.tries_ms == [0, 100, 300]
+    assert (harness.services.commits, harness.services.failures) == ([1], [])
+
+
+def test_a_commit_that_could_never_be_made_in_time_fails_the_subtask_so_that_the_job_restarts() -> None:
+    shelf = Shelf()
+    harness = harness_of(shelf)
+    shelf.answers = [RetriableCommitError("busy")] * 11
+    harness.process("a")
+    harness.snapshot()
+    harness.complete()
+    (failure,) = harness.services.failures
+    assert type(failure) is SinkError
+    assert str(failure) == "commit of checkpoint 1 failed: busy (tried 11 times)"
+
+
+def test_lost_output_fails_the_subtask_with_an_error_of_its_own_kind() -> None:
+    shelf = Shelf()
+    harness = harness_of(shelf)
+    shelf.answers = [CommitLostError("part-7 of orders is gone")]
+    harness.process("a")
+    harness.snapshot()
+    harness.complete()
+    (failure,) = harness.services.failures
+    assert type(failure) is CommitLostError
+    assert str(failure) == "commit of checkpoint 1 failed: part-7 of orders is gone"
+    assert shelf.committed == []
+
+
+def test_a_restored_commit_is_put_off_like_any_other() -> None:
+    before, shelf = Shelf(), Shelf()
+    harness = harness_of(before)
+    harness.process("a")
+    shelf.answers = [RetriableCommitError("busy")]
+    harness_of(shelf, harness.snapshot())
+    assert shelf.committed == ["a"]
+    assert len(shelf.tries_ms) == 2

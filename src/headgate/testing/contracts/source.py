@@ -1,5 +1,7 @@
 """What every source must do, as checks to run on your own.
 
+Readers run without threads: what they submit is done where the test stands, one piece after the other.
+
 >>> from headgate.connectors.number_seq import NumberSequenceSource
 >>> for check in SOURCE_CHECKS:
 ...     check(SourceCase(source=NumberSequenceSource(1, 20), expected=list(range(1, 21))))
@@ -7,8 +9,9 @@
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -23,18 +26,23 @@ from headgate.functions.source import EndOfInput, NotReady, Records, Source, Sou
 
 _POLLS_MAX: Final = 100_000
 _ASKED_MAX: Final = 7
+_QUIET_MAX: Final = 3
+"""How often a reader without an end says that there is nothing to read until it is believed."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCase:
-    """A bounded source with a few dozen known records, in the order in which one subtask reads them.
+    """A source with a few dozen known records, in the order in which one subtask reads them.
 
-    Records must have a `repr` that tells them apart.
+    Records must have a `repr` that tells them apart. Of a source that is not bounded, these are the records that are
+    there now. `ordered`: False for a source whose reader may take its splits in turns, so that only the order within
+    each split is known.
     """
 
     source: Source[Any]
     expected: list[Any]
+    ordered: bool = True
     parallelism: tuple[int, ...] = (1, 2, 3)
     """How many subtasks to try; those above `parallelism_max` are left out."""
 
@@ -42,18 +50,39 @@ class SourceCase:
 @final
 @dataclass(slots=True)
 class ReaderContext:
-    """A source context with a clock that stands still until somebody moves it, and counters to look at."""
+    """A source context with a clock that stands still until somebody moves it, and counters to look at.
+
+    What the reader submits is done by `work`; `read` calls that when the reader has nothing else, with `eager` after
+    each poll.
+    """
 
     subtask: int = 0
     parallelism: int = 1
     clock: VirtualClock = field(default_factory=VirtualClock)
     counters: Counter[str] = field(default_factory=Counter)
+    eager: bool = False
+    submitted: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=deque)
 
     def monotonic_ms(self) -> float:
         return self.clock.monotonic_ms()
 
     def count(self, name: str, by: int = 1) -> None:
         self.counters[name] += by
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self.submitted.append((work, done))
+
+    def work(self) -> bool:
+        """Do all that is submitted, and tell the reader; return whether there was anything."""
+        worked = bool(self.submitted)
+        while self.submitted:
+            work, done = self.submitted.popleft()
+            try:
+                result: Any = work()
+            except Exception as error:  # noqa: BLE001  # a result, as in a slot
+                result = error
+            done(result)
+        return worked
 
 
 def deal(splits: list[Any], parallelism: int) -> list[list[Any]]:
@@ -68,46 +97,87 @@ def open_reader(source: Source[Any], splits: list[Any], context: ReaderContext) 
     return reader
 
 
+def close(reader: SourceReader[Any], context: ReaderContext) -> None:
+    """Close a reader, and do what it submits for that."""
+    reader.close()
+    context.work()
+
+
 def read(
-    reader: SourceReader[Any], context: ReaderContext, count: int | None = None, asked: int = _ASKED_MAX
+    reader: SourceReader[Any],
+    context: ReaderContext,
+    count: int | None = None,
+    asked: int = _ASKED_MAX,
+    *,
+    endless: bool = False,
 ) -> list[Any]:
-    """Return up to `count` records, all of them for None; where the reader has to wait, the clock moves."""
+    """Return up to `count` records, all of them for None; where the reader has to wait, the clock moves.
+
+    `endless`: the reader has no end, and all is read when it says some times that there is nothing now.
+    """
     records: list[Any] = []
+    quiet = 0
     for _ in range(_POLLS_MAX):
         wanted = asked if count is None else min(asked, count - len(records))
-        if wanted == 0:
+        if wanted == 0 or quiet == _QUIET_MAX:
             return records
         polled = reader.poll(wanted)
-        match polled:
-            case EndOfInput():
-                return records
-            case NotReady(wake_ms):
-                assert wake_ms > context.clock.monotonic_ms(), "a wait that ends now keeps the loop busy"
-                context.clock.advance_to(wake_ms)
-            case Records(some):
-                assert len(some) <= wanted, f"asked for {wanted} records, got {len(some)}"
-                records += some.to_pylist() if isinstance(some, pa.RecordBatch) else some
+        if context.eager:
+            context.work()
+        if isinstance(polled, Records):
+            quiet = 0
+            records += _rows(polled, wanted)
+            continue
+        if isinstance(polled, EndOfInput) and not endless:
+            return records
+        quiet += endless
+        if isinstance(polled, NotReady):
+            _wait(polled.wake_ms, context, endless=endless)
     raise AssertionError(f"the source did not end within {_POLLS_MAX} polls")
+
+
+def _wait(wake_ms: float, context: ReaderContext, *, endless: bool) -> None:
+    """Do what the reader waits for, or let time pass."""
+    assert wake_ms > context.clock.monotonic_ms(), "a wait that ends now keeps the loop busy"
+    if context.work():
+        return
+    if not math.isinf(wake_ms):
+        context.clock.advance_to(wake_ms)
+    else:
+        assert endless or context.eager, "the reader waits for what it has submitted, but it has submitted nothing"
+
+
+def _rows(polled: Records, wanted: int) -> list[Any]:
+    some = polled.records
+    assert len(some) <= wanted, f"asked for {wanted} records, got {len(some)}"
+    assert polled.timestamps is None or len(polled.timestamps) == len(some), "there is one timestamp for each record"
+    return some.to_pylist() if isinstance(some, pa.RecordBatch) else some
 
 
 def read_all(source: Source[Any], parallelism: int = 1) -> list[Any]:
     """Return all records, those of subtask 0 first."""
     records = []
     for subtask, splits in enumerate(deal(source.splits(parallelism), parallelism)):
-        context = ReaderContext(subtask=subtask, parallelism=parallelism)
-        reader = open_reader(source, splits, context)
-        records += read(reader, context)
-        reader.close()
+        records += _read_splits(source, splits, ReaderContext(subtask=subtask, parallelism=parallelism))[0]
     return records
+
+
+def _read_splits(
+    source: Source[Any], splits: list[Any], context: ReaderContext, count: int | None = None, asked: int = _ASKED_MAX
+) -> tuple[list[Any], list[Any]]:
+    """Return what a reader of its own reads of these splits, and what it leaves of them."""
+    reader = open_reader(source, splits, context)
+    records = read(reader, context, count, asked, endless=not source.bounded)
+    left = reader.snapshot()
+    close(reader, context)
+    return records, left
 
 
 def check_one_reader_keeps_the_order(case: SourceCase) -> None:
     """One subtask reads all records in order, however many are asked for at a time."""
     for asked in (1, 3, 10_000):
-        context = ReaderContext()
-        reader = open_reader(case.source, case.source.splits(1), context)
-        assert read(reader, context, asked=asked) == case.expected
-        reader.close()
+        records, _ = _read_splits(case.source, case.source.splits(1), ReaderContext(), asked=asked)
+        _compare(case, records)
 
 
 def check_readers_share_the_records(case: SourceCase) -> None:
@@ -117,19 +187,19 @@ def check_readers_share_the_records(case: SourceCase) -> None:
 
 
 def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
-    """A snapshot at any place, restored any number of times, gives exactly the rest, in order."""
+    """A snapshot at any place, restored any number of times, gives exactly the rest, in order.
+
+    Also when the reader has fetched more than it has handed over, or less.
+    """
 
     @settings(max_examples=40, deadline=None, database=None)
-    @given(st.lists(st.integers(0, max(1, len(case.expected))), max_size=4), st.integers(1, 50))
-    def restore_in_pieces(pieces: list[int], asked: int) -> None:
+    @given(st.lists(st.integers(0, max(1, len(case.expected))), max_size=4), st.integers(1, 50), st.booleans())
+    def restore_in_pieces(pieces: list[int], asked: int, eager: bool) -> None:
         splits, records = case.source.splits(1), []
         for piece in [*pieces, None]:
-            context = ReaderContext()
-            reader = open_reader(case.source, splits, context)
-            records += read(reader, context, piece, asked)
-            splits = reader.snapshot()
-            reader.close()
-        assert records == case.expected
+            more, splits = _read_splits(case.source, splits, ReaderContext(eager=eager), piece, asked)
+            records += more
+        _compare(case, records)
 
     restore_in_pieces()
 
@@ -142,11 +212,12 @@ def check_a_snapshot_changes_nothing(case: SourceCase) -> None:
     kept = pickle.dumps(first)
     records = read(reader, context, 1)
     reader.snapshot()
-    records += read(reader, context)
-    assert records == case.expected
+    records += read(reader, context, endless=not case.source.bounded)
+    _compare(case, records)
     assert pickle.dumps(first) == kept
-    assert reader.snapshot() == []
-    reader.close()
+    if case.source.bounded:
+        assert reader.snapshot() == []
+    close(reader, context)
 
 
 def check_restored_splits_can_be_dealt_anew(case: SourceCase) -> None:
@@ -155,34 +226,107 @@ def check_restored_splits_can_be_dealt_anew(case: SourceCase) -> None:
     records, left = [], []
     for subtask, splits in enumerate(deal(case.source.splits(before), before)):
         context = ReaderContext(subtask=subtask, parallelism=before)
-        reader = open_reader(case.source, splits, context)
-        records += read(reader, context, 2)
-        left += reader.snapshot()
-        reader.close()
-    context = ReaderContext()
-    reader = open_reader(case.source, left, context)
-    records += read(reader, context)
-    reader.close()
+        some, rest = _read_splits(case.source, splits, context, 2)
+        records += some
+        left += rest
+    records += _read_splits(case.source, left, ReaderContext())[0]
     assert _counted(records) == _counted(case.expected)
 
 
 def check_a_reader_without_splits_is_at_the_end(case: SourceCase) -> None:
     """A subtask that was dealt nothing says so, and keeps saying so."""
-    reader = open_reader(case.source, [], ReaderContext())
-    assert isinstance(reader.poll(1), EndOfInput)
-    assert isinstance(reader.poll(1), EndOfInput)
+    context = ReaderContext()
+    reader = open_reader(case.source, [], context)
+    for _ in range(2):
+        polled = reader.poll(1)
+        assert isinstance(polled, EndOfInput) or (not case.source.bounded and isinstance(polled, NotReady))
     assert reader.snapshot() == []
-    reader.close()
+    close(reader, context)
 
 
 def check_a_reader_may_be_closed_twice(case: SourceCase) -> None:
     """Closing works at any time: before reading, in the middle, twice."""
-    open_reader(case.source, case.source.splits(1), ReaderContext()).close()
+    unused = ReaderContext()
+    close(open_reader(case.source, case.source.splits(1), unused), unused)
     context = ReaderContext()
     reader = open_reader(case.source, case.source.splits(1), context)
     read(reader, context, 1)
-    reader.close()
-    reader.close()
+    close(reader, context)
+    close(reader, context)
+
+
+# --- sources that name their splits
+
+
+def check_splits_keep_their_names(case: SourceCase) -> None:
+    """The id of a split is a text of its own, and stays what it is while the split is read."""
+    splits = case.source.splits(1)
+    ids = _ids(case.source, splits)
+    if ids is None:
+        return
+    assert all(isinstance(split_id, str) for split_id in ids)
+    assert len(set(ids)) == len(ids), "two splits have the same id"
+    _, left = _read_splits(case.source, splits, ReaderContext(), len(case.expected) // 2)
+    assert set(_ids(case.source, left) or ()) <= set(ids), "an id changes while its split is read"
+
+
+def check_discovery_finds_nothing_that_is_known(case: SourceCase) -> None:
+    """All that is known is not found again; what is not is found, and can be given to a reader at work."""
+    source = case.source
+    if source.discovery_interval_ms is None:
+        return
+    assert not source.bounded, "a source that looks for more while it runs never ends"
+    splits = source.splits(1)
+    known = frozenset(_ids(source, splits) or ())
+    assert set(_ids(source, source.discover(known)) or ()).isdisjoint(known)
+    found = source.discover(frozenset())
+    ids = _ids(source, found) or ()
+    assert len(set(ids)) == len(ids), "two splits have the same id"
+    assert set(ids) >= known, "splits that are there are not found"
+
+
+def check_splits_may_be_added_while_reading(case: SourceCase) -> None:
+    """A reader whose source discovers takes splits between any two polls, and reads each record of them once."""
+    if case.source.discovery_interval_ms is None:
+        return
+    for count in (0, 1, 5):
+        splits = case.source.splits(1)
+        context = ReaderContext()
+        reader = open_reader(case.source, splits[:1], context)
+        records = read(reader, context, count, endless=True)
+        for split in splits[1:]:
+            reader.add_splits(pickle.loads(pickle.dumps([split])))  # noqa: S301
+            records += read(reader, context, 1, endless=True)
+        left = reader.snapshot()
+        replayed = _read_splits(case.source, left, ReaderContext())[0]
+        assert _counted(records + replayed) == _counted(case.expected)
+        records += read(reader, context, endless=True)
+        close(reader, context)
+        assert _counted(records) == _counted(case.expected)
+
+
+def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
+    """Where each split has event time of its own, records say which it is, and the last ones that they are the last."""
+    if not case.source.watermarks_per_split:
+        return
+    splits = case.source.splits(1)
+    open_ids = set(_ids(case.source, splits) or ())
+    context = ReaderContext()
+    reader = open_reader(case.source, splits, context)
+    left = len(case.expected)
+    while left:
+        polled = reader.poll(_ASKED_MAX)
+        if isinstance(polled, Records):
+            assert polled.split in open_ids, f"records are said to be of split {polled.split!r}, not of {open_ids}"
+            open_ids -= {polled.split} if polled.ended else set()
+            left -= len(_rows(polled, _ASKED_MAX))
+        else:
+            assert isinstance(polled, NotReady), f"{left} records are missing"
+            _wait(polled.wake_ms, context, endless=False)
+    if case.source.bounded:
+        read(reader, context)
+    assert set(_ids(case.source, reader.snapshot()) or ()) <= open_ids, "a split has ended, but is in the snapshot"
+    close(reader, context)
 
 
 SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
@@ -193,12 +337,34 @@ SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
     check_restored_splits_can_be_dealt_anew,
     check_a_reader_without_splits_is_at_the_end,
     check_a_reader_may_be_closed_twice,
+    check_splits_keep_their_names,
+    check_discovery_finds_nothing_that_is_known,
+    check_splits_may_be_added_while_reading,
+    check_records_tell_of_which_split_they_are,
 ]
+"""All of them, for any source: those about what a source does not do pass."""
+
+
+def _ids(source: Source[Any], splits: list[Any]) -> list[str] | None:
+    """Return the names of splits, None from a source that does not name them."""
+    try:
+        return [source.split_id(split) for split in splits]
+    except NotImplementedError:
+        assert source.discovery_interval_ms is None, "a source that discovers has to name its splits"
+        assert not source.watermarks_per_split, "a source with watermarks per split has to name its splits"
+        return None
 
 
 def _parallelisms(case: SourceCase) -> list[int]:
     limit = case.source.parallelism_max
     return [parallelism for parallelism in case.parallelism if limit is None or parallelism <= limit]
+
+
+def _compare(case: SourceCase, records: list[Any]) -> None:
+    if case.ordered:
+        assert records == case.expected
+    else:
+        assert _counted(records) == _counted(case.expected)
 
 
 def _counted(records: list[Any]) -> Counter[Any]:
