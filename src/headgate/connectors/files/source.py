@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -14,6 +15,7 @@ from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.types.instant import Duration
 
+_log = logging.getLogger(__name__)
 _SPLIT_BYTES_MAX: Final = 64 << 20
 _SPLIT_BYTES_MIN: Final = 1 << 20
 
@@ -38,6 +40,7 @@ class FileSource(Source[PartOfFile]):
         self._places = [Place.of(path, SourceError) for path in paths]
         self.discovery_interval_ms = discovery_interval_ms
         self.bounded = discovery_interval_ms is None
+        self._told: set[str] = set()
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
@@ -68,7 +71,13 @@ class FileSource(Source[PartOfFile]):
         """Return the parts that are not known, of files that were not found before with another size or other parts."""
         parts = {self.split_id(part): part for part in self._format.cut(self._files(), _SPLIT_BYTES_MAX)}
         other = {_file_of(split_id) for split_id in known if split_id not in parts}
+        self._tell_of({_file_of(name) for name in parts} & other)
         return [part for name, part in parts.items() if name not in known and _file_of(name) not in other]
+
+    def _tell_of(self, changed: set[str]) -> None:
+        for file in sorted(changed - self._told):
+            _log.warning("%r has changed since it was found: what is new in it is not read", file)
+        self._told |= changed
 
     def split_id(self, split: PartOfFile) -> str:
         return f"{split.place}#{split.part}#{split.size_bytes}"

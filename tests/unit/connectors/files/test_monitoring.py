@@ -74,12 +74,16 @@ def test_reader_goes_on_with_what_it_is_given_after_the_end(tmp_path: Path) -> N
     assert read(reader, context) == ["2"]
 
 
-def test_file_that_grows_is_not_read_twice(tmp_path: Path) -> None:
+def test_file_that_grows_is_not_read_twice_and_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     put(tmp_path, "a", "1\n")
     source = monitor(lines_of(tmp_path))
     known = ids(source, source.splits(1))
     put(tmp_path, "a", "1\n2\n")
     assert source.discover(known) == []
+    assert source.discover(known) == []
+    assert [record.getMessage() for record in caplog.records] == [
+        f"'{tmp_path / 'a'}' has changed since it was found: what is new in it is not read"
+    ]
 
 
 def test_file_that_was_cut_in_another_way_is_not_read_twice(tmp_path: Path) -> None:
