@@ -151,16 +151,23 @@ FEATURES: Final = (
         title="Connectors that are not built yet",
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
-            datastream.connectors.base: DeliveryGuarantee
             datastream.connectors.cassandra
             datastream.connectors.dynamic_kafka
             datastream.connectors.elasticsearch
             datastream.connectors.hybrid_source
-            datastream.connectors.jdbc
-            datastream.connectors.kafka
             datastream.connectors.kinesis
             datastream.connectors.pulsar
             datastream.connectors.rabbitmq
+        """,
+    ),
+    Feature(
+        title="The Kafka consumer and producer of before Flink 1.14",
+        instead="use KafkaSource.builder() and KafkaSink.builder()",
+        planned=False,
+        names="""
+            datastream.connectors.kafka: FlinkKafkaConsumer FlinkKafkaConsumerBase FlinkKafkaProducer
+            datastream.connectors.kafka: FlinkKafkaProducerBase Semantic
+            datastream.connectors.kafka.KafkaSink: get_transformer
         """,
     ),
     Feature(

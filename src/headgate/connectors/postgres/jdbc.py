@@ -1,0 +1,280 @@
+"""PyFlink's `JdbcSink`, for PostgreSQL: a statement of SQL for each record, at least once. No Java is involved.
+
+`PostgresSink` writes each record exactly once, and several times faster.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import psycopg
+
+from headgate.connectors.postgres.database import Connection, Database
+from headgate.errors import ProgramError, SinkError, UnsupportedError
+from headgate.functions.api import SinkFunction
+from headgate.functions.checkpointed import (
+    CheckpointedFunction,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
+from headgate.functions.context import Context, RuntimeContext
+from headgate.types.typeinfo import RowTypeInfo
+
+_DRIVER: Final = "org.postgresql.Driver"
+_URL: Final = "jdbc:postgresql:"
+_SAME: Final = {"user", "password", "sslmode", "sslrootcert", "sslcert", "sslkey"}
+_RENAMED: Final = {"connectTimeout": "connect_timeout"}
+_NEEDLESS: Final = {"reWriteBatchedInserts", "ApplicationName", "prepareThreshold"}
+_TOKENS: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?\?|\?|%""")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JdbcConnectionOptions:
+    """Where the database is, and as whom to connect."""
+
+    _url: str = field(repr=False)
+    _driver: str | None = None
+    _user: str | None = None
+    _password: str | None = field(default=None, repr=False)
+
+    def get_db_url(self) -> str:
+        """Return the URL as it was given."""
+        return self._url
+
+    def get_driver_name(self) -> str | None:
+        """Return the name of the driver, which is not used."""
+        return self._driver
+
+    def get_user_name(self) -> str | None:
+        """Return the user."""
+        return self._user
+
+    def get_password(self) -> str | None:
+        """Return the password."""
+        return self._password
+
+    @final
+    class JdbcConnectionOptionsBuilder:
+        """Builds `JdbcConnectionOptions`. Each setting changes the builder and returns it."""
+
+        def __init__(self) -> None:
+            self._given: dict[str, str] = {}
+
+        def with_url(self, url: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Set the URL, as in jdbc:postgresql://host:5432/database. It is looked at when the sink is made."""
+            return self._with("_url", url)
+
+        def with_driver_name(self, driver_name: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Set the driver, which needs no jar here. Raises UnsupportedError for one of another database."""
+            if driver_name != _DRIVER:
+                raise UnsupportedError(
+                    f"there is no sink for the driver {driver_name!r}, only for {_DRIVER}: derive from "
+                    "headgate.functions.flushing.FlushingSink, as docs/connectors.md shows"
+                )
+            return self._with("_driver", driver_name)
+
+        def with_user_name(self, user_name: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Set the user, unless it is in the URL."""
+            return self._with("_user", user_name)
+
+        def with_password(self, password: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            """Set the password, unless it is in the URL."""
+            return self._with("_password", password)
+
+        def _with(self, name: str, value: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+            self._given[name] = value
+            return self
+
+        def build(self) -> JdbcConnectionOptions:
+            """Return the options. Raises ProgramError without a URL."""
+            if "_url" not in self._given:
+                raise ProgramError("JdbcConnectionOptions need a URL: call with_url('jdbc:postgresql://host/database')")
+            return JdbcConnectionOptions(**self._given)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JdbcExecutionOptions:
+    """When rows are sent: so many at once, or when the oldest has waited so long, 0: for ever; and how often to try."""
+
+    _batch_interval_ms: int = 0
+    _batch_size: int = 5000
+    _max_retries: int = 3
+
+    @staticmethod
+    def defaults() -> JdbcExecutionOptions:
+        """Return Flink's defaults."""
+        return JdbcExecutionOptions()
+
+    @staticmethod
+    def builder() -> JdbcExecutionOptions.Builder:
+        """Return a builder."""
+        return JdbcExecutionOptions.Builder()
+
+    def get_batch_interval_ms(self) -> int:
+        """Return how long a row waits at most, looked at when the next one comes."""
+        return self._batch_interval_ms
+
+    def get_batch_size(self) -> int:
+        """Return how many rows are sent at once."""
+        return self._batch_size
+
+    def get_max_retries(self) -> int:
+        """Return how often rows are sent again when the connection is lost."""
+        return self._max_retries
+
+    @final
+    class Builder:
+        """Builds `JdbcExecutionOptions`. Each setting changes the builder and returns it."""
+
+        def __init__(self) -> None:
+            self._given: dict[str, int] = {}
+
+        def with_batch_size(self, size: int) -> JdbcExecutionOptions.Builder:
+            """Set how many rows are sent at once."""
+            return self._with("_batch_size", size, 1)
+
+        def with_batch_interval_ms(self, interval_ms: int) -> JdbcExecutionOptions.Builder:
+            """Set how long a row waits at most; it is looked at when the next one comes."""
+            return self._with("_batch_interval_ms", interval_ms, 0)
+
+        def with_max_retries(self, max_retries: int) -> JdbcExecutionOptions.Builder:
+            """Set how often rows are sent again when the connection is lost."""
+            return self._with("_max_retries", max_retries, 0)
+
+        def _with(self, name: str, value: int, least: int) -> JdbcExecutionOptions.Builder:
+            if value < least:
+                raise ProgramError(f"with{name}({value}) has no meaning: give {least} or more")
+            self._given[name] = value
+            return self
+
+        def build(self) -> JdbcExecutionOptions:
+            """Return the options."""
+            return JdbcExecutionOptions(**self._given)
+
+
+@final
+class JdbcSink(SinkFunction, CheckpointedFunction):
+    """Executes a statement for each `Row`, at least once; with INSERT ... ON CONFLICT ... DO UPDATE that is enough."""
+
+    def __init__(self, statement: str, width: int, database: Database, options: JdbcExecutionOptions) -> None:
+        self._statement = statement
+        self._width = width
+        self._database = database
+        self._options = options
+        self._rows: list[tuple[Any, ...]] = []
+        self._since_s = 0.0
+        self._connection: Connection | None = None
+
+    @staticmethod
+    def sink(
+        sql: str,
+        type_info: RowTypeInfo,
+        jdbc_connection_options: JdbcConnectionOptions,
+        jdbc_execution_options: JdbcExecutionOptions | None = None,
+    ) -> JdbcSink:
+        """Return a sink for `add_sink`: the statement has a `?` for each field of the rows, in their order.
+
+        Raises ProgramError when it has not, UnsupportedError for a URL of another database or with unknown parameters.
+        """
+        statement, places = translated(sql)
+        width = len(type_info.field_types)
+        if places != width:
+            raise ProgramError(f"the statement {sql!r} has {places} question marks for rows of {width} fields")
+        database = Database(libpq_url(jdbc_connection_options))
+        return JdbcSink(statement, width, database, jdbc_execution_options or JdbcExecutionOptions.defaults())
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        with self._database.writing("connect"):
+            self._connection = self._database.connect("headgate JdbcSink")
+
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        """There is no state: rows are sent before each checkpoint."""
+
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        self._flush()
+
+    def invoke(self, value: Any, context: Context) -> None:
+        if not self._rows:
+            self._since_s = time.monotonic()
+        row = tuple(value)
+        if len(row) != self._width:
+            raise SinkError(f"{value!r} has {len(row)} fields, and the statement {self._width} question marks")
+        self._rows.append(row)
+        interval_ms = self._options.get_batch_interval_ms()
+        is_due = interval_ms and (time.monotonic() - self._since_s) * 1000 >= interval_ms
+        if is_due or len(self._rows) >= self._options.get_batch_size():
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        retries = self._options.get_max_retries()
+        while rows:
+            try:
+                self._send(rows)
+                return
+            except SinkError as error:
+                if retries == 0 or not isinstance(error.__cause__, psycopg.OperationalError):
+                    raise
+                retries -= 1
+
+    def _send(self, rows: list[tuple[Any, ...]]) -> None:
+        with self._database.writing(f"execute {self._statement!r}"):
+            if self._connection is None or self._connection.closed:
+                self._connection = self._database.connect("headgate JdbcSink")
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                cursor.executemany(self._statement.encode(), rows)
+
+    def close(self) -> None:
+        try:
+            self._flush()
+        finally:
+            if self._connection is not None:
+                self._connection.close()
+
+
+def translated(statement: str) -> tuple[str, int]:
+    """Return a statement with the placeholders of psycopg, and how many it has.
+
+    >>> translated("INSERT INTO t VALUES (?, '?', ?) -- 100 %")
+    ("INSERT INTO t VALUES (%s, '?', %s) -- 100 %%", 2)
+    """
+    places = 0
+
+    def one(found: re.Match[str]) -> str:
+        nonlocal places
+        if found[0] == "?":
+            places += 1
+            return "%s"
+        return "?" if found[0] == "??" else found[0].replace("%", "%%")
+
+    return _TOKENS.sub(one, statement), places
+
+
+def libpq_url(options: JdbcConnectionOptions) -> str:
+    """Return the URL that means to PostgreSQL's own library what the one of JDBC means to Java's."""
+    url = options.get_db_url()
+    if not url.startswith(_URL):
+        kind = ":".join(url.split(":")[:2])
+        raise UnsupportedError(
+            f"a URL that begins with {kind!r} is not one of PostgreSQL ({_URL}//host/database): for other databases "
+            "derive from headgate.functions.flushing.FlushingSink, as docs/connectors.md shows"
+        )
+    rest = url.removeprefix(_URL)
+    parts = urlsplit(f"postgresql:{rest if rest.startswith('//') else f'///{rest}'}")
+    given = {name: value for name, value in parse_qsl(parts.query) if name not in _NEEDLESS}
+    if unknown := sorted(given.keys() - _SAME - _RENAMED.keys()):
+        raise UnsupportedError(
+            f"the parameters {', '.join(unknown)} of the URL have no counterpart here: leave them out, or use "
+            "PostgresSink with a URL of libpq"
+        )
+    renamed = {_RENAMED.get(name, name): value for name, value in given.items()}
+    for name, value in (("user", options.get_user_name()), ("password", options.get_password())):
+        if value is not None:
+            renamed[name] = value
+    return f"postgresql://{parts.netloc}{parts.path}?{urlencode(renamed, quote_via=quote)}"
