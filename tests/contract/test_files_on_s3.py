@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.lines import StreamFormat
@@ -20,6 +23,7 @@ from headgate.connectors.files.part_files import PartFile
 from headgate.connectors.files.places import Place
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.connectors.rate import RateLimitedSource
 from headgate.errors import SinkError, SourceError
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import (
@@ -35,8 +39,10 @@ from headgate.types.typeinfo import Types
 from tests.contract import file_sinks
 from tests.contract.buckets import FolderOf
 from tests.contract.file_sinks import CASES, Folders, read
+from tests.unit.datastream.environments import environment
 
 WORDS = [f"word-{index}" for index in range(40)]
+RECORDS = 400
 
 
 def put(folder: str, name: str, data: bytes) -> None:
@@ -188,3 +194,46 @@ def test_what_a_savepoint_holds_outlives_the_job_also_when_it_was_copied(new_fol
     committer.commit([part])
     assert seen(folder) == [1, 2]
     assert names(folder) == [part.final.name]
+
+
+class FailOnce:
+    """Fails for one record, the first time."""
+
+    failed = False
+
+    def __call__(self, record: Any) -> Any:
+        if record.number == RECORDS * 3 // 4 and not FailOnce.failed:
+            FailOnce.failed = True
+            raise ValueError("planned")
+        return record
+
+
+@pytest.mark.slow
+def test_job_from_bucket_to_bucket_gives_each_record_once_through_a_failure(new_folder: FolderOf) -> None:
+    inbox, outbox = new_folder(), new_folder()
+    for name in ("1.jsonl", "2.jsonl"):
+        put(inbox, name, "".join(f'{{"number":{number}}}\n' for number in range(RECORDS)).encode())
+    FailOnce.failed = False
+    env = environment(
+        **{
+            "execution__checkpointing__interval": "50 ms",
+            "execution__checkpointing__dir": new_folder(),
+            "restart-strategy__type": "fixed-delay",
+            "restart-strategy__fixed-delay__delay": "0 ms",
+        }
+    )
+    numbers = StreamFormat.json_lines_format(Types.ROW_NAMED(["number"], [Types.LONG()]))
+    source = RateLimitedSource(FileSource.for_record_stream_format(numbers, inbox).build(), 2 * RECORDS)
+    factory = BulkWriterFactory.parquet_writer(pa.schema([("number", pa.int64())]))
+    sink = FileSink.for_bulk_format(outbox, factory)
+    sink.with_bucket_assigner(BucketAssigner.partition_bucket_assigner(third=lambda row: row.number % 3))
+    env.from_source(source, None, "numbers").map(FailOnce()).sink_to(sink.build())
+    env.execute()
+    assert FailOnce.failed
+
+    def decode(name: str, data: bytes) -> list[tuple[str, int]]:
+        folder = name.partition("/")[0]
+        return [(folder, number) for number in pq.read_table(pa.BufferReader(data))["number"].to_pylist()]
+
+    written = Counter(read(outbox, decode))
+    assert written == Counter({(f"third={number % 3}", number): 2 for number in range(RECORDS)})

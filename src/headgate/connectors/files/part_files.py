@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.places import Place, together
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext
 from headgate.ids import JobId
@@ -108,8 +108,7 @@ class PartCommitter(Committer[PartFile]):
         self._attempt = context.attempt
 
     def commit(self, committables: list[PartFile]) -> None:
-        for part in committables:
-            _commit(part)
+        together(_commit, committables, self._folder.place)
 
     def keep(self, committables: list[PartFile]) -> None:
         for part in committables:

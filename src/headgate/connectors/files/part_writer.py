@@ -11,7 +11,7 @@ from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.part_files import FAILURES, PartFile, PartFolder, delete
 from headgate.connectors.files.part_names import IN_PROGRESS
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.places import Place, together
 from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkContext, SinkWriter
@@ -73,8 +73,8 @@ class PartWriter(SinkWriter[PartFile]):
         return OpenPart(self._settings.writers, pending, final_place, now_ms)
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[PartFile]:
-        while self._open:
-            self._closed.append(self._open.pop(next(iter(self._open))).finish())
+        self._closed += together(OpenPart.finish, list(self._open.values()), self._settings.folder.place)
+        self._open = {}
         prepared, self._closed = self._closed, []
         return prepared
 

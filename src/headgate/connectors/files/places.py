@@ -6,14 +6,20 @@ A place is text, so that it can be pickled; the file system is opened where it i
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import Final, TypeVar, final
 
 import pyarrow as pa
 from pyarrow import fs
 
 from headgate.errors import HeadgateError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+_TOGETHER: Final = 8
 
 
 @final
@@ -63,6 +69,17 @@ class Place:
 @lru_cache(maxsize=16)
 def _open(root: str) -> fs.FileSystem:
     return fs.FileSystem.from_uri(root)[0] if root else fs.LocalFileSystem()
+
+
+def together(work: Callable[[Item], Result], items: list[Item], place: Place) -> list[Result]:
+    """Return what `work` makes of each item; blocks. Where each waits for the network, several wait together.
+
+    Raises what the first one raised, when all have ended.
+    """
+    if not place.root or len(items) < 2:
+        return list(map(work, items))
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        return list(pool.map(work, items))
 
 
 @final
