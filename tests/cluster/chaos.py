@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import psutil
 from pyspark.sql import SparkSession
@@ -34,7 +34,8 @@ from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.datastream.state import ValueStateDescriptor
-from tests.cluster.conftest import StandaloneCluster, make_session, stop
+from headgate.testing.servers.spark import SparkCluster
+from tests.cluster.conftest import make_session, stop
 
 SLOTS: Final = 3
 RECORDS_PER_S: Final = 900
@@ -141,26 +142,15 @@ def final_files(folder: Path) -> list[Path]:
 class Chaos:
     """What is done to the processes of a cluster, by a thread, until it is told to end."""
 
-    cluster: StandaloneCluster
+    cluster: SparkCluster
     rng: random.Random
     done: list[str] = field(default_factory=list)
     began_s: float = field(default_factory=time.monotonic)
 
-    def executors(self) -> list[psutil.Process]:
-        return [each for each in self.cluster.processes() if "CoarseGrainedExecutorBackend" in " ".join(_command(each))]
-
-    def python_workers(self) -> list[psutil.Process]:
-        """Return the processes that host slots: children of the daemons that executors fork workers from."""
-        found: list[psutil.Process] = []
-        for executor in self.executors():
-            for daemon in _children(executor):
-                found += _children(daemon)
-        return found
-
     def strike(self) -> None:
         """Do one thing to one process; one that is gone meanwhile is no matter."""
         kind = self.rng.choice(("kill worker", "kill worker", "kill executor", "stop worker", "stop executor"))
-        victims = self.executors() if kind.endswith("executor") else self.python_workers()
+        victims = self.cluster.executors() if kind.endswith("executor") else self.cluster.python_workers()
         if not victims:
             return
         victim = self.rng.choice(victims)
@@ -179,20 +169,6 @@ class Chaos:
     def rage(self, until: threading.Event) -> None:
         while not until.wait(self.rng.uniform(*PAUSE_S)):
             self.strike()
-
-
-def _command(process: psutil.Process) -> list[str]:
-    try:
-        return cast(list[str], process.cmdline())
-    except psutil.Error:
-        return []
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    try:
-        return cast(list[psutil.Process], process.children())
-    except psutil.Error:
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +199,7 @@ class Report:
 
 
 def run(
-    cluster: StandaloneCluster, session: SparkSession, folder: Path, seconds: float, seed: int, **settings: str
+    cluster: SparkCluster, session: SparkSession, folder: Path, seconds: float, seed: int, **settings: str
 ) -> Report:
     """Run the job for about `seconds` under faults, and see what comes of it. Blocks."""
     records = int(RECORDS_PER_S * seconds * 0.5)
@@ -280,7 +256,7 @@ def left_over(chaos: Chaos, folder: Path, ports: set[int]) -> list[str]:
 
 def _left_over(chaos: Chaos, folder: Path, ports: set[int]) -> list[str]:
     found = [f"port {port}" for port in listening() - ports]
-    for worker in chaos.python_workers():
+    for worker in chaos.cluster.python_workers():
         try:
             busy = any(each.status == psutil.CONN_LISTEN for each in worker.net_connections("tcp"))
         except psutil.Error:
@@ -305,15 +281,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="headgate-chaos-") as name:
         folder = Path(name)
         (folder / "cluster").mkdir()
-        cluster = StandaloneCluster(folder / "cluster", workers=3)
-        try:
-            cluster.start()
+        with SparkCluster(folder / "cluster", workers=3) as cluster:
             conf = {**SPARK_CONF, "spark.master": cluster.url, "spark.executorEnv.PYTHONPATH": os.getcwd()}
             session = make_session(conf, folder)
             report = run(cluster, session, folder, options.minutes * 60.0, options.seed, **settings)
             stop(session)
-        finally:
-            cluster.stop()
     text = f"seed {options.seed}\n{report.text()}"
     print(text)
     if options.out is not None:

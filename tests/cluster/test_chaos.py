@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headgate.testing.servers.spark import SparkCluster
 from tests.cluster import chaos
-from tests.cluster.conftest import StandaloneCluster, make_session, stop
+from tests.cluster.conftest import make_session, stop
 
 pytestmark = pytest.mark.standalone
 
@@ -17,7 +18,7 @@ SECONDS = 30.0
 
 
 @pytest.fixture
-def impatient_session(cluster: StandaloneCluster) -> Iterator[SparkSession]:
+def impatient_session(cluster: SparkCluster) -> Iterator[SparkSession]:
     """A session that soon gives up an executor that is silent."""
     path = str(Path(__file__).parents[2])
     conf = {**chaos.SPARK_CONF, "spark.master": cluster.url, "spark.executorEnv.PYTHONPATH": path}
@@ -28,7 +29,7 @@ def impatient_session(cluster: StandaloneCluster) -> Iterator[SparkSession]:
 
 @pytest.mark.timeout(400)
 def test_whatever_is_killed_or_frozen_the_result_is_exact_and_nothing_is_left(
-    cluster: StandaloneCluster, impatient_session: SparkSession, tmp_path: Path
+    cluster: SparkCluster, impatient_session: SparkSession, tmp_path: Path
 ) -> None:
     report = chaos.run(cluster, impatient_session, tmp_path, SECONDS, seed=7)
     assert report.is_good, report.text()

@@ -16,7 +16,7 @@ from headgate.common import Configuration, WatermarkStrategy
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import EnvironmentFault, JobFailedError
-from tests.cluster.conftest import StandaloneCluster
+from headgate.testing.servers.spark import SparkCluster
 from tests.cluster.programs import Count, Fault, Tally, pids, recovery_s
 
 pytestmark = pytest.mark.standalone
@@ -164,7 +164,7 @@ def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
 
 
 def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
-    cluster: StandaloneCluster, cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
+    cluster: SparkCluster, cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
 ) -> None:
     env = environment(cluster_session, **storage).set_parallelism(2)
     env.from_collection(["find me"]).rebalance().map(str.upper).print()
