@@ -10,7 +10,7 @@ from headgate import options
 from headgate.checkpoint.commit import PendingCommit
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
-from headgate.errors import ProgramError
+from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import GlobalCommitter, Sink
 from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId
@@ -95,7 +95,12 @@ class GlobalCommits:
         for part in sorted(pending, key=lambda part: part.checkpoint_id):
             by_checkpoint.setdefault(part.checkpoint_id, []).extend(part.committables)
         for checkpoint_id, committables in by_checkpoint.items():
-            committer.commit(checkpoint_id, committables)
+            try:
+                committer.commit(checkpoint_id, committables)
+            except SinkError:
+                raise
+            except Exception as error:
+                raise SinkError(f"{type(committer).__name__}: {type(error).__name__}: {error}") from error
 
     def _pending(self, store: CheckpointStore, operator: OperatorManifest) -> list[PendingCommit]:
         return [
