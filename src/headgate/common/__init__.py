@@ -10,7 +10,14 @@ from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.job_id import JobID
 from headgate.common.job_status import JobStatus
 from headgate.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from headgate.common.serialization import DeserializationSchema, Encoder, SerializationSchema, SimpleStringSchema
+from headgate.common.serialization import (
+    ByteArraySchema,
+    DeserializationSchema,
+    Encoder,
+    JsonSchema,
+    SerializationSchema,
+    SimpleStringSchema,
+)
 from headgate.common.time import Duration, Instant, Time
 from headgate.common.typeinfo import TypeInformation, Types
 from headgate.common.types import Row, RowKind
@@ -18,6 +25,7 @@ from headgate.common.watermark_strategy import WatermarkStrategy
 from headgate.errors import SuppressRestartsException
 
 __all__ = [
+    "ByteArraySchema",
     "CompletableFuture",
     "ConfigOption",
     "ConfigOptions",
@@ -31,6 +39,7 @@ __all__ = [
     "JobExecutionResult",
     "JobID",
     "JobStatus",
+    "JsonSchema",
     "RestartStrategies",
     "RestartStrategyConfiguration",
     "Row",

@@ -63,7 +63,7 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.datastream.functions import AsyncFunction",
         "import headgate.table",
         "from headgate.table import StreamTableEnvironment",
-        "from headgate.datastream.connectors.kafka import KafkaSource",
+        "from headgate.datastream.connectors.pulsar import PulsarSource",
         "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
     ],
 )

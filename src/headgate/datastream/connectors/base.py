@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.connectors.guarantee import DeliveryGuarantee
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 
-__all__ = ["Sink", "Source"]
+__all__ = ["DeliveryGuarantee", "Sink", "Source"]
 
 unsupported.guard(__name__, globals())

@@ -37,6 +37,8 @@ class SinkCase:
 
     fresh: Callable[[], SinkTarget]
     records: list[Any]
+    histories: int = 60
+    """How many histories of stops and restarts to try; fewer where a fresh target takes its time."""
 
 
 def sink_context(job_id: JobId = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
@@ -130,7 +132,7 @@ def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
 def check_stops_at_any_point_give_each_record_once(case: SinkCase) -> None:
     """Whatever is stopped whenever, and however often: after the restart, the end is the same."""
 
-    @settings(max_examples=60, deadline=None, database=None)
+    @settings(max_examples=case.histories, deadline=None, database=None)
     @given(st.lists(st.sampled_from(sorted(_STEPS)), max_size=6))
     def run_and_stop(steps: list[str]) -> None:
         run = SinkRun(case.fresh(), case.records)

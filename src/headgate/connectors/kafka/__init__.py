@@ -1,0 +1,1 @@
+"""Kafka as a source and as a sink, exactly once: needs the extra `headgate[kafka]`."""

@@ -1,0 +1,113 @@
+"""Clients of librdkafka: how they are made, and what they say when a cluster cannot be used."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from headgate.connectors.kafka.properties import for_librdkafka
+from headgate.errors import EnvironmentFault, HeadgateError, ProgramError
+
+try:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+except ImportError as error:
+    raise EnvironmentFault(
+        "the Kafka connector needs an extra: pip install 'headgate[kafka]', in the driver and on every worker"
+    ) from error
+
+ANSWER_S: Final = 10.0
+"""How long brokers may take to answer before they count as not there."""
+
+_ASK_S: Final = 1.0
+_log = logging.getLogger(__name__)
+_silent = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
+"""For clients whose troubles become errors."""
+
+_Client = TypeVar("_Client")
+
+
+def open_client(make: Callable[[dict[str, Any]], _Client], properties: Mapping[str, Any]) -> _Client:
+    """Return a client of librdkafka. Does not connect yet. What it logs goes to Python's log.
+
+    Raises `ProgramError` naming the property that is wrong.
+    """
+    try:
+        return make({"logger": _log, **for_librdkafka(properties)})
+    except KafkaException as error:
+        raise ProgramError(
+            f"a property of the Kafka client is wrong: {_text(error)}. Properties have librdkafka's names"
+        ) from error
+
+
+def topics_of(
+    properties: Mapping[str, Any], raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any] = AdminClient
+) -> dict[str, list[int]]:
+    """Return the partitions of each topic of the cluster. Blocks for ten seconds at most.
+
+    Raises `raised` when no broker answers, or when they refuse the login. `make` is the kind of client that asks.
+    """
+    return {name: sorted(topic.partitions) for name, topic in _ask(properties, raised, make, None).items()}
+
+
+def partitions_of(
+    topic: str,
+    properties: Mapping[str, Any],
+    raised: type[HeadgateError],
+    make: Callable[[dict[str, Any]], Any] = AdminClient,
+) -> list[int]:
+    """Return the partitions of a topic. Blocks for ten seconds at most.
+
+    Raises `raised` as `topics_of`, and when there is no such topic. If `make` makes producers, brokers that create
+    topics by themselves do it now.
+    """
+    found = _ask(properties, raised, make, topic)[topic]
+    if found.error is not None:
+        raise raised(
+            f"the Kafka brokers at {properties['bootstrap.servers']} have no topic {topic!r} for this client "
+            f"({found.error.str()}); create it, or correct its name or the access rights"
+        )
+    return sorted(found.partitions)
+
+
+def _ask(
+    properties: Mapping[str, Any], raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any], topic: str | None
+) -> dict[str, Any]:
+    said: list[KafkaError] = []
+    client = open_client(make, {**properties, "error_cb": said.append, "logger": _silent})
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            found = client.list_topics(topic, timeout=_ASK_S).topics
+            if topic is None or not _is_being_created(found[topic]) or time.monotonic() > deadline:
+                return dict(found)
+        except KafkaException as error:
+            client.poll(0)
+            refused = [each for each in said if each.code() == KafkaError._AUTHENTICATION]
+            if refused or time.monotonic() > deadline:
+                raise raised(_why(properties, refused or said, error)) from error
+
+
+def _is_being_created(topic: Any) -> bool:
+    return topic.error is not None and topic.error.code() == KafkaError.LEADER_NOT_AVAILABLE
+
+
+def _why(properties: Mapping[str, Any], said: list[KafkaError], error: KafkaException) -> str:
+    where = properties["bootstrap.servers"]
+    if said and said[-1].code() == KafkaError._AUTHENTICATION:
+        return (
+            f"the Kafka brokers at {where} refused the login: {said[-1].str()}. Check sasl.mechanism, sasl.username "
+            "and sasl.password"
+        )
+    reason = said[-1].str() if said else _text(error)
+    return (
+        f"no Kafka broker answered at {where} within {ANSWER_S:g} s: {reason}. Check bootstrap.servers, "
+        "security.protocol, and whether the brokers run"
+    )
+
+
+def _text(error: KafkaException) -> str:
+    found = error.args[0] if error.args else error
+    return found.str() if isinstance(found, KafkaError) else str(found)

@@ -1,0 +1,66 @@
+"""Commits Kafka transactions, whichever process wrote them, and aborts those that will never be committed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, final
+
+from headgate.connectors.kafka.coordinator import Described, Fate, TransactionCoordinator
+from headgate.connectors.kafka.transactions import Transaction, leftovers, mark_of
+from headgate.functions.sink import CommitLostError, Committer, SinkContext
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class TransactionCommitter(Committer[Transaction]):
+    """The second phase. `ignores_lost`: what the brokers have aborted is logged and left out, and no error."""
+
+    def __init__(
+        self, properties: Mapping[str, Any], prefix: str, context: SinkContext, timeout_ms: int, *, ignores_lost: bool
+    ) -> None:
+        self._properties = properties
+        self._prefix = prefix
+        self._context = context
+        self._timeout_ms = timeout_ms
+        self._ignores_lost = ignores_lost
+
+    def commit(self, committables: list[Transaction]) -> None:
+        if not committables:
+            return
+        with TransactionCoordinator(self._properties) as coordinator:
+            for transaction in committables:
+                described = coordinator.describe(transaction.transactional_id)
+                if described.fate is Fate.OPEN:
+                    coordinator.commit(transaction.transactional_id, described)
+                elif described.fate is not Fate.COMMITTED:
+                    self._lose(transaction, described)
+
+    def _lose(self, transaction: Transaction, described: Described) -> None:
+        lost = CommitLostError(
+            f"{transaction.records} records for {', '.join(transaction.topics)} can never be committed: the Kafka "
+            f"transaction {transaction.transactional_id!r} (producer id {described.producer_id}) is "
+            f"{described.fate.value}. Brokers abort a transaction that is open for longer than transaction.timeout.ms "
+            f"({self._timeout_ms} ms), and forget it after seven days. The records are in the topics, for consumers "
+            "with isolation.level=read_uncommitted. Raise transaction.timeout.ms above the longest outage; to give "
+            "these records up and go on, build the sink with ignore_failures_after_transaction_timeout()"
+        )
+        if not self._ignores_lost:
+            raise lost
+        _log.error("%s: left out, as the sink was told to", lost)
+
+    def keep(self, committables: list[Transaction]) -> None:
+        if committables:
+            with TransactionCoordinator(self._properties) as coordinator:
+                for transaction in committables:
+                    coordinator.register(mark_of(transaction.transactional_id), self._timeout_ms)
+
+    def recover(self, restored: list[Transaction]) -> None:
+        if self._context.attempt == 1:
+            return
+        with TransactionCoordinator(self._properties) as coordinator:
+            coordinator.fence(self._leftovers(coordinator, {each.transactional_id for each in restored}))
+
+    def _leftovers(self, coordinator: TransactionCoordinator, restored: set[str]) -> list[str]:
+        return leftovers(coordinator.unfinished(self._prefix), self._prefix, self._context, restored)

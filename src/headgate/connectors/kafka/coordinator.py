@@ -1,0 +1,162 @@
+"""Transactions of producers that are gone: looked at, committed and aborted at Kafka's transaction coordinators.
+
+A checkpoint completes after its transaction's records are written, and the process that wrote them may be dead by then.
+librdkafka commits a transaction only in the process that began it. But Kafka keeps a transaction open until somebody
+ends it, whoever that is: this is what a two-phase commit needs. Every transactional id here is used for one transaction
+only, so the state of the id is the state of that transaction, for as long as the brokers remember it (seven days).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Self, final
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import (
+    ConcurrentTransactionsError,
+    InvalidTransactionTimeoutError,
+    KafkaError,
+    NoError,
+    TransactionalIdNotFoundError,
+    for_code,
+)
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer.transaction import EndTxnRequest, InitProducerIdRequest
+
+from headgate.connectors.kafka.properties import for_coordinator
+from headgate.errors import SinkError
+from headgate.functions.sink import RetriableCommitError
+
+_ANSWER_MS: Final = 10_000
+_UNFINISHED: Final = ("Ongoing", "Empty")
+
+
+class Fate(Enum):
+    """What has become of a transaction."""
+
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown to the brokers"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A transaction as its coordinator sees it."""
+
+    fate: Fate
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+_FATES: Final = {
+    "Ongoing": Fate.OPEN,
+    "PrepareCommit": Fate.COMMITTED,
+    "CompleteCommit": Fate.COMMITTED,
+}
+"""Those of other states are aborted: also Empty, which is what a fenced transaction becomes."""
+
+
+@final
+class TransactionCoordinator:
+    """A connection to the transaction coordinators of a cluster. All methods block, for about ten seconds at most.
+
+    They raise `RetriableCommitError` when the brokers do not answer or are busy, and `SinkError` when they refuse.
+    """
+
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        self._servers = properties["bootstrap.servers"]
+        try:
+            self._client = KafkaAdminClient(
+                **for_coordinator(properties), bootstrap_timeout_ms=_ANSWER_MS, request_timeout_ms=_ANSWER_MS
+            )
+        except KafkaError as error:
+            raise self._error("cannot be reached", error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def describe(self, transactional_id: str) -> Described:
+        """Return what has become of the one transaction of an id."""
+        try:
+            found = self._client.describe_transactions([transactional_id])[transactional_id]
+        except TransactionalIdNotFoundError:
+            return Described(Fate.UNKNOWN)
+        except KafkaError as error:
+            raise self._error(f"cannot describe transaction {transactional_id!r}", error) from error
+        return Described(_FATES.get(found.state.value, Fate.ABORTED), found.producer_id, found.producer_epoch)
+
+    def unfinished(self, prefix: str) -> list[str]:
+        """Return the transactional ids that begin so and whose transaction is open, or was never begun."""
+        try:
+            listed = self._client.list_transactions(state_filters=_UNFINISHED).values()
+        except KafkaError as error:
+            raise self._error("cannot list transactions", error) from error
+        found = [listing.transactional_id for listings in listed for listing in listings]
+        return [transactional_id for transactional_id in found if transactional_id.startswith(prefix)]
+
+    def commit(self, transactional_id: str, described: Described) -> None:
+        """Commit an open transaction: consumers see its records a moment later."""
+        self._send(
+            transactional_id,
+            EndTxnRequest(
+                transactional_id=transactional_id,
+                producer_id=described.producer_id,
+                producer_epoch=described.producer_epoch,
+                committed=True,
+            ),
+        )
+
+    def fence(self, transactional_ids: Iterable[str]) -> None:
+        """Abort the transactions of these ids, and let nobody who used them go on."""
+        for transactional_id in transactional_ids:
+            try:
+                self.register(transactional_id, _ANSWER_MS)
+            except RetriableCommitError as error:
+                if not isinstance(error.__cause__, ConcurrentTransactionsError):
+                    raise
+
+    def register(self, transactional_id: str, timeout_ms: int) -> None:
+        """Make an id known to its coordinator: from now on no earlier user of it can go on.
+
+        `timeout_ms` is how long its transactions may last; raises `SinkError` if the brokers allow less. While an open
+        transaction of an earlier user is being aborted, the answer is a `RetriableCommitError`.
+        """
+        self._send(
+            transactional_id,
+            InitProducerIdRequest(
+                transactional_id=transactional_id,
+                transaction_timeout_ms=timeout_ms,
+                producer_id=-1,
+                producer_epoch=-1,
+            ),
+        )
+
+    def _send(self, transactional_id: str, request: Any) -> None:
+        """Send a request to the coordinator of an id. The client has no public method for these two requests."""
+
+        async def send() -> Any:
+            node = await self._client._find_coordinator_id(transactional_id, CoordinatorType.TRANSACTION)
+            return await self._client._manager.send(request, node_id=node)
+
+        try:
+            answer = for_code(self._client._manager.run(send).error_code)
+            if answer is not NoError:
+                raise answer
+        except KafkaError as error:
+            raise self._error(f"refused {type(request).__name__} of {transactional_id!r}", error) from error
+
+    def _error(self, what: str, error: KafkaError) -> SinkError:
+        said = f"the Kafka brokers at {self._servers}: {what}: {error}"
+        if isinstance(error, InvalidTransactionTimeoutError):
+            return SinkError(
+                f"{said}. transaction.timeout.ms is more than the brokers allow: lower it, or raise the brokers' "
+                "transaction.max.timeout.ms"
+            )
+        return RetriableCommitError(said) if error.retriable else SinkError(said)

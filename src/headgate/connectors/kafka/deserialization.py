@@ -1,0 +1,97 @@
+"""Kafka messages as records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final, final
+
+from confluent_kafka import Message
+
+from headgate.connectors.message_schemas import DeserializationSchema
+from headgate.errors import SourceError
+
+
+class BrokenMessages(Enum):
+    """What to do with a message that is no record."""
+
+    FAIL = "fail"
+    """Raise `SourceError` naming topic, partition and offset: the job fails."""
+    SKIP = "skip"
+    """Leave it out and count it in `skipped_messages`. A message may be counted again after a restart."""
+
+
+SKIPPED: Final = "skipped_messages"
+
+
+class KafkaRecordDeserializationSchema(ABC):
+    """Makes records of messages. Derive from it for keys, headers, timestamps or offsets.
+
+    >>> class WithKey(KafkaRecordDeserializationSchema):
+    ...     def deserialize(self, message):
+    ...         return message.key().decode(), message.value().decode()
+    """
+
+    @abstractmethod
+    def deserialize(self, message: Message) -> Any:
+        """Return the message's record.
+
+        The message is librdkafka's, with methods `topic()`, `partition()`, `offset()`, `key()`, `value()`, `headers()`
+        (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None.
+        """
+
+    @staticmethod
+    def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
+        """Return what makes records of the messages' values by a schema."""
+        return ValueDeserialization(deserialization_schema)
+
+
+@final
+class ValueDeserialization(KafkaRecordDeserializationSchema):
+    """Makes records of values. A message without a value, as those that delete a key, is no record."""
+
+    def __init__(self, schema: DeserializationSchema) -> None:
+        self._of_value: Callable[[Any], Any] = schema.deserialize
+
+    def deserialize(self, message: Message) -> Any:
+        return self._of_value(message.value())
+
+
+def make_records(
+    messages: list[Message],
+    schema: KafkaRecordDeserializationSchema,
+    broken: BrokenMessages,
+    count: Callable[[str, int], None],
+) -> tuple[list[Any], list[Message]]:
+    """Return the records of messages, and the messages that they are of; broken ones are left out and counted.
+
+    Raises `SourceError` for a broken one, if they are to fail.
+    """
+    deserialize = schema.deserialize
+    try:
+        return [deserialize(message) for message in messages], messages
+    except Exception:  # noqa: BLE001
+        return _one_by_one(messages, schema, broken, count)
+
+
+def _one_by_one(
+    messages: list[Message],
+    schema: KafkaRecordDeserializationSchema,
+    broken: BrokenMessages,
+    count: Callable[[str, int], None],
+) -> tuple[list[Any], list[Message]]:
+    records, good = [], []
+    for message in messages:
+        try:
+            records.append(schema.deserialize(message))
+            good.append(message)
+        except Exception as error:
+            if broken is BrokenMessages.FAIL:
+                raise SourceError(
+                    f"the message at offset {message.offset()} of partition {message.partition()} of topic "
+                    f"{message.topic()!r} is no record: {error!r}; its value is {message.value()!r:.200}. "
+                    "Correct the deserializer, or leave such messages out with set_broken_messages(BrokenMessages.SKIP)"
+                ) from error
+    count(SKIPPED, len(messages) - len(good))
+    return records, good

@@ -1,0 +1,192 @@
+"""Fetches messages from partitions, in batches, beside the mailbox loop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from headgate.connectors.kafka.client import open_client
+from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
+from headgate.errors import SourceError
+from headgate.functions.fetching import Fetched, Fetcher
+
+_log = logging.getLogger(__name__)
+
+_WAIT_S: Final = 0.1
+_MESSAGES_MAX: Final = 10_000
+"""Messages of one fetch."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSplit:
+    """A partition, the offset to go on at, and the one to stop at, None for never."""
+
+    topic: str
+    partition: int
+    offset: int
+    stop: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the partition, whatever has been read of it."""
+        return f"{self.topic}-{self.partition}"
+
+
+@final
+class KafkaFetcher(Fetcher[KafkaSplit]):
+    """Reads the partitions of one subtask. `commits`: completed offsets go to the brokers, for monitoring only."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        schema: KafkaRecordDeserializationSchema,
+        broken: BrokenMessages,
+        count: Callable[[str, int], None],
+        *,
+        commits: bool,
+    ) -> None:
+        self._properties = properties
+        self._schema = schema
+        self._broken = broken
+        self._count = count
+        self._commits = commits
+        self._splits: dict[tuple[str | None, int | None], KafkaSplit] = {}
+        self._ended: list[KafkaSplit] = []
+        self._consumer: Consumer | None = None
+
+    def _connected(self) -> Consumer:
+        if self._consumer is None:
+            self._consumer = open_client(Consumer, self._properties)
+        return self._consumer
+
+    def add_splits(self, splits: list[KafkaSplit]) -> None:
+        self._ended += [split for split in splits if _is_over(split)]
+        splits = [split for split in splits if not _is_over(split)]
+        self._splits.update(((split.topic, split.partition), split) for split in splits)
+        if splits:
+            self._connected().incremental_assign(
+                [TopicPartition(split.topic, split.partition, split.offset) for split in splits]
+            )
+
+    def fetch(self) -> list[Fetched[KafkaSplit]]:
+        ended, self._ended = self._ended, []
+        found = [_nothing_more(split) for split in ended]
+        if self._splits and not found:
+            for key, messages in _by_partition(self._consume()).items():
+                found += self._fetched(key, messages)
+        return found
+
+    def _consume(self) -> list[Message]:
+        """Wait for a message; then take those that are there without waiting for more."""
+        consumer = self._connected()
+        try:
+            first = consumer.consume(1, _WAIT_S)
+            return first + consumer.consume(_MESSAGES_MAX, 0) if first else first
+        except KafkaException as error:
+            raise SourceError(f"Kafka cannot be read: {error.args[0].str()}") from error
+
+    def _fetched(self, key: tuple[str | None, int | None], messages: list[Message]) -> list[Fetched[KafkaSplit]]:
+        split = self._splits.get(key)
+        if split is None:
+            _check(messages)
+            return []
+        good = [message for message in messages if message.error() is None]
+        after = split.offset if not good else _offset(good[-1]) + 1
+        at_end = len(good) < len(messages) and self._is_at_end(split, messages)
+        if split.stop is not None:
+            good = [message for message in good if _offset(message) < split.stop]  # a fetch goes beyond it
+            at_end = at_end or after >= split.stop
+        self._move(key, replace(split, offset=after), at_end=at_end)
+        return [self._made(split, after, good, ended=at_end)] if good or at_end or after > split.offset else []
+
+    def _made(self, split: KafkaSplit, after: int, messages: list[Message], *, ended: bool) -> Fetched[KafkaSplit]:
+        records, messages = make_records(messages, self._schema, self._broken, self._count)
+        offsets = [_offset(message) + 1 for message in messages]
+        if offsets:
+            offsets[-1] = after
+        return Fetched(
+            split=split.name,
+            records=records,
+            timestamps=[message.timestamp()[1] for message in messages],
+            after=lambda count: replace(split, offset=offsets[count - 1] if count else after),
+            ended=ended,
+        )
+
+    def _move(self, key: tuple[str | None, int | None], split: KafkaSplit, *, at_end: bool) -> None:
+        if at_end:
+            del self._splits[key]
+            self._connected().incremental_unassign([TopicPartition(split.topic, split.partition)])
+        else:
+            self._splits[key] = split
+
+    def _is_at_end(self, split: KafkaSplit, messages: list[Message]) -> bool:
+        """Return whether the partition's end is there, and is where to stop. Transactions' marks are not messages."""
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                if split.stop is not None and _offset(message) >= split.stop:
+                    return True
+            elif error is not None:
+                raise _unreadable(split, error)
+        return False
+
+    def notify_completed(self, splits: list[KafkaSplit]) -> None:
+        if self._commits and splits:
+            offsets = [TopicPartition(split.topic, split.partition, split.offset) for split in splits]
+            try:
+                self._connected().commit(offsets=offsets, asynchronous=True)
+            except KafkaException as error:
+                _log.warning("offsets were not committed to Kafka, which only monitoring needs: %s", error)
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+
+
+def _by_partition(messages: list[Message]) -> dict[tuple[str | None, int | None], list[Message]]:
+    found: dict[tuple[str | None, int | None], list[Message]] = {}
+    for message in messages:
+        key = message.topic(), message.partition()
+        if key in found:
+            found[key].append(message)
+        else:
+            found[key] = [message]
+    return found
+
+
+def _is_over(split: KafkaSplit) -> bool:
+    return split.stop is not None and split.offset >= split.stop
+
+
+def _nothing_more(split: KafkaSplit) -> Fetched[KafkaSplit]:
+    return Fetched(split=split.name, records=[], after=lambda _: split, ended=True)
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None
+    return offset
+
+
+def _check(messages: list[Message]) -> None:
+    """Raise an error that is of no partition; what still comes of one that is read to its end is left out."""
+    for message in messages:
+        error = message.error()
+        if error is not None and error.fatal():
+            raise SourceError(f"Kafka cannot be read: {error.str()}")
+
+
+def _unreadable(split: KafkaSplit, error: KafkaError) -> SourceError:
+    where = f"partition {split.partition} of topic {split.topic!r}"
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:
+        return SourceError(
+            f"offset {split.offset} of {where} is not there: its messages were deleted, or the topic was made anew "
+            f"({error.str()}). Start from a newer snapshot, or set the property auto.offset.reset to earliest or "
+            "latest to go on where there are messages"
+        )
+    return SourceError(f"{where} cannot be read: {error.str()}")

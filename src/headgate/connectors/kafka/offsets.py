@@ -1,0 +1,166 @@
+"""Where reading of a partition starts, and where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, final
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from headgate.connectors.kafka.client import ANSWER_S, open_client
+from headgate.errors import ProgramError, SourceError
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KafkaTopicPartition:
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+class KafkaOffsetResetStrategy(Enum):
+    """Where to start in a partition that has no offset of the kind that was asked for."""
+
+    LATEST = "latest"
+    EARLIEST = "earliest"
+    NONE = "none"
+    """Nowhere: it is an error."""
+
+
+class _From(Enum):
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    COMMITTED = "committed"
+    OFFSETS = "offsets"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaOffsetsInitializer:
+    """Says at which offset to start, or to stop, in each partition. Looked up once, when a job starts afresh."""
+
+    kind: _From
+    timestamp_ms: int = 0
+    given: Mapping[KafkaTopicPartition, int] = field(default_factory=dict)
+    otherwise: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE
+
+    @staticmethod
+    def earliest() -> KafkaOffsetsInitializer:
+        """The first message that there is."""
+        return KafkaOffsetsInitializer(kind=_From.EARLIEST)
+
+    @staticmethod
+    def latest() -> KafkaOffsetsInitializer:
+        """Behind the last message that there is."""
+        return KafkaOffsetsInitializer(kind=_From.LATEST)
+
+    @staticmethod
+    def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
+        """The first message with this timestamp, in milliseconds, or a later one; else behind the last."""
+        return KafkaOffsetsInitializer(kind=_From.TIMESTAMP, timestamp_ms=timestamp)
+
+    @staticmethod
+    def committed_offsets(
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
+    ) -> KafkaOffsetsInitializer:
+        """The offset that the group has committed to the brokers."""
+        return KafkaOffsetsInitializer(kind=_From.COMMITTED, otherwise=offset_reset_strategy)
+
+    @staticmethod
+    def offsets(
+        offsets: Mapping[KafkaTopicPartition, int],
+        offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
+    ) -> KafkaOffsetsInitializer:
+        """The offset given for each partition."""
+        return KafkaOffsetsInitializer(kind=_From.OFFSETS, given=dict(offsets), otherwise=offset_reset_strategy)
+
+
+_EARLIEST: Final[Callable[[], Any]] = OffsetSpec.earliest
+_LATEST: Final[Callable[[], Any]] = OffsetSpec.latest
+_AT: Final[Callable[[int], Any]] = OffsetSpec.for_timestamp
+_SPECS: Final = {KafkaOffsetResetStrategy.EARLIEST: _EARLIEST, KafkaOffsetResetStrategy.LATEST: _LATEST}
+
+
+def look_up(
+    initializer: KafkaOffsetsInitializer, partitions: list[KafkaTopicPartition], properties: Mapping[str, Any]
+) -> dict[KafkaTopicPartition, int]:
+    """Return the offset for each partition. Blocks for about ten seconds at most.
+
+    Raises `SourceError` when the brokers do not tell, and where a partition has no such offset and must have one.
+    """
+    match initializer.kind:
+        case _From.EARLIEST:
+            return _ask(dict.fromkeys(partitions, _EARLIEST()), properties)
+        case _From.LATEST:
+            return _ask(dict.fromkeys(partitions, _LATEST()), properties)
+        case _From.TIMESTAMP:
+            found = _ask(dict.fromkeys(partitions, _AT(initializer.timestamp_ms)), properties)
+            found = {partition: offset for partition, offset in found.items() if offset >= 0}
+            return found | _ask(dict.fromkeys(set(partitions) - found.keys(), _LATEST()), properties)
+        case _From.COMMITTED:
+            return _with_rest(_committed(partitions, properties), initializer, partitions, properties)
+        case _From.OFFSETS:
+            given = {
+                partition: initializer.given[partition] for partition in partitions if partition in initializer.given
+            }
+            return _with_rest(given, initializer, partitions, properties)
+
+
+def _with_rest(
+    found: dict[KafkaTopicPartition, int],
+    initializer: KafkaOffsetsInitializer,
+    partitions: Iterable[KafkaTopicPartition],
+    properties: Mapping[str, Any],
+) -> dict[KafkaTopicPartition, int]:
+    rest = [partition for partition in partitions if partition not in found]
+    if not rest:
+        return found
+    if initializer.otherwise is KafkaOffsetResetStrategy.NONE:
+        names = ", ".join(f"{each.topic}-{each.partition}" for each in rest[:5])
+        raise SourceError(
+            f"there is no {initializer.kind.value} offset to start at for {names}; commit one for group "
+            f"{properties.get('group.id')!r}, or pass a KafkaOffsetResetStrategy that says where to start instead"
+        )
+    return found | _ask(dict.fromkeys(rest, _SPECS[initializer.otherwise]()), properties)
+
+
+def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Mapping[str, Any]) -> dict[KafkaTopicPartition, int]:
+    if not specs:
+        return {}
+    level = IsolationLevel[str(properties.get("isolation.level", "read_committed")).upper()]
+    client = open_client(AdminClient, properties)
+    asked = {TopicPartition(each.topic, each.partition): spec for each, spec in specs.items()}
+    try:
+        answers = client.list_offsets(asked, isolation_level=level, request_timeout=ANSWER_S)
+        return {KafkaTopicPartition(at.topic, at.partition): each.result().offset for at, each in answers.items()}
+    except KafkaException as error:
+        raise SourceError(
+            f"the Kafka brokers do not tell the offsets of {_some(specs)}: {error.args[0].str()}"
+        ) from error
+
+
+def _committed(partitions: list[KafkaTopicPartition], properties: Mapping[str, Any]) -> dict[KafkaTopicPartition, int]:
+    if "group.id" not in properties:
+        raise ProgramError("a KafkaSource that starts at committed offsets needs set_group_id()")
+    consumer = open_client(Consumer, properties)
+    try:
+        asked = [TopicPartition(each.topic, each.partition) for each in partitions]
+        answers = consumer.committed(asked, timeout=ANSWER_S)
+        return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
+    except KafkaException as error:
+        raise SourceError(
+            f"the Kafka brokers do not tell what group {properties['group.id']!r} has committed: {error.args[0].str()}"
+        ) from error
+    finally:
+        consumer.close()
+
+
+def _some(partitions: Iterable[KafkaTopicPartition]) -> str:
+    return ", ".join(sorted({each.topic for each in partitions}))

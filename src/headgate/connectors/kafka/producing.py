@@ -1,0 +1,132 @@
+"""A producer of librdkafka that takes records in batches and tells what could not be delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from headgate.connectors.kafka.client import open_client
+from headgate.connectors.kafka.serialization import KafkaMessage, KafkaRecordSerializationSchema, SchemaSerialization
+from headgate.errors import SinkError
+
+_DEFAULTS: Final = {
+    "delivery.report.only.error": True,
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    "partitioner": "murmur2_random",
+}
+"""The partitioner is that of Java clients: what they and we write with one key is in one partition."""
+
+_FULL_S: Final = 0.1
+"""How long to wait for room, when the queue of messages to send is full, before looking again."""
+
+
+@final
+class RecordProducer:
+    """Writes records. Where methods block for long, the brokers are slow, or away for no longer than they may be."""
+
+    def __init__(self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema) -> None:
+        self._failed: list[str] = []
+        self._serializer = serializer
+        self.topics: set[str] = set()
+        self.records = 0
+        self.client = open_client(Producer, {**_DEFAULTS, **properties, "on_delivery": self._delivered})
+
+    def write(self, records: list[Any]) -> None:
+        """Take records; blocks while the queue of messages to send is full.
+
+        Raises `SinkError` when earlier ones were not delivered, and for one that has no form as a message.
+        """
+        if isinstance(self._serializer, SchemaSerialization):
+            for topic, messages in self._batches(self._serializer, records).items():
+                self._send(topic, messages)
+        else:
+            for record in records:
+                message = self._message(record)
+                if message is not None:
+                    self._send_one(message)
+        self._serve(self.client.poll, 0)
+        self._check()
+
+    def flush(self) -> None:
+        """Return when the brokers have all records. Raises `SinkError` naming the topic of one that they have not."""
+        while self._serve(self.client.flush, 1.0) and not self._failed:
+            pass
+        self._check()
+
+    def _serve(self, call: Callable[[float], int], seconds: float) -> int:
+        """Let librdkafka work. An error that ends the producer is raised, and called a SystemError in callbacks."""
+        try:
+            return call(seconds)
+        except (KafkaException, SystemError) as error:
+            raise SinkError(f"records were not written to Kafka: {error.__cause__ or error}") from error
+
+    def _check(self) -> None:
+        if self._failed:
+            raise SinkError(f"a record was not written to Kafka: {self._failed[0]}")
+
+    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self._failed.append(f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}")
+
+    def _batches(self, serializer: SchemaSerialization, records: list[Any]) -> dict[str, list[dict[str, Any]]]:
+        try:
+            return serializer.batches(records)
+        except Exception:
+            for record in records:
+                self._message(record)
+            raise
+
+    def _message(self, record: Any) -> KafkaMessage | None:
+        try:
+            return self._serializer.serialize(record)
+        except Exception as error:
+            raise SinkError(
+                f"the record {record!r:.200} cannot be made a Kafka message: {error!r}; map it first"
+            ) from error
+
+    def _send(self, topic: str, messages: list[dict[str, Any]]) -> None:
+        self._note(topic, len(messages))
+        while messages:
+            if self._produce(topic, messages) == len(messages):
+                return
+            messages = [message for message in messages if "_error" in message]
+            self._wait_for_room(topic, [message.pop("_error") for message in messages])
+
+    def _produce(self, topic: str, messages: list[dict[str, Any]]) -> int:
+        try:
+            return self.client.produce_batch(topic, messages)
+        except (TypeError, KafkaException) as error:
+            raise SinkError(f"records cannot be written to topic {topic!r} of Kafka: {error}") from error
+
+    def _wait_for_room(self, topic: str, errors: list[KafkaError]) -> None:
+        for error in errors:
+            if error.code() != KafkaError._QUEUE_FULL:
+                raise SinkError(f"a record cannot be written to topic {topic!r} of Kafka: {error.str()}")
+        self._serve(self.client.poll, _FULL_S)
+        self._check()
+
+    def _send_one(self, message: KafkaMessage) -> None:
+        self._note(message.topic, 1)
+        more: dict[str, Any] = {}
+        if message.partition is not None:
+            more["partition"] = message.partition
+        if message.timestamp_ms is not None:
+            more["timestamp"] = message.timestamp_ms
+        if message.headers:
+            more["headers"] = list(message.headers)
+        while True:
+            try:
+                self.client.produce(message.topic, message.value, message.key, **more)
+                return
+            except BufferError:
+                self._serve(self.client.poll, _FULL_S)
+                self._check()
+            except KafkaException as error:
+                raise SinkError(f"a record cannot be written to topic {message.topic!r} of Kafka: {error}") from error
+
+    def _note(self, topic: str, count: int) -> None:
+        self.topics.add(topic)
+        self.records += count

@@ -1,0 +1,71 @@
+"""Properties of Kafka clients: librdkafka's names, with what programs for Flink bring translated.
+
+Two clients use them: librdkafka carries records, and kafka-python, which has names of its own, speaks to transaction
+coordinators.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from headgate.errors import ProgramError
+
+_JAAS: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
+_SERIALIZERS: Final = frozenset({"key.serializer", "value.serializer", "key.deserializer", "value.deserializer"})
+"""Java clients have them; here the sink's and the source's own serialisers do the work."""
+
+_COORDINATOR_NAMES: Final = {
+    "security.protocol": "security_protocol",
+    "sasl.mechanism": "sasl_mechanism",
+    "sasl.mechanisms": "sasl_mechanism",
+    "sasl.username": "sasl_plain_username",
+    "sasl.password": "sasl_plain_password",
+    "ssl.ca.location": "ssl_cafile",
+    "ssl.certificate.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+    "ssl.crl.location": "ssl_crlfile",
+}
+_COORDINATOR_MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+
+
+def for_librdkafka(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties as librdkafka takes them. A login in Java's form is translated.
+
+    Raises `ProgramError` for a login that cannot be.
+
+    >>> for_librdkafka({"key.serializer": "...", "sasl.jaas.config": 'X required username="a" password="b";'})
+    {'sasl.username': 'a', 'sasl.password': 'b'}
+    """
+    kept = {name: value for name, value in properties.items() if name not in _SERIALIZERS}
+    jaas = kept.pop("sasl.jaas.config", None)
+    if jaas is not None:
+        login = {f"sasl.{name}": value for name, value in _JAAS.findall(str(jaas))}
+        if len(login) != 2:
+            raise ProgramError(
+                "the property sasl.jaas.config of a Kafka client has no username and password; set sasl.mechanism, "
+                "sasl.username and sasl.password instead"
+            )
+        kept.update(login)
+    return kept
+
+
+def for_coordinator(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties of librdkafka that tell how to connect, as kafka-python takes them.
+
+    Raises `ProgramError` for a login that transactions cannot use.
+    """
+    found = {new: properties[old] for old, new in _COORDINATOR_NAMES.items() if old in properties}
+    found["bootstrap_servers"] = str(properties["bootstrap.servers"]).split(",")
+    protocol = str(found.get("security_protocol", "PLAINTEXT")).upper()
+    found["security_protocol"] = protocol
+    if protocol.startswith("SASL") and found.get("sasl_mechanism", "GSSAPI") not in _COORDINATOR_MECHANISMS:
+        raise ProgramError(
+            f"exactly-once output to Kafka needs a login by one of {', '.join(sorted(_COORDINATOR_MECHANISMS))}, and "
+            f"sasl.mechanism is {found.get('sasl_mechanism', 'GSSAPI')}; use DeliveryGuarantee.AT_LEAST_ONCE with this"
+        )
+    if str(properties.get("ssl.endpoint.identification.algorithm", "https")).lower() == "none":
+        found["ssl_check_hostname"] = False
+    return found

@@ -1,0 +1,137 @@
+"""Records as Kafka messages: which topic, key, value, headers and timestamp."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+from headgate.connectors.message_schemas import SerializationSchema
+from headgate.errors import ProgramError
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaMessage:
+    """A message to write.
+
+    The partition is chosen by the key if None, the timestamp, in milliseconds, is the time of writing if None.
+    """
+
+    topic: str
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class KafkaTopicSelector(ABC):
+    """Chooses the topic of each record."""
+
+    @abstractmethod
+    def apply(self, data: Any) -> str:
+        """Return the topic to write the record to."""
+
+
+class KafkaRecordSerializationSchema(ABC):
+    """Turns records into messages. Derive from it for headers and timestamps, else use `builder()`.
+
+    >>> class WithSource(KafkaRecordSerializationSchema):
+    ...     def serialize(self, record):
+    ...         headers = (("source", b"web"),)
+    ...         return KafkaMessage(topic="clicks", value=record["page"].encode(), headers=headers)
+    """
+
+    topic: str | None = None
+    """The topic of all messages, if it is one and the same: then it has to exist when a job starts."""
+
+    @abstractmethod
+    def serialize(self, record: Any) -> KafkaMessage | None:
+        """Return the record's message, or None to leave it out."""
+
+    @staticmethod
+    def builder() -> KafkaRecordSerializationSchemaBuilder:
+        """Return a builder, for messages that have a topic, a key and a value."""
+        return KafkaRecordSerializationSchemaBuilder()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaSerialization(KafkaRecordSerializationSchema):
+    """Messages of a topic, a value and perhaps a key, made by schemas; fast, since they are made in batches."""
+
+    topic: str | None
+    selector: Callable[[Any], str] | None
+    key: SerializationSchema | None
+    value: SerializationSchema
+
+    def serialize(self, record: Any) -> KafkaMessage:
+        (topic, [message]), *_ = self.batches([record]).items()
+        return KafkaMessage(topic=topic, **message)
+
+    def batches(self, records: list[Any]) -> dict[str, list[dict[str, Any]]]:
+        """Return the messages of records by topic, each as its key and value."""
+        if self.topic is not None:
+            return {self.topic: self._messages(records)}
+        assert self.selector is not None
+        by_topic: dict[str, list[Any]] = {}
+        for record in records:
+            by_topic.setdefault(self.selector(record), []).append(record)
+        return {topic: self._messages(some) for topic, some in by_topic.items()}
+
+    def _messages(self, records: list[Any]) -> list[dict[str, Any]]:
+        value = self.value.serialize
+        if self.key is None:
+            return [{"value": value(record)} for record in records]
+        key = self.key.serialize
+        return [{"key": key(record), "value": value(record)} for record in records]
+
+
+@final
+class KafkaRecordSerializationSchemaBuilder:
+    """Builds a `KafkaRecordSerializationSchema` of a topic, or a choice of one, and schemas for value and key."""
+
+    def __init__(self) -> None:
+        self._topic: str | None = None
+        self._selector: Callable[[Any], str] | None = None
+        self._key: SerializationSchema | None = None
+        self._value: SerializationSchema | None = None
+
+    def set_topic(self, topic: str) -> Self:
+        """Write all records to one topic."""
+        if not isinstance(topic, str) or not topic:
+            raise ProgramError(f"a topic of Kafka is a name, not {topic!r}")
+        self._topic = topic
+        return self
+
+    def set_topic_selector(self, topic_selector: Callable[[Any], str] | KafkaTopicSelector) -> Self:
+        """Have a function, or a `KafkaTopicSelector`, choose the topic of each record."""
+        is_selector = isinstance(topic_selector, KafkaTopicSelector)
+        self._selector = topic_selector.apply if is_selector else topic_selector  # type: ignore[union-attr,assignment]
+        return self
+
+    def set_key_serialization_schema(self, key_serialization_schema: SerializationSchema) -> Self:
+        """Give messages a key, made of the whole record: those with the same key go to the same partition."""
+        self._key = _checked(key_serialization_schema, "set_key_serialization_schema")
+        return self
+
+    def set_value_serialization_schema(self, value_serialization_schema: SerializationSchema) -> Self:
+        """Make the messages' values of records."""
+        self._value = _checked(value_serialization_schema, "set_value_serialization_schema")
+        return self
+
+    def build(self) -> KafkaRecordSerializationSchema:
+        """Return the schema. Raises `ProgramError` if topic or value are not set, or both topic and selector are."""
+        if (self._topic is None) == (self._selector is None):
+            raise ProgramError("a KafkaRecordSerializationSchema needs set_topic() or set_topic_selector(), not both")
+        if self._value is None:
+            raise ProgramError("a KafkaRecordSerializationSchema needs set_value_serialization_schema()")
+        return SchemaSerialization(topic=self._topic, selector=self._selector, key=self._key, value=self._value)
+
+
+def _checked(schema: SerializationSchema, method: str) -> SerializationSchema:
+    if not hasattr(schema, "serialize"):
+        raise ProgramError(f"{method}() takes a SerializationSchema, not {schema!r:.100}")
+    return schema

@@ -1,0 +1,164 @@
+"""Kafka topics as a sink: at least once, or exactly once by transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Self, final
+
+from confluent_kafka import Producer
+
+from headgate.connectors.guarantee import DeliveryGuarantee
+from headgate.connectors.kafka.client import partitions_of, topics_of
+from headgate.connectors.kafka.committer import TransactionCommitter
+from headgate.connectors.kafka.coordinator import TransactionCoordinator
+from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
+from headgate.connectors.kafka.transactions import Transaction, abandoned, job_prefix, name_of
+from headgate.connectors.kafka.writers import KafkaFlushingWriter, TransactionalWriter
+from headgate.errors import ProgramError, SinkError
+from headgate.functions.flushing import FlushingSink
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import JobId
+
+_TIMEOUT: Final = "transaction.timeout.ms"
+_TIMEOUT_MS: Final = 900_000
+"""What brokers allow unless they are told otherwise; Flink asks for an hour, and is refused."""
+
+
+class KafkaSink(Sink[Any]):
+    """Writes records to Kafka. Make one with `KafkaSink.builder()`."""
+
+    def __init__(self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema) -> None:
+        self._properties = dict(properties)
+        self._serializer = serializer
+
+    @staticmethod
+    def builder() -> KafkaSinkBuilder:
+        """Return a builder, which needs bootstrap servers and a record serializer."""
+        return KafkaSinkBuilder()
+
+    def prepare(self, job_id: JobId) -> None:
+        """Find the brokers, log in, and look for the topic, if all records go to one."""
+        if self._serializer.topic is None:
+            topics_of(self._properties, SinkError)
+        else:
+            partitions_of(self._serializer.topic, self._properties, SinkError, Producer)
+
+
+@final
+class FlushingKafkaSink(KafkaSink, FlushingSink):
+    """Without a second phase."""
+
+    def __init__(
+        self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema, *, waits: bool
+    ) -> None:
+        super().__init__(properties, serializer)
+        self._waits = waits
+
+    def flushing_writer(self, context: SinkContext) -> KafkaFlushingWriter:
+        return KafkaFlushingWriter(self._properties, self._serializer, waits=self._waits)
+
+
+@final
+class TransactionalKafkaSink(KafkaSink):
+    """One transaction for each subtask and checkpoint."""
+
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        serializer: KafkaRecordSerializationSchema,
+        prefix: str,
+        *,
+        ignores_lost: bool,
+    ) -> None:
+        super().__init__({_TIMEOUT: _TIMEOUT_MS, **properties}, serializer)
+        self._prefix = prefix
+        self._ignores_lost = ignores_lost
+        self._timeout_ms = _milliseconds(self._properties[_TIMEOUT])
+        self.transaction_timeout_ms = self._timeout_ms
+
+    def prepare(self, job_id: JobId) -> None:
+        """Also ask the brokers whether they allow such transactions, of such length."""
+        super().prepare(job_id)
+        with TransactionCoordinator(self._properties) as coordinator:
+            coordinator.register(job_prefix(self._prefix, job_id), self._timeout_ms)
+
+    def discard(self, job_id: JobId) -> None:
+        with TransactionCoordinator(self._properties) as coordinator:
+            coordinator.fence(abandoned(coordinator.unfinished(self._prefix), self._prefix, job_id))
+
+    def writer(self, context: SinkContext) -> SinkWriter[Transaction]:
+        return TransactionalWriter(
+            self._properties, self._serializer, lambda number: name_of(self._prefix, context, number)
+        )
+
+    def committer(self, context: SinkContext) -> Committer[Transaction]:
+        return TransactionCommitter(
+            self._properties, self._prefix, context, self._timeout_ms, ignores_lost=self._ignores_lost
+        )
+
+
+@final
+class KafkaSinkBuilder:
+    """Builds a `KafkaSink`."""
+
+    def __init__(self) -> None:
+        self._properties: dict[str, Any] = {}
+        self._serializer: KafkaRecordSerializationSchema | None = None
+        self._guarantee = DeliveryGuarantee.NONE
+        self._prefix: str | None = None
+        self._ignores_lost = False
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> Self:
+        """Say where to find the brokers: `host:port`, or several with commas between them."""
+        return self.set_property("bootstrap.servers", bootstrap_servers)
+
+    def set_record_serializer(self, record_serializer: KafkaRecordSerializationSchema) -> Self:
+        """Say how records become messages."""
+        if not isinstance(record_serializer, KafkaRecordSerializationSchema):
+            raise ProgramError(
+                f"set_record_serializer() takes a KafkaRecordSerializationSchema, not {record_serializer!r:.100}"
+            )
+        self._serializer = record_serializer
+        return self
+
+    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
+        """Say what to promise; NONE if not called, as in Flink."""
+        self._guarantee = DeliveryGuarantee(delivery_guarantee)
+        return self
+
+    def set_transactional_id_prefix(self, transactional_id_prefix: str) -> Self:
+        """Say how the names of transactions begin; needed for EXACTLY_ONCE. Access rules can be made for it."""
+        self._prefix = transactional_id_prefix
+        return self
+
+    def set_property(self, key: str, value: str) -> Self:
+        """Set a property of librdkafka's producer, for instance `compression.type`."""
+        self._properties[key] = value
+        return self
+
+    def ignore_failures_after_transaction_timeout(self) -> Self:
+        """Leave out, with a line in the log, what the brokers aborted before it was committed: its records are lost."""
+        self._ignores_lost = True
+        return self
+
+    def build(self) -> KafkaSink:
+        """Return the sink. Raises `ProgramError` naming what is missing."""
+        if not self._properties.get("bootstrap.servers"):
+            raise ProgramError("a KafkaSink needs set_bootstrap_servers()")
+        if self._serializer is None:
+            raise ProgramError("a KafkaSink needs set_record_serializer()")
+        if self._guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
+            waits = self._guarantee is DeliveryGuarantee.AT_LEAST_ONCE
+            return FlushingKafkaSink(self._properties, self._serializer, waits=waits)
+        if not self._prefix:
+            raise ProgramError(
+                "a KafkaSink with EXACTLY_ONCE needs set_transactional_id_prefix(), unlike that of others"
+            )
+        return TransactionalKafkaSink(self._properties, self._serializer, self._prefix, ignores_lost=self._ignores_lost)
+
+
+def _milliseconds(value: Any) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ProgramError(f"{_TIMEOUT} is a number of milliseconds, not {value!r}") from None

@@ -1,0 +1,73 @@
+"""The names of transactions: who began them, and which of them are leftovers.
+
+    <prefix>-<job id>-<uid>-<attempt>-<subtask>-<number>
+
+Each name is used for one transaction and never again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.functions.sink import SinkContext
+from headgate.ids import JobId
+
+_KEPT: Final = "-kept"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """What a checkpoint is to commit: one transaction, whose records are all written."""
+
+    transactional_id: str
+    topics: tuple[str, ...]
+    records: int
+
+
+def job_prefix(prefix: str, job_id: JobId) -> str:
+    """Return how the names of all transactions of a job begin."""
+    return f"{prefix}-{job_id}-"
+
+
+def name_of(prefix: str, context: SinkContext, number: int) -> str:
+    """Return the name of a subtask's transaction."""
+    return f"{_operator_prefix(prefix, context)}{context.attempt}-{context.subtask}-{number}"
+
+
+def mark_of(transactional_id: str) -> str:
+    """Return the name under which brokers note that a transaction belongs to a savepoint, and is to stay."""
+    return transactional_id + _KEPT
+
+
+def leftovers(unfinished: list[str], prefix: str, context: SinkContext, restored: set[str]) -> list[str]:
+    """Return those that earlier attempts of this job left to this subtask.
+
+    Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism.
+    """
+    begin = _operator_prefix(prefix, context)
+    found = []
+    for transactional_id in _not_kept(unfinished):
+        attempt, subtask, *more = [*transactional_id.removeprefix(begin).split("-"), "", ""]
+        if not (transactional_id.startswith(begin) and attempt.isdigit() and subtask.isdigit() and more):
+            continue
+        is_earlier = int(attempt) < context.attempt
+        if is_earlier and int(subtask) % context.parallelism == context.subtask and transactional_id not in restored:
+            found.append(transactional_id)
+    return found
+
+
+def abandoned(unfinished: list[str], prefix: str, job_id: JobId) -> list[str]:
+    """Return all that a job left, when none of its checkpoints stays."""
+    return [name for name in _not_kept(unfinished) if name.startswith(job_prefix(prefix, job_id))]
+
+
+def _not_kept(unfinished: list[str]) -> list[str]:
+    """Return the names of transactions that no savepoint holds."""
+    marks = {name for name in unfinished if name.endswith(_KEPT)}
+    return [name for name in unfinished if name not in marks and mark_of(name) not in marks]
+
+
+def _operator_prefix(prefix: str, context: SinkContext) -> str:
+    return f"{job_prefix(prefix, context.job_id)}{context.uid}-"

@@ -1,0 +1,270 @@
+"""A real Apache Kafka broker for tests: one node, without ZooKeeper, on free ports of this host.
+
+    with KafkaBroker(folder) as broker:
+        broker.create_topic("payments", partitions=2)
+        ...
+        broker.read_committed("payments")
+
+It needs Java 17 or newer, and Maven the first time: `missing_programs` says what is not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from kafka.admin import KafkaAdminClient
+
+from headgate.errors import EnvironmentFault
+from headgate.testing.servers.kafka_download import broker_files
+
+USER: Final = "alice"
+PASSWORD: Final = "alice-secret"
+
+_START_DEADLINE_S: Final = 60.0
+_STOP_DEADLINE_S: Final = 20.0
+_READ_DEADLINE_S: Final = 60.0
+_JAVA: Final = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_FORMAT: Final = "kafka.tools.StorageTool"
+_SERVE: Final = "kafka.Kafka"
+
+
+@final
+class KafkaBroker:
+    """A broker that keeps its data and logs in `folder`. It can be stopped, killed, and started again as it was."""
+
+    def __init__(self, folder: Path, *, transaction_timeout_max_ms: int = 900_000) -> None:
+        self._folder = folder
+        self._transaction_timeout_max_ms = transaction_timeout_max_ms
+        self._port, self._login_port, self._controller_port = _free_ports(3)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """Where clients without a login connect."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def login_bootstrap(self) -> str:
+        """Where clients have to log in: SASL_PLAINTEXT, PLAIN, `USER` and `PASSWORD`."""
+        return f"127.0.0.1:{self._login_port}"
+
+    @property
+    def log_file(self) -> Path:
+        """What the broker has to say."""
+        return self._folder / "broker.log"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start the broker, with the data that it had, and wait until it answers."""
+        if not (self._folder / "data").exists():
+            self._format()
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(_SERVE, str(self._settings)), stdout=log, stderr=log, start_new_session=True
+            )
+        _wait(self._answers, _START_DEADLINE_S, f"the Kafka broker does not answer; see {self.log_file}")
+
+    def stop(self) -> None:
+        """End the broker in order, as an administrator would."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the broker at once, as a crash would. Nothing happens to one that has ended."""
+        self._end(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Let the broker not answer any more, while its connections stay open."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen broker go on."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def create_topic(self, topic: str, partitions: int = 1) -> None:
+        """Create a topic, and return when it can be written."""
+        client = AdminClient({"bootstrap.servers": self.bootstrap})
+        client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(_READ_DEADLINE_S)
+        _wait(
+            lambda: len(client.list_topics(topic, 5).topics[topic].partitions) == partitions,
+            _READ_DEADLINE_S,
+            f"topic {topic} has not its {partitions} partitions",
+        )
+
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Let a topic have more partitions: `partitions` in all."""
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
+            client.create_partitions({topic: partitions})
+
+    def write(self, topic: str, values: list[bytes], *, partition: int | None = None, **message: Any) -> None:
+        """Write records, and return when the broker has them; `message` holds other arguments of each."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
+        if partition is not None:
+            message["partition"] = partition
+        while values:
+            some, values = values[:50_000], values[50_000:]
+            for value in some:
+                producer.produce(topic, value, **message)
+            if producer.flush(_READ_DEADLINE_S):
+                raise EnvironmentFault(f"the Kafka broker did not take all records of {topic}; see {self.log_file}")
+
+    def read_committed(self, topic: str) -> list[Any]:
+        """Return the messages of a topic that a read-committed consumer sees now, partition after partition.
+
+        Waits for commits that are under way: the broker confirms one before consumers see it.
+        """
+        _wait(self._no_transaction_is_ending, _READ_DEADLINE_S, "transactions do not come to their end")
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "headgate-testing",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+            }
+        )
+        try:
+            return _read_to_the_end(consumer, topic)
+        finally:
+            consumer.close()
+
+    def _format(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._settings.write_text(self._properties())
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        done = subprocess.run(
+            self._command(_FORMAT, "format", "-t", cluster, "-c", str(self._settings)),
+            capture_output=True,
+            text=True,
+            timeout=_START_DEADLINE_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise EnvironmentFault(f"the folder of a Kafka broker could not be made: {done.stdout}{done.stderr}")
+
+    @property
+    def _settings(self) -> Path:
+        return self._folder / "server.properties"
+
+    def _properties(self) -> str:
+        places = {"PLAINTEXT": self._port, "LOGIN": self._login_port, "CONTROLLER": self._controller_port}
+        listeners = [f"{name}://127.0.0.1:{port}" for name, port in places.items()]
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "listeners": ",".join(listeners),
+            "advertised.listeners": ",".join(listeners[:2]),
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "listener.name.login.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.login.plain.sasl.jaas.config": f'{login} user_{USER}="{PASSWORD}";',
+            "log.dirs": self._folder / "data",
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 4,
+            "transaction.max.timeout.ms": self._transaction_timeout_max_ms,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
+            "group.initial.rebalance.delay.ms": 0,
+            "broker.session.timeout.ms": 2_000,
+            "broker.heartbeat.interval.ms": 500,
+        }
+        return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        java = shutil.which(_JAVA[0])
+        if java is None:
+            raise EnvironmentFault("a Kafka broker needs Java 17 or newer: there is no java on the PATH")
+        return [java, *_JAVA[1:], "-cp", f"{broker_files()}{os.sep}*", program, *arguments]
+
+    def _answers(self) -> bool:
+        if self._running().poll() is not None:
+            raise EnvironmentFault(f"the Kafka broker ended at its start; see {self.log_file}")
+        try:
+            socket.create_connection(("127.0.0.1", self._port), 1.0).close()
+            return bool(AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=2.0).brokers)
+        except (OSError, KafkaException):
+            return False
+
+    def _no_transaction_is_ending(self) -> bool:
+        with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
+            return not any(client.list_transactions(state_filters=["PrepareCommit", "PrepareAbort"]).values())
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise EnvironmentFault("this Kafka broker is not running: call start()")
+        return self._process
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(_STOP_DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+
+def _read_to_the_end(consumer: Consumer, topic: str) -> list[Any]:
+    partitions = consumer.list_topics(topic, _READ_DEADLINE_S).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
+    found: dict[int | None, list[Any]] = {number: [] for number in sorted(partitions)}
+    unread: set[int | None] = set(partitions)
+    deadline = time.monotonic() + _READ_DEADLINE_S
+    while unread:
+        if time.monotonic() > deadline:
+            raise EnvironmentFault(f"partitions {unread} of {topic} could not be read to their end")
+        for message in consumer.consume(10_000, 0.1):
+            error = message.error()
+            if error is None:
+                found[message.partition()].append(message)
+            elif error.name() == "_PARTITION_EOF":
+                unread.discard(message.partition())
+            else:
+                raise KafkaException(error)
+    return [message for messages in found.values() for message in messages]
+
+
+def _wait(condition: Callable[[], bool], deadline_s: float, otherwise: str) -> None:
+    end = time.monotonic() + deadline_s
+    while not condition():
+        if time.monotonic() > end:
+            raise EnvironmentFault(f"{otherwise} ({deadline_s:g} s)")
+        time.sleep(0.05)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
