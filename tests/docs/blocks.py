@@ -17,18 +17,23 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MINICLUSTER = "-Dheadgate.deploy.target=minicluster"
 ON_SPARK = "<!-- runs on Spark -->\n"
 
-_BLOCK = re.compile(rf"({re.escape(ON_SPARK)})?```(python|text)\n(.*?)```", re.DOTALL)
+_NEEDS = r"(?:<!-- needs (\w+) -->\n)?"
+_BLOCK = re.compile(rf"({re.escape(ON_SPARK)})?{_NEEDS}```(python|text)\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A program in a page, and what the page says that it prints (None: nothing is said)."""
+    """A program in a page, and what the page says that it prints (None: nothing is said).
+
+    `needs` is the server that has to be there, after a line `<!-- needs postgres -->`: a fixture of these tests.
+    """
 
     page: Path
     number: int
     code: str
     printed: str | None
     on_spark: bool
+    needs: str | None
 
     def __str__(self) -> str:
         return f"{self.page.name}-{self.number}"
@@ -37,18 +42,23 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return the programs of a page. A block of text after a program is its output."""
     found: list[Block] = []
-    for on_spark, language, content in _BLOCK.findall(page.read_text()):
+    for on_spark, needs, language, content in _BLOCK.findall(page.read_text()):
         if language == "python":
-            found.append(Block(page, len(found) + 1, content, None, bool(on_spark)))
+            found.append(Block(page, len(found) + 1, content, None, bool(on_spark), needs or None))
         elif found and found[-1].printed is None:
             last = found.pop()
-            found.append(Block(last.page, last.number, last.code, content, last.on_spark))
+            found.append(Block(last.page, last.number, last.code, content, last.on_spark, last.needs))
     return found
 
 
 def all_blocks(*, on_spark: bool) -> list[Block]:
-    """Return the programs of all pages that run on Spark, or those that do not."""
-    return [block for page in PAGES for block in blocks(page) if block.on_spark is on_spark]
+    """Return the programs of all pages that run on Spark, or those that do not; none that needs a server."""
+    return [block for page in PAGES for block in blocks(page) if block.on_spark is on_spark and not block.needs]
+
+
+def blocks_with_server() -> list[Block]:
+    """Return the programs of all pages that need a server."""
+    return [block for page in PAGES for block in blocks(page) if block.needs]
 
 
 def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import Block, all_blocks, run_apart, run_here
+from tests.docs.blocks import Block, all_blocks, blocks_with_server, run_apart, run_here
 
 
 def program(block: Block, folder: Path) -> Path:
@@ -23,6 +23,22 @@ def test_program_prints_what_the_page_says(
     run_here(program(block, tmp_path), monkeypatch)
     printed = capfd.readouterr().out
     assert printed == (block.printed or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", blocks_with_server(), ids=str)
+def test_program_that_needs_a_server_prints_what_the_page_says(
+    block: Block,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    environ: dict[str, str] = request.getfixturevalue(str(block.needs))
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    capfd.readouterr()
+    test_program_prints_what_the_page_says(block, tmp_path, monkeypatch, capfd)
 
 
 @pytest.mark.spark

@@ -50,18 +50,18 @@ def seen(words: TestDatabase) -> list[Any]:
 @pytest.mark.parametrize("point", Point, ids=lambda point: point.name)
 @pytest.mark.parametrize("kind", SINKS)
 def test_a_commit_that_loses_the_server_is_made_once_by_the_next_try(
-    kind: str, point: Point, words: TestDatabase, postgres: PostgresServer
+    kind: str, point: Point, words: TestDatabase, postgres_server: PostgresServer
 ) -> None:
     make, command = SINKS[kind]
     committables = prepared(make(table(words.url)), RECORDS)
-    with BreakingProxy(postgres, command, point) as proxy:
-        committer = make(table(postgres.url(words.name, port=str(proxy.port)))).committer(sink_context())
+    with BreakingProxy(postgres_server, command, point) as proxy:
+        committer = make(table(postgres_server.url(words.name, port=str(proxy.port)))).committer(sink_context())
         with pytest.raises(RetriableCommitError, match="cannot commit checkpoint 1 to table 'words'"):
             committer.commit(committables)
         assert proxy.broken.is_set()
         with pytest.raises(RetriableCommitError):  # the server is not there yet
             committer.commit(committables)
-        postgres.start()
+        postgres_server.start()
         assert seen(words) in ([], RECORDS)
         if point is not Point.DURING:  # then nobody can know
             assert bool(seen(words)) is (point is Point.AFTER)
@@ -72,10 +72,10 @@ def test_a_commit_that_loses_the_server_is_made_once_by_the_next_try(
 
 
 @pytest.mark.parametrize("kind", SINKS)
-def test_what_is_prepared_outlives_the_server(kind: str, words: TestDatabase, postgres: PostgresServer) -> None:
+def test_what_is_prepared_outlives_the_server(kind: str, words: TestDatabase, postgres_server: PostgresServer) -> None:
     sink = SINKS[kind][0](table(words.url))
     committables = prepared(sink, RECORDS)
-    postgres.restart()
+    postgres_server.restart()
     assert seen(words) == []
     sink.committer(sink_context()).commit(committables)
     assert seen(words) == RECORDS
@@ -97,13 +97,13 @@ def test_a_batch_that_somebody_removed_is_lost_and_the_error_says_what_to_do(kin
 
 @pytest.mark.parametrize("kind", SINKS)
 def test_a_server_that_goes_while_rows_are_written_fails_the_attempt_and_keeps_nothing_of_it(
-    kind: str, words: TestDatabase, postgres: PostgresServer
+    kind: str, words: TestDatabase, postgres_server: PostgresServer
 ) -> None:
     sink = SINKS[kind][0](table(words.url))
     sink.prepare(JOB)
     writer, _ = open_sink(sink, sink_context())
     writer.write(RECORDS * 300)  # so many that they are sent at once
-    postgres.restart()
+    postgres_server.restart()
     with pytest.raises(Exception, match="cannot write to table 'words'"):
         writer.prepare_commit(CheckpointId(1))
     writer.close()

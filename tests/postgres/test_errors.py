@@ -64,9 +64,9 @@ def test_a_server_that_is_not_there_is_named(make: Any) -> None:
 )
 @pytest.mark.parametrize("make", SINKS)
 def test_a_wrong_login_or_database_is_named(
-    make: Any, changed: dict[str, str], reason: str, postgres: PostgresServer
+    make: Any, changed: dict[str, str], reason: str, postgres_server: PostgresServer
 ) -> None:
-    assert reason in refusal(make(PostgresTable(postgres.url(**changed), "totals", COLUMNS)))
+    assert reason in refusal(make(PostgresTable(postgres_server.url(**changed), "totals", COLUMNS)))
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_an_upsert_by_prepared_transactions_is_refused() -> None:
         PreparedPostgresSink(PostgresTable("postgresql://ann@db/shop", "totals", COLUMNS, key=["customer"]))
 
 
-def test_a_user_without_rights_is_told_what_is_missing(shop: TestDatabase, postgres: PostgresServer) -> None:
+def test_a_user_without_rights_is_told_what_is_missing(shop: TestDatabase, postgres_server: PostgresServer) -> None:
     shop.execute("DROP ROLE IF EXISTS clerk", "CREATE ROLE clerk LOGIN PASSWORD 'secret'")
-    table = PostgresTable(postgres.url(shop.name, user="clerk", password="secret"), "totals", COLUMNS)
+    table = PostgresTable(postgres_server.url(shop.name, user="clerk", password="secret"), "totals", COLUMNS)
     told = refusal(PostgresSink(table))
     assert "cannot make the schema 'headgate'" in told
     assert "docs/postgres.md" in told

@@ -78,10 +78,10 @@ def test_rows_are_sent_when_the_batch_is_full_and_when_the_oldest_is_due(totals:
         totals.execute("DELETE FROM totals")
 
 
-def test_rows_are_sent_again_over_a_new_connection(totals: TestDatabase, postgres: PostgresServer) -> None:
+def test_rows_are_sent_again_over_a_new_connection(totals: TestDatabase, postgres_server: PostgresServer) -> None:
     function = sink(totals, batch_size=1)
     function.open(None)  # type: ignore[arg-type]
-    postgres.restart()
+    postgres_server.restart()
     function.invoke(Row("ann", 5), None)  # type: ignore[arg-type]
     function.close()
     assert seen(totals) == [("ann", 5)]

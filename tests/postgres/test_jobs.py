@@ -103,7 +103,7 @@ def test_upserts_that_are_flushed_end_the_same_whatever_fails(
 
 @pytest.mark.parametrize("make", [PostgresSink, PreparedPostgresSink], ids=lambda make: make.__name__)
 def test_a_job_outlives_the_death_of_the_server(
-    make: Make, tables: TestDatabase, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, tables: TestDatabase, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = {"restart-strategy.fixed-delay.delay": "100 ms", "restart-strategy.fixed-delay.attempts": "1000"}
     runs = Runs(tmp_path, monkeypatch, **waiting)
@@ -112,7 +112,7 @@ def test_a_job_outlives_the_death_of_the_server(
     for _ in range(2):
         reached = len(job.progress.checkpoints)
         wait_until(lambda reached=reached: len(job.progress.checkpoints) > reached + 3, job)  # type: ignore[misc]
-        postgres.restart()
+        postgres_server.restart()
     HURRY.set()
     outcome = job.wait(60.0)
     assert outcome.status.value == "finished", outcome.cause
