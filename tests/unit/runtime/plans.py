@@ -47,11 +47,15 @@ class Step:
 
 
 def line_plan(
-    source: Source[Any] | Iterable[Any], *steps: Step | OperatorFactory, settings: dict[str, Any] | None = None
+    source: Source[Any] | Iterable[Any],
+    *steps: Step | OperatorFactory,
+    settings: dict[str, Any] | None = None,
+    readers: int = 1,
 ) -> JobPlan:
-    """The plan of a source and the operators after it."""
+    """The plan of a source, read by so many subtasks, and the operators after it."""
     first = source if isinstance(source, Source) else CollectionSource(source)
-    parts = [Step(SourceFactory(first)), *(step if isinstance(step, Step) else Step(step) for step in steps)]
+    rest = [step if isinstance(step, Step) else Step(step) for step in steps]
+    parts = [Step(SourceFactory(first), parallelism=readers), *rest]
     nodes = [
         Node(id=number, name=f"op{number}", uid=f"op{number}", operator=step.factory, parallelism=step.parallelism)
         for number, step in enumerate(parts)

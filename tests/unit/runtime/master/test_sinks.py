@@ -152,7 +152,7 @@ def test_lost_output_ends_the_job_at_once_and_all_that_could_help_stays(retentio
     assert outcome.status is JobStatus.FAILED
     assert "transaction t-5 has timed out: the records are in /audit/t-5" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
-    newest = rig.master.progress.checkpoints[-1].checkpoint_id
+    newest = CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id)
     assert paths.metadata(newest) in rig.store.files
     assert Keeping.discarded == []
 
