@@ -18,6 +18,7 @@ file or none, and a commit that is cut short is completed by the next one.
 from __future__ import annotations
 
 import hashlib
+import socket
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -92,11 +93,6 @@ class PartFile:
         """The file that says that this one is part of a savepoint."""
         return Place(self.pending.root, self.pending.path.removesuffix(IN_PROGRESS) + KEPT)
 
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the file goes to another folder, which may have to be made."""
-        return self.final.folder != self.pending.folder
-
 
 @final
 class PartCommitter(Committer[PartFile]):
@@ -136,19 +132,21 @@ def _commit(part: PartFile) -> None:
                 delete(part.pending)
         elif pending.is_file:
             _check_size(part, part.pending, pending.size)
-            if part.is_elsewhere:
-                part.final.system.create_dir(part.final.folder.path, recursive=True)
+            make_folder(part.pending, part.final)
             part.pending.system.move(part.pending.path, part.final.path)
         else:
-            raise _lost(part)
+            raise _missing(part)
         if mark.is_file:
             delete(part.mark)
-    except FileNotFoundError as error:
-        # A dead attempt that has not noticed yet may be committing the same checkpoint: it may win, once.
-        if not part.final.system.get_file_info(part.final.path).is_file:
-            raise _lost(part) from error
     except FAILURES as error:
+        # A dead attempt that has not noticed yet may be committing the same checkpoint, and win: the next try sees it.
         raise RetriableCommitError(f"cannot move {str(part.pending)!r} to {str(part.final)!r}: {error}") from error
+
+
+def make_folder(pending: Place, final_place: Place) -> None:
+    """Make the folder of a file that goes to another one than it is written in."""
+    if final_place.folder != pending.folder:
+        final_place.system.create_dir(final_place.folder.path, recursive=True)
 
 
 def _mark(part: PartFile) -> None:
@@ -170,10 +168,13 @@ def _check_size(part: PartFile, place: Place, size_bytes: int) -> None:
         )
 
 
-def _lost(part: PartFile) -> CommitLostError:
+def _missing(part: PartFile) -> SinkError:
+    folder = part.pending.folder
+    if folder.system.get_file_info(folder.path).type == fs.FileType.NotFound:
+        return RetriableCommitError(f"host {socket.gethostname()} does not see the folder {str(folder)!r}")
     return CommitLostError(
         f"output of a complete checkpoint is lost: neither {str(part.pending)!r} nor {str(part.final)!r} exists; "
-        "put one of them back, or restore the job from an older checkpoint"
+        "put one of them back and start the job from its checkpoint again, or from an older one"
     )
 
 

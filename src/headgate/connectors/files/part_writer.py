@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from headgate.clock import Clock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
-from headgate.connectors.files.part_files import FAILURES, PartFile, PartFolder, delete
+from headgate.connectors.files.part_files import FAILURES, PartFile, PartFolder, delete, make_folder
 from headgate.connectors.files.part_names import IN_PROGRESS
 from headgate.connectors.files.places import Place, together
 from headgate.connectors.files.rolling import RollingPolicy
@@ -96,6 +96,7 @@ class OpenPart:
         self._final = final_place
         self._opened_ms = self.used_ms = now_ms
         try:
+            make_folder(pending, final_place)  # now, as what is prepared must not be impossible to commit
             self._stream = pending.system.open_output_stream(pending.path)
             self._writer = writers.create(self._stream)
         except FAILURES as error:

@@ -47,6 +47,10 @@ def texts(root: Path) -> dict[str, list[str]]:
     return found
 
 
+def files(root: Path) -> list[str]:
+    return [path.name for path in root.rglob("*") if path.is_file()]
+
+
 @pytest.mark.parametrize(
     ("pattern", "zone", "folder"),
     [
@@ -165,6 +169,24 @@ def test_folder_that_is_hidden_or_outside_is_refused(folder: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_folder_that_cannot_be_made_is_an_error_before_anything_is_prepared(tmp_path: Path) -> None:
+    writer = json_sink(tmp_path, ByName()).build().writer(sink_context())
+    (tmp_path / "taken").touch()
+    for folder in ("x" * 300, "taken"):
+        with pytest.raises(SinkError, match=r"cannot write '.*\.inprogress' on host"):
+            writer.write([folder])
+    assert writer.prepare_commit(CheckpointId(1)) == []
+
+
+def test_folder_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    sink = json_sink(tmp_path, ByName()).build()
+    writer = sink.writer(sink_context())
+    writer.write(["a"])
+    (tmp_path / "a").rmdir()
+    sink.committer(sink_context()).commit(writer.prepare_commit(CheckpointId(1)))
+    assert texts(tmp_path) == {"a": ['"a"']}
+
+
 def test_number_of_open_files_is_bounded(tmp_path: Path) -> None:
     sink = json_sink(tmp_path, ByName()).build()
     writer = sink.writer(sink_context())
@@ -187,6 +209,6 @@ def test_leftovers_for_all_folders_are_removed(tmp_path: Path) -> None:
     writer.write(["d"])
     kept = writer.prepare_commit(CheckpointId(1))
     sink.committer(sink_context(attempt=2)).recover([])
-    assert [path.name for path in tmp_path.iterdir()] == [Path(kept[0].pending.path).name]
+    assert files(tmp_path) == [Path(kept[0].pending.path).name]
     sink.discard(JOB)
-    assert list(tmp_path.iterdir()) == []
+    assert files(tmp_path) == []

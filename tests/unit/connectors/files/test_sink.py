@@ -14,7 +14,7 @@ from headgate.connectors.files.places import Place
 from headgate.connectors.files.rolling import RollingPolicy
 from headgate.connectors.files.sink import FileSink
 from headgate.errors import ProgramError, SinkError
-from headgate.functions.sink import SinkWriter
+from headgate.functions.sink import CommitLostError, RetriableCommitError, SinkWriter
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import JOB, OTHER_JOB, sink_context
 
@@ -123,21 +123,44 @@ def test_policy_may_be_of_ones_own(tmp_path: Path) -> None:
     assert len(writer.prepare_commit(CheckpointId(1))) == 2
 
 
-def test_file_that_is_gone_is_an_error_naming_both_places(tmp_path: Path) -> None:
+def test_file_that_is_gone_is_lost_for_good_and_both_places_are_named(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "a")
     [path] = tmp_path.iterdir()
     path.unlink()
-    with pytest.raises(SinkError, match=r"neither '.*inprogress' nor '.*-0' exists"):
+    with pytest.raises(CommitLostError, match=r"neither '.*inprogress' nor '.*-0' exists"):
         sink.committer(sink_context()).commit(committables)
 
 
-def test_file_that_was_cut_short_is_not_committed(tmp_path: Path) -> None:
+def test_file_that_was_cut_short_is_lost_for_good(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "abc")
     [path] = tmp_path.iterdir()
     path.write_text("a")
-    with pytest.raises(SinkError, match="has 1 bytes instead of 4"):
+    with pytest.raises(CommitLostError, match="has 1 bytes instead of 4"):
+        sink.committer(sink_context()).commit(committables)
+
+
+def test_folder_that_is_not_there_for_now_is_tried_again(tmp_path: Path) -> None:
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    sink = FileSink.for_row_format(str(folder), TEXT).build()
+    committables = prepared(sink.writer(sink_context()), "a")
+    folder.rename(tmp_path / "unmounted")
+    with pytest.raises(RetriableCommitError, match=r"does not see the folder '.*mounted'"):
+        sink.committer(sink_context()).commit(committables)
+    (tmp_path / "unmounted").rename(folder)
+    sink.committer(sink_context()).commit(committables)
+    assert len(list(folder.glob("part-*"))) == 1
+
+
+def test_move_that_fails_is_tried_again(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    committables = prepared(sink.writer(sink_context()), "a")
+    blocked = Path(committables[0].final.path)
+    blocked.mkdir()
+    (blocked / "x").touch()
+    with pytest.raises(RetriableCommitError, match=r"cannot move '.*inprogress' to '.*-0'"):
         sink.committer(sink_context()).commit(committables)
 
 
