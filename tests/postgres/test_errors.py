@@ -109,6 +109,13 @@ def test_a_user_without_rights_is_told_what_is_missing(shop: TestDatabase, postg
     PostgresSink(table).prepare(JOB)
 
 
+def test_the_schema_may_be_made_by_somebody_else(shop: TestDatabase, postgres_server: PostgresServer) -> None:
+    shop.execute("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN PASSWORD 'secret'")
+    shop.execute("CREATE SCHEMA headgate AUTHORIZATION guest", "GRANT SELECT, INSERT ON totals TO guest")
+    url = postgres_server.url(shop.name, user="guest", password="secret")
+    PostgresSink(PostgresTable(url, "totals", COLUMNS)).prepare(JOB)
+
+
 def test_a_server_that_does_not_prepare_transactions_is_refused_before_anything_runs(plain: PostgresServer) -> None:
     with plain.connect() as connection:
         connection.execute("CREATE TABLE totals (customer text, amount int)")

@@ -27,7 +27,8 @@ _MARKS_KEPT: Final = "30 days"
 _FENCE_TIMEOUT_MS: Final = 10_000
 _IS_MISSING: Final = "SELECT to_regclass('headgate.commits') IS NULL OR to_regclass('headgate.kept') IS NULL"
 _TABLES: Final = (
-    f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+    # CREATE SCHEMA IF NOT EXISTS would ask for the right to create one, also when there is one.
+    f"DO $$ BEGIN IF to_regnamespace('{SCHEMA}') IS NULL THEN CREATE SCHEMA {SCHEMA}; END IF; END $$",
     f'CREATE TABLE IF NOT EXISTS {SCHEMA}.commits (batch text COLLATE "C" PRIMARY KEY, '
     "committed_at timestamptz NOT NULL DEFAULT now(), kept boolean NOT NULL DEFAULT false)",
     f"CREATE INDEX IF NOT EXISTS commits_by_time ON {SCHEMA}.commits (committed_at) WHERE NOT kept",

@@ -65,7 +65,6 @@ class PostgresFlushingWriter(FlushingWriter):
         with self._table.writing(), self._connection.transaction():
             self._table.copy(self._connection, ((number, *row) for number, row in enumerate(rows)), _ROWS, SEQUENCE)
             self._connection.execute(self._table.insert_from(_ROWS))
-            self._connection.execute(sql.SQL("TRUNCATE {}").format(_ROWS))
 
     def flush(self) -> None:
         """Nothing waits."""
@@ -75,4 +74,5 @@ class PostgresFlushingWriter(FlushingWriter):
 
 
 def _create_rows(connection: Connection, table: PostgresTable) -> None:
-    table.create_staging(connection, _ROWS, "TEMPORARY TABLE")
+    """Create the temporary table, which is empty again after each transaction."""
+    table.create_staging(connection, _ROWS, "TEMPORARY TABLE", "ON COMMIT DELETE ROWS")

@@ -135,14 +135,16 @@ class PostgresTable:
         changes = [sql.SQL("{0} = EXCLUDED.{0}").format(column) for column in others]
         return sql.SQL("UPDATE SET {}").format(sql.SQL(", ").join(changes))
 
-    def create_staging(self, connection: Connection, staging: sql.Composable, kind: str = "TABLE") -> None:
+    def create_staging(
+        self, connection: Connection, staging: sql.Composable, kind: str = "TABLE", ending: str = ""
+    ) -> None:
         """Create an empty table for rows of this one, with its types and checks, so that wrong rows are found early.
 
         Raises psycopg.Error.
         """
         connection.execute(
-            sql.SQL("CREATE {} {} ({} bigint, LIKE {} INCLUDING CONSTRAINTS)").format(
-                sql.SQL(kind), staging, sql.Identifier(SEQUENCE), self.identifier
+            sql.SQL("CREATE {} {} ({} bigint, LIKE {} INCLUDING CONSTRAINTS) {}").format(
+                sql.SQL(kind), staging, sql.Identifier(SEQUENCE), self.identifier, sql.SQL(ending)
             )
         )
         found = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(staging)).description or []
