@@ -46,7 +46,7 @@ def _clear() -> None:
 
 def clear() -> None:
     for each in (TOPICS, COMMITTED, FAULTY_COMMITS, FAIL_AT, Topics.looks):
-        each.clear()  # type: ignore[attr-defined]
+        each.clear()
     CALLS[0] = 0
     Topics.look = lambda _: None
     appear()
