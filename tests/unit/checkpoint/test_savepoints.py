@@ -262,6 +262,14 @@ def test_draining_says_which_checkpoints_are_over_as_no_barrier_will(job: Job) -
     assert job.stop(9, drains=True) == [c.EndSources(attempt=Attempt(1), over=CheckpointId(1))]
 
 
+def test_draining_says_so_once_more_when_a_checkpoint_under_way_is_given_up() -> None:
+    job = Job(max_concurrent=2)
+    job.start()
+    job.at(100.0)
+    assert job.stop(9, drains=True) == [c.EndSources(attempt=Attempt(1), over=CheckpointId(0))]
+    assert c.EndSources(attempt=Attempt(1), over=CheckpointId(1)) in job.decline(1)
+
+
 def test_from_the_turn_of_the_stop_on_nothing_else_starts_and_everybody_is_told(job: Job) -> None:
     job.at(100.0)
     job.request(c.CheckpointRequest(number=1))

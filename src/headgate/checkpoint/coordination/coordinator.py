@@ -59,7 +59,6 @@ from headgate.checkpoint.coordination.vocabulary import (
     CoordinatorEffect,
     CoordinatorEvent,
     DiscardFiles,
-    EndSources,
     FailAttempt,
     FinishJob,
     JobEnded,
@@ -377,7 +376,7 @@ class CheckpointCoordinator:
         self._starts.ended(pending, now_ms)
         effects = pending.abort(reason)
         if not pending.stops:
-            return effects
+            return [*effects, *self._end_sources(pending.attempt)]
         effects += self._end_stop(reason)
         if self._phase is not Phase.STOPPING:
             return effects
@@ -430,9 +429,13 @@ class CheckpointCoordinator:
             return [self._starts.trigger(attempt, request, now_ms)]
         self._phase, self._stop = Phase.STOPPING, Stop(request)
         refused = self._starts.refuse_waiting(self._phase.refusal)
-        if request.drains:
-            return [*refused, EndSources(attempt=attempt, over=self._under_way.over(self.last_id))]
-        return [*refused, self._starts.trigger(attempt, request, now_ms)]
+        return [*refused, *(self._end_sources(attempt) or [self._starts.trigger(attempt, request, now_ms)])]
+
+    def _end_sources(self, attempt: Attempt) -> list[CoordinatorEffect]:
+        """Say, if the job is being drained, that it is, and what is over: no barrier will tell who has missed that."""
+        if self._stop is None or self._phase is not Phase.STOPPING or self._under_way.stops:
+            return []
+        return [*self._stop.end_sources(attempt, self._under_way.over(self.last_id))]
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""

@@ -13,9 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from headgate.checkpoint.coordination.vocabulary import CheckpointRequest, RequestCompleted, RequestFailed
+from headgate.checkpoint.coordination.vocabulary import (
+    CheckpointRequest,
+    EndSources,
+    RequestCompleted,
+    RequestFailed,
+)
 from headgate.elements import SavepointOrder
-from headgate.ids import CheckpointId
+from headgate.ids import Attempt, CheckpointId
 
 
 @final
@@ -31,6 +36,10 @@ class Stop:
         """The savepoint's place and form."""
         assert self.request.savepoint is not None
         return self.request.savepoint
+
+    def end_sources(self, attempt: Attempt, over: CheckpointId) -> list[EndSources]:
+        """Return the order with which draining begins; nothing if the job is stopped without."""
+        return [EndSources(attempt=attempt, over=over)] if self.request.drains else []
 
     def answer_without(self, reason: str) -> RequestFailed:
         """Return the answer when the savepoint is complete, but the job does not end with it."""

@@ -52,6 +52,7 @@ EVENT_TIME: Final = (
     .with_idleness(Duration.of_millis(30))
 )
 """What some sources have, so that watermarks go through everything that records go through."""
+_TOLERANT: Final = 5
 
 
 @final
@@ -146,6 +147,18 @@ def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
     return replace(spec, stages=(*spec.stages, stage))
 
 
+def with_patience(spec: JobSpec) -> JobSpec:
+    """Return the job as one that comes to its end.
+
+    What a stage with two inputs holds back may leave all at once, and barriers behind wait for that: where few
+    checkpoints may fail, they have time.
+    """
+    has_patience = spec.settings["execution.checkpointing.tolerable-failed-checkpoints"] >= _TOLERANT
+    if has_patience or not any(stage.kind in TWO_INPUTS for stage in spec.stages):
+        return spec
+    return replace(spec, settings={**spec.settings, "execution.checkpointing.timeout": 2_000})
+
+
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
     parallelism = rng.randint(1, width)
     is_fast = rng.random() < 0.4
@@ -187,7 +200,7 @@ def _random_rest(rng: random.Random) -> dict[str, Any]:
         "execution.checkpointing.timeout": rng.choice((400, 800, 2_000)),
         "execution.checkpointing.min-pause": rng.choice((0, 0, 30)),
         "execution.checkpointing.max-concurrent-checkpoints": rng.choice((1, 1, 2, 3)),
-        "execution.checkpointing.tolerable-failed-checkpoints": rng.choice((0, 1, 5)),
+        "execution.checkpointing.tolerable-failed-checkpoints": rng.choice((0, 1, _TOLERANT)),
         "execution.checkpointing.num-retained": rng.choice((1, 2, 3)),
         "execution.checkpointing.data-inline-threshold": rng.choice((0, 0, 60, 20_000)),
         "execution.buffer-timeout.interval": rng.choice((0, 5, 100)),

@@ -59,6 +59,7 @@ class Ledger:
         self._memory = memory
         self._ledger_of = ledger_of
         self._doubtful: dict[str, Manifest] = {}
+        self._counted: set[CheckpointId] = set()
         self._heir: Heir | None = None
         self._beyond: set[str] = set()
 
@@ -68,8 +69,8 @@ class Ledger:
         return max((manifest.checkpoint_id for manifest in self.manifests.values()), default=None)
 
     def counts(self, checkpoint_id: CheckpointId) -> bool:
-        """Return whether a checkpoint in storage counts."""
-        return paths.metadata(checkpoint_id) in self.manifests
+        """Return whether a checkpoint counts, or has until it was deleted."""
+        return checkpoint_id in self._counted
 
     def end(self, num_retained: int) -> None:
         """Note that the job is over. A driver that is gone may have begun to delete what is beyond that number."""
@@ -112,6 +113,7 @@ class Ledger:
         if manifest.final:
             self.final_ids.add(checkpoint_id)
         if manifest.savepoint is None:
+            self._counted.add(checkpoint_id)
             self.permit(manifest)
 
     def _check_whole(self, manifest: Manifest) -> None:

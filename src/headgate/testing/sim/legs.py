@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final, final
 
 from headgate.elements import SavepointFormat
-from headgate.testing.sim.jobs import JobSpec, SideSpec, StageSpec, random_settings
+from headgate.testing.sim.jobs import JobSpec, SideSpec, StageSpec, random_settings, with_patience
 from headgate.testing.sim.user_code import SourceSpec
 
 _WIDTH_MAX: Final = 4
@@ -57,6 +57,7 @@ def journey_of(spec: JobSpec) -> tuple[Leg, ...]:
     Drawn apart from all else, so that seeds whose jobs have one leg mean what they meant without the others.
     """
     rng = random.Random(f"legs of {spec!r}")
+    spec = with_patience(spec)
     if rng.random() < 0.6:
         return (Leg(spec, **_savepoints(rng)),)
     settings = {"pipeline.max-parallelism": rng.choice((4, 5, 16, 128)), **_RETAINED}
@@ -69,7 +70,7 @@ def journey_of(spec: JobSpec) -> tuple[Leg, ...]:
             current = replace(current, settings={**current.settings, **_UNALIGNED})
         legs.append(Leg(current, end, after_ms, **_savepoints(rng)))
         next_settings = {**random_settings(rng), **settings, **_claim(rng)}
-        current = replace(_rescaled(rng, current), leg=number, settings=next_settings)
+        current = with_patience(replace(_rescaled(rng, current), leg=number, settings=next_settings))
     return (*legs, Leg(current, **_savepoints(rng)))
 
 
@@ -96,7 +97,7 @@ def fork_of(rng: random.Random, spec: JobSpec) -> Leg:
     """Return a job that goes on from a savepoint on the way of another, which went on as well."""
     kept = {key: spec.settings[key] for key in ("pipeline.max-parallelism",) if key in spec.settings}
     settings = {**random_settings(rng), **kept}
-    return Leg(replace(_rescaled(rng, spec), leg=spec.leg + _FORKS, settings=settings))
+    return Leg(with_patience(replace(_rescaled(rng, spec), leg=spec.leg + _FORKS, settings=settings)))
 
 
 def _savepoints(rng: random.Random) -> dict[str, Any]:
