@@ -77,6 +77,14 @@ def folder_of(partition_by: Sequence[str], values: Sequence[str | None]) -> str:
     )
 
 
+def _open_stream(files: fs.FileSystem, path: str) -> pa.NativeFile:
+    try:
+        return files.open_output_stream(path)
+    except FileNotFoundError:  # a partition that is new, where folders have to be made
+        files.create_dir(path.rpartition("/")[0])
+        return files.open_output_stream(path)
+
+
 @final
 class OpenFile:
     """A Parquet file that is being written."""
@@ -86,7 +94,7 @@ class OpenFile:
         self._files = files
         self._columns = columns
         self._footers: list[pq.FileMetaData] = []
-        self._stream = files.open_output_stream(path)
+        self._stream = _open_stream(files, path)
         self._writer = pq.ParquetWriter(self._stream, columns, metadata_collector=self._footers, store_schema=False)
 
     def write(self, rows: pa.Table) -> int:

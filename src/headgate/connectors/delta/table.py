@@ -14,12 +14,12 @@ from pyarrow import fs
 
 from headgate.clock import SystemClock
 from headgate.connectors.delta.columns import misfit
+from headgate.connectors.delta.folder import table_folder
 from headgate.connectors.delta.library import (
     AddAction,
     CommitFailedError,
     CommitProperties,
     DeltaError,
-    DeltaStorageHandler,
     DeltaTable,
     Schema,
     TableNotFoundError,
@@ -98,8 +98,8 @@ class TablePlace:
         return repr(self.uri)
 
     def files(self) -> fs.FileSystem:
-        """Return the file system whose root is the table's folder; may block."""
-        return fs.PyFileSystem(DeltaStorageHandler(self.uri, dict(self.storage_options)))
+        """Return the file system whose root is the table's folder."""
+        return table_folder(self.uri, self.storage_options)
 
     def open(self) -> DeltaTable:
         """Return the table as it is now; blocks. Raises `TableNotFoundError` and `FAILURES`."""
