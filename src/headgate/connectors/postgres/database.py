@@ -35,6 +35,14 @@ _HINTS: Final = {
     "42P10": "an upsert needs a primary key or unique index on exactly the columns of the key",
     "55P03": "another transaction holds a row with the same unique key: write each key once",
 }
+_PATIENCE: Final = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""When a host that does not answer is given up, unless the URL says otherwise: in seconds, the last in milliseconds."""
 _BROKEN_DATA: Final = ("22", "23")
 """Classes of SQLSTATE that no retry can mend: the value is out of range, or a constraint does not hold."""
 
@@ -63,10 +71,12 @@ class Database:
     def connect(self, name: str) -> Connection:
         """Return a connection that commits each statement; `name` is what the server's list of sessions shows.
 
-        What is committed is on disk, whatever the server's default is. Raises psycopg.OperationalError.
+        What is committed is on disk, whatever the server's default is. A host that has gone is noticed within a minute
+        or so. Raises psycopg.OperationalError.
         """
-        timeout = conninfo.conninfo_to_dict(self.url).get("connect_timeout", 10)
-        settings = conninfo.make_conninfo(self.url, application_name=name, connect_timeout=timeout)
+        given = conninfo.conninfo_to_dict(self.url)
+        patience = {name: value for name, value in _PATIENCE.items() if name not in given}
+        settings = conninfo.make_conninfo(self.url, application_name=name, **patience)
         connection = psycopg.connect(settings, autocommit=True)
         connection.adapters.register_dumper(dict, JsonDumper)
         connection.execute(
