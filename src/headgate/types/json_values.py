@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
@@ -21,6 +22,7 @@ from headgate.types.typeinfo import (
 )
 
 Convert = Callable[[Any], Any]
+ConvertBatch = Callable[[list[Any]], list[Any]]
 
 
 def json_converter(type_info: TypeInformation) -> Convert:
@@ -47,6 +49,35 @@ def json_converter(type_info: TypeInformation) -> Convert:
     if found is None:
         raise ProgramError(f"a {type_info} has no form in JSON; use another type, or Types.PICKLED_BYTE_ARRAY()")
     return _simple(type_info, *found)
+
+
+def json_batch_converter(type_info: TypeInformation) -> ConvertBatch:
+    """Return a function from a list of parsed JSON to the values of the type; rows are made column by column.
+
+    It raises ValueError if there is one that does not fit: `json_converter` says what it is.
+
+    >>> json_batch_converter(Types.ROW_NAMED(["id"], [Types.LONG()]))([{"id": 1}, {"id": 2}])
+    [Row(id=1), Row(id=2)]
+    """
+    each = json_converter(type_info)
+    if not isinstance(type_info, RowTypeInfo):
+        return lambda values: list(map(each, values))
+    names = type_info.field_names
+    columns = list(zip(names, map(_column, type_info.field_types), strict=True))
+
+    def convert(values: list[Any]) -> list[Any]:
+        if set(map(type, values)) != {dict}:
+            return list(map(each, values))
+        made = [column([value.get(name) for value in values]) for name, column in columns]
+        return list(map(make_row, zip(*made, strict=True), itertools.repeat(names)))
+
+    return convert
+
+
+def _column(type_info: TypeInformation) -> ConvertBatch:
+    kinds = _AS_THEY_ARE.get(type_info, frozenset()) | {type(None)}
+    each = json_converter(type_info)
+    return lambda values: values if kinds.issuperset(map(type, values)) else list(map(each, values))
 
 
 def _row(type_info: RowTypeInfo) -> Convert:
@@ -139,3 +170,10 @@ _SIMPLE: Final[dict[TypeInformation, tuple[frozenset[type], Convert | None]]] = 
     Types.SQL_TIME(): (_TEXT, datetime.time.fromisoformat),
     Types.SQL_TIMESTAMP(): (_TEXT, datetime.datetime.fromisoformat),
 }
+
+_AS_THEY_ARE: Final = {
+    **{type_info: kinds for type_info, (kinds, make) in _SIMPLE.items() if make is None},
+    Types.FLOAT(): frozenset([float]),
+    Types.DOUBLE(): frozenset([float]),
+}
+"""The values of JSON that are values of the type already."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import ProgramError
-from headgate.types.json_values import json_converter
+from headgate.types.json_values import json_batch_converter, json_converter
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 
@@ -36,9 +36,9 @@ ORDER = Types.ROW_NAMED(["id", "lines"], [Types.LONG(), Types.LIST(Types.ROW_NAM
     ids=str,
 )
 def test_values_get_their_type(type_info: Any, given: Any, expected: Any) -> None:
-    found = json_converter(type_info)(given)
-    assert found == expected
-    assert type(found) is type(expected)
+    for found in (json_converter(type_info)(given), *json_batch_converter(type_info)([given, given])):
+        assert found == expected
+        assert type(found) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,24 @@ def test_values_get_their_type(type_info: Any, given: Any, expected: Any) -> Non
         (Types.LIST(Types.INT()), {}, "{} is no array"),
         (Types.MAP(Types.STRING(), Types.INT()), [], r"\[\] is no object"),
         (ORDER, [1], r"\[1\] is no object"),
-        (ORDER, {"id": 1, "lines": [{"sku": 7}]}, "field 'lines': field 'sku': 7 is no String"),
+        (ORDER, {"id": 1, "lines": [{"sku": 7}]}, "field 'sku': 7 is no String"),
     ],
     ids=str,
 )
 def test_what_does_not_fit_is_named(type_info: Any, given: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         json_converter(type_info)(given)
+    with pytest.raises(ValueError, match=reason):
+        json_batch_converter(type_info)([given])
+
+
+def test_columns_hold_values_and_nulls_of_several_kinds() -> None:
+    types = Types.ROW_NAMED(["a", "b"], [Types.DOUBLE(), Types.SQL_DATE()])
+    found = json_batch_converter(types)([{"a": 1}, {"a": 2.5, "b": "2024-02-29"}, {}])
+    row = Row("a", "b")
+    assert found == [row(1.0, None), row(2.5, datetime.date(2024, 2, 29)), row(None, None)]
+    assert type(found[0].a) is float
+    assert json_batch_converter(types)([]) == []
 
 
 @pytest.mark.parametrize("type_info", [Types.TUPLE([Types.INT()]), Types.MAP(Types.INT(), Types.INT())], ids=str)

@@ -16,8 +16,8 @@ from headgate.connectors.files.lines import (
     split_lines,
     split_raw_lines,
 )
-from headgate.types.json_values import Convert, json_converter
-from headgate.types.typeinfo import TypeInformation
+from headgate.types.json_values import Convert, ConvertBatch, json_batch_converter, json_converter
+from headgate.types.typeinfo import TypeInformation, Types
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -39,15 +39,17 @@ class JsonLinesFormat(StreamFormat):
         self.decoder(b"")
 
     def decoder(self, header: bytes) -> JsonLinesDecoder:
-        return JsonLinesDecoder(None if self._types is None else json_converter(self._types))
+        types = Types.PICKLED_BYTE_ARRAY() if self._types is None else self._types
+        return JsonLinesDecoder(json_converter(types), json_batch_converter(types))
 
 
 @final
 class JsonLinesDecoder(LineDecoder):
     """Decodes a block at once, or line by line when something in it is out of the ordinary."""
 
-    def __init__(self, convert: Convert | None) -> None:
+    def __init__(self, convert: Convert, convert_batch: ConvertBatch) -> None:
         self._convert = convert
+        self._convert_batch = convert_batch
 
     def decode(self, block: bytes, is_last: bool) -> Decoded:
         try:
@@ -60,12 +62,15 @@ class JsonLinesDecoder(LineDecoder):
         scanned = [_scan(line, 0) for line in lines]
         if [end for _, end in scanned] != list(map(len, lines)):
             raise ValueError("there is something behind a value")
-        return [self._record(value) for value, _ in scanned]
+        values = [value for value, _ in scanned]
+        if None in values:
+            raise ValueError("null is no record")
+        return self._convert_batch(values)
 
     def _record(self, value: Any) -> Any:
         if value is None:
             raise ValueError("null is no record")
-        return value if self._convert is None else self._convert(value)
+        return self._convert(value)
 
     def _decode_each(self, lines: list[bytes]) -> Decoded:
         decoded = Decoded([], [])
