@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.table import DataFile
 from headgate.functions.sink import SinkContext
 from headgate.ids import Attempt, CheckpointId, JobId

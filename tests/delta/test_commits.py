@@ -16,7 +16,7 @@ from deltalake.schema import PrimitiveType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 from tests.delta.tables import JOB, OTHER_JOB, SCHEMA, Driver, rows_of, versions_of
 

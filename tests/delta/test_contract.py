@@ -10,7 +10,7 @@ from typing import Any, final
 
 import pytest
 
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.table import DataFile
 from headgate.functions.sink import Committer, GlobalCommitter, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from headgate.common import Configuration, Types
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.functions import MapFunction
 from headgate.elements import SavepointFormat
@@ -148,7 +148,7 @@ PROGRAM = f"""
 import pyarrow as pa
 from headgate.common import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.datastream import StreamExecutionEnvironment
 
 conf = Configuration.from_dict({{

@@ -1,4 +1,4 @@
-"""A Delta table on an object store: a server of S3's protocol in this process, which a call with Python's lock hangs."""
+"""A Delta table on S3: the server runs in this process, so a call that held Python's lock would hang."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
 from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.delta import DeltaSink
 from headgate.connectors.delta.folder import table_folder
-from headgate.connectors.delta.sink import DeltaSink
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError
 from headgate.ids import CheckpointId

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from tests.delta.tables import JOB, Driver, query
 
 SCHEMA = pa.schema(

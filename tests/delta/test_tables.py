@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from headgate.common import Types
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.connectors.delta import DeltaSink
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import EnvironmentFault, HeadgateError, ProgramError, SinkError
 from tests.delta.tables import JOB, OTHER_JOB, SCHEMA, Driver, rows_of

@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.connectors.delta.sink import DeltaSink
+from headgate.common import Types
+from headgate.connectors.delta import DeltaSink
 from headgate.errors import SerializationError, SinkError
 from headgate.functions.sink import SinkContext
 from headgate.ids import Attempt, CheckpointId
+from headgate.types.instant import Instant
 from headgate.types.row import Row
 from tests.delta.tables import JOB, SCHEMA, Driver, query, rows_of
 
@@ -88,6 +90,14 @@ def test_kinds_of_one_type_are_that_type(tmp_path: Path) -> None:
     )
     written(DeltaSink(tmp_path, schema), [(1, "a", "b", NOW.replace(tzinfo=datetime.UTC), NOW, NOW.date())])
     assert list(rows_of(tmp_path)[0].values()) == [1, "a", "b", NOW.replace(tzinfo=datetime.UTC), NOW, NOW.date()]
+
+
+def test_instants_have_microseconds(tmp_path: Path) -> None:
+    sink = DeltaSink(tmp_path, Types.ROW_NAMED(["number", "at"], [Types.LONG(), Types.INSTANT()]))
+    written(sink, [(1, Instant(1_709_209_801, 123_457_000)), (2, None)])
+    assert [row["at"] for row in rows_of(tmp_path)] == [NOW.replace(tzinfo=datetime.UTC), None]
+    with pytest.raises(SerializationError, match=r"column 'at' has the type.*would lose data"):
+        sink.writer(CONTEXT).write([(1, Instant(0, 1))])
 
 
 def test_records_are_rows_dicts_and_tuples(tmp_path: Path) -> None:

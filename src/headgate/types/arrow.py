@@ -184,9 +184,9 @@ def _wrong_width(records: Sequence[Any], rows: Sequence[Sequence[Any]], names: t
 
 
 def _array(column: list[Any], field: pa.Field) -> pa.Array:
-    if pa.types.is_timestamp(field.type) and any(isinstance(value, Instant) for value in column):
-        column = [_nanos(value) if isinstance(value, Instant) else value for value in column]
     try:
+        if pa.types.is_timestamp(field.type) and any(isinstance(value, Instant) for value in column):
+            return _instants(column, field.type)
         return pa.array(column, type=field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         culprit = next((value for value in column if not _fits(value, field.type)), None)
@@ -194,6 +194,12 @@ def _array(column: list[Any], field: pa.Field) -> pa.Array:
             f"column {field.name!r} has the type {field.type}, but a record holds {culprit!r} "
             f"({type(culprit).__name__}) there: {error}"
         ) from error
+
+
+def _instants(column: list[Any], data_type: pa.DataType) -> pa.Array:
+    """Return instants as a column of any unit. Raises `ArrowInvalid` for one that the unit is too coarse for."""
+    nanos = [_nanos(value) if isinstance(value, Instant) else value for value in column]
+    return pa.array(nanos, type=pa.timestamp("ns", tz=data_type.tz)).cast(data_type)
 
 
 def _nanos(instant: Instant) -> int:
