@@ -17,9 +17,10 @@ from headgate.connectors.files.line_reader import FileSplit
 from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, open_reader, read
-from tests.scenarios.runs import wait_until
+from tests.scenarios.runs import Runs, wait_until
 from tests.unit.datastream.environments import environment
 
 
@@ -184,3 +185,29 @@ def test_files_that_appear_while_the_job_runs_and_fails_are_read_once(tmp_path: 
     assert job.wait(20.0).status.value == "cancelled"
     assert all_is_written()
     assert job.progress.restarts == 1
+
+
+def test_a_job_that_is_started_again_reads_what_is_new_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox, outbox = tmp_path / "in", tmp_path / "out"
+    inbox.mkdir()
+    put(inbox, "1", "1-a\n1-b\n")
+    runs = Runs(tmp_path / "checkpoints", monkeypatch)
+
+    def program(parallelism: int) -> StreamExecutionEnvironment:
+        env = runs.environment(parallelism)
+        sink = FileSink.for_row_format(str(outbox), Encoder.simple_string_encoder()).build()
+        env.from_source(monitor(lines_of(inbox)), None, "files").sink_to(sink)
+        return env
+
+    def written() -> list[str]:
+        return sorted(line for path in outbox.glob("part-*") for line in path.read_text().split())
+
+    runs.stop(program(2))
+    put(inbox, "2", "2-a\n")
+    job: Any = program(3).submit()
+    wait_until(lambda: written() == ["1-a", "1-b", "2-a"], job)
+    seen = len(job.progress.checkpoints)
+    wait_until(lambda: len(job.progress.checkpoints) > seen + 1, job)
+    job.cancel()
+    assert job.wait(20.0).status.value == "cancelled"
+    assert written() == ["1-a", "1-b", "2-a"]
