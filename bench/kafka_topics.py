@@ -54,11 +54,11 @@ def made_s(record: bytes) -> float:
 def fill(bootstrap: str, topic: str, count: int) -> None:
     """Write `count` records, in turns to all partitions. Blocks until the broker has them."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "batch.size": 1_000_000})
-    for first in range(0, count, _CHUNK):
-        partition = first // _CHUNK % PARTITIONS
-        for number in range(first, min(first + _CHUNK, count)):
-            producer.produce(topic, line(number, 0), partition=partition)
-        producer.flush(_FLUSH_S)
+    for turn, first in enumerate(range(0, count, _CHUNK)):
+        records = [{"value": line(number, 0)} for number in range(first, min(first + _CHUNK, count))]
+        producer.produce_batch(topic, records, partition=turn % PARTITIONS)
+        if producer.flush(_FLUSH_S):
+            raise TimeoutError(f"the broker did not take {count:,} records within {_FLUSH_S:g} s each {_CHUNK:,}")
 
 
 def read_committed(bootstrap: str) -> Consumer:

@@ -8,17 +8,21 @@ only, so the state of the id is the state of that transaction, for as long as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Self, final
+from typing import Any, Final, Self, TypeVar, final
 
 from kafka.admin import KafkaAdminClient
 from kafka.errors import (
     ConcurrentTransactionsError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
     InvalidTransactionTimeoutError,
     KafkaError,
     NoError,
+    NotCoordinatorError,
     TransactionalIdNotFoundError,
     for_code,
 )
@@ -30,6 +34,10 @@ from headgate.errors import SinkError
 from headgate.functions.sink import RetriableCommitError
 
 _ANSWER_MS: Final = 10_000
+_AGAIN_S: Final = 0.1
+_NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
+"""The answers of brokers whose first transaction this is, or that have just started."""
+_Answer = TypeVar("_Answer")
 _UNFINISHED: Final = ("Ongoing", "Empty")
 
 
@@ -69,10 +77,12 @@ class TransactionCoordinator:
 
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self._servers = properties["bootstrap.servers"]
+        self._settings = for_coordinator(properties)
+        self._client = self._connected()
+
+    def _connected(self) -> KafkaAdminClient:
         try:
-            self._client = KafkaAdminClient(
-                **for_coordinator(properties), bootstrap_timeout_ms=_ANSWER_MS, request_timeout_ms=_ANSWER_MS
-            )
+            return KafkaAdminClient(**self._settings, bootstrap_timeout_ms=_ANSWER_MS, request_timeout_ms=_ANSWER_MS)
         except KafkaError as error:
             raise self._error("cannot be reached", error) from error
 
@@ -84,20 +94,21 @@ class TransactionCoordinator:
 
     def describe(self, transactional_id: str) -> Described:
         """Return what has become of the one transaction of an id."""
-        try:
-            found = self._client.describe_transactions([transactional_id])[transactional_id]
-        except TransactionalIdNotFoundError:
-            return Described(Fate.UNKNOWN)
-        except KafkaError as error:
-            raise self._error(f"cannot describe transaction {transactional_id!r}", error) from error
-        return Described(_FATES.get(found.state.value, Fate.ABORTED), found.producer_id, found.producer_epoch)
+
+        def ask() -> Described:
+            try:
+                found = self._client.describe_transactions([transactional_id])[transactional_id]
+            except TransactionalIdNotFoundError:
+                return Described(Fate.UNKNOWN)
+            return Described(_FATES.get(found.state.value, Fate.ABORTED), found.producer_id, found.producer_epoch)
+
+        return self._patiently(f"cannot describe transaction {transactional_id!r}", ask)
 
     def unfinished(self, prefix: str) -> list[str]:
         """Return the transactional ids that begin so and whose transaction is open, or was never begun."""
-        try:
-            listed = self._client.list_transactions(state_filters=_UNFINISHED).values()
-        except KafkaError as error:
-            raise self._error("cannot list transactions", error) from error
+        listed = self._patiently(
+            "cannot list transactions", lambda: self._client.list_transactions(state_filters=_UNFINISHED).values()
+        )
         found = [listing.transactional_id for listings in listed for listing in listings]
         return [transactional_id for transactional_id in found if transactional_id.startswith(prefix)]
 
@@ -145,12 +156,25 @@ class TransactionCoordinator:
             node = await self._client._find_coordinator_id(transactional_id, CoordinatorType.TRANSACTION)
             return await self._client._manager.send(request, node_id=node)
 
-        try:
+        def ask() -> None:
             answer = for_code(self._client._manager.run(send).error_code)
             if answer is not NoError:
                 raise answer
-        except KafkaError as error:
-            raise self._error(f"refused {type(request).__name__} of {transactional_id!r}", error) from error
+
+        self._patiently(f"refused {type(request).__name__} of {transactional_id!r}", ask)
+
+    def _patiently(self, trouble: str, ask: Callable[[], _Answer]) -> _Answer:
+        """Ask, and ask again for a while when the brokers have no coordinator yet, or another one than before."""
+        deadline = time.monotonic() + _ANSWER_MS / 1_000.0
+        while True:
+            try:
+                return ask()
+            except KafkaError as error:
+                if not isinstance(error, _NOT_YET) or time.monotonic() > deadline:
+                    raise self._error(trouble, error) from error
+            time.sleep(_AGAIN_S)
+            self._client.close()
+            self._client = self._connected()  # which does not remember where coordinators were
 
     def _error(self, what: str, error: KafkaError) -> SinkError:
         said = f"the Kafka brokers at {self._servers}: {what}: {error}"

@@ -41,6 +41,10 @@ class KafkaRecordDeserializationSchema(ABC):
         (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None.
         """
 
+    def records(self, messages: list[Message]) -> list[Any]:
+        """Return the records of messages, one for each, in order."""
+        return [self.deserialize(message) for message in messages]
+
     @staticmethod
     def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
         """Return what makes records of the messages' values by a schema."""
@@ -57,6 +61,9 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
     def deserialize(self, message: Message) -> Any:
         return self._of_value(message.value())
 
+    def records(self, messages: list[Message]) -> list[Any]:
+        return list(map(self._of_value, map(Message.value, messages)))
+
 
 def make_records(
     messages: list[Message],
@@ -68,9 +75,8 @@ def make_records(
 
     Raises `SourceError` for a broken one, if they are to fail.
     """
-    deserialize = schema.deserialize
     try:
-        return [deserialize(message) for message in messages], messages
+        return schema.records(messages), messages
     except Exception:  # noqa: BLE001
         return _one_by_one(messages, schema, broken, count)
 

@@ -106,14 +106,12 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
 
     def _made(self, split: KafkaSplit, after: int, messages: list[Message], *, ended: bool) -> Fetched[KafkaSplit]:
         records, messages = make_records(messages, self._schema, self._broken, self._count)
-        offsets = [_offset(message) + 1 for message in messages]
-        if offsets:
-            offsets[-1] = after
+        next_offsets = [*map(_offset, messages[1:]), after]  # behind a message is where the next one is
         return Fetched(
             split=split.name,
             records=records,
             timestamps=[message.timestamp()[1] for message in messages],
-            after=lambda count: replace(split, offset=offsets[count - 1] if count else after),
+            after=lambda count: replace(split, offset=next_offsets[count - 1]),
             ended=ended,
         )
 

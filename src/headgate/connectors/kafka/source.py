@@ -26,7 +26,12 @@ _COMMITS: Final = "commit.offsets.on.checkpoint"
 _OWN: Final = (_DISCOVERY, _COMMITS)
 """Properties that librdkafka does not have."""
 
-_DEFAULTS: Final = {"auto.offset.reset": "error", "isolation.level": "read_committed"}
+_DEFAULTS: Final = {
+    "auto.offset.reset": "error",
+    "fetch.queue.backoff.ms": 10,
+    "isolation.level": "read_committed",
+}
+"""librdkafka stops fetching when enough messages wait, for a second by itself; a slot has read them long before."""
 _FIXED: Final = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.partition.eof": True}
 _GROUP: Final = "headgate"
 """The name of the group where none is set; nothing is committed for it."""
