@@ -52,7 +52,7 @@ def test_a_job_writes_each_record_once(new_table: NewTable, partition_by: list[s
     env = environment(execution__checkpointing__interval="50 ms").set_parallelism(2)
     numbers = env.from_source(DataGeneratorSource(lambda index: index, 100, 400.0), None, "numbers")
     worded = numbers.map(lambda number: (number, STRANGE[number % len(STRANGE)]))
-    worded.sink_to(DeltaSink(uri, SCHEMA, partition_by=partition_by, storage_options=options))
+    worded.sink_to(DeltaSink(f"{uri}/", SCHEMA, partition_by=partition_by, storage_options=options))
     env.execute()
     expected = [{"number": number, "word": STRANGE[number % len(STRANGE)]} for number in range(100)]
     assert rows_of(uri, storage_options=options) == expected

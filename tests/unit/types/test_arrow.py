@@ -62,6 +62,14 @@ def test_instants_become_timestamps_in_utc() -> None:
     assert batch.column(0).cast(pa.int64()).to_pylist() == [1_000_000_500, None]
 
 
+def test_instants_go_into_columns_of_any_unit_that_they_fit() -> None:
+    micros = pa.schema([("at", pa.timestamp("us", tz="UTC"))])
+    batch = batch_from_rows([Instant(1, 500_000), None], micros)
+    assert batch.column(0).cast(pa.int64()).to_pylist() == [1_000_500, None]
+    with pytest.raises(SerializationError, match=r"column 'at' has the type timestamp\[us.*would lose data"):
+        batch_from_rows([Instant(1, 500)], micros)
+
+
 def test_a_type_without_a_flat_column_is_named_with_its_field() -> None:
     nested = Types.ROW_NAMED(["id", "tags"], [Types.INT(), Types.LIST(Types.STRING())])
     with pytest.raises(ProgramError, match=r"field 'tags' is a ListTypeInfo<String>"):

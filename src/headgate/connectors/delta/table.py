@@ -92,7 +92,7 @@ class TablePlace:
         text = os.fspath(uri)
         if text.startswith("file:"):
             text = fs.FileSystem.from_uri(text)[1]
-        return TablePlace(text if "://" in text else os.path.abspath(text), dict(storage_options))
+        return TablePlace(text.rstrip("/") if "://" in text else os.path.abspath(text), dict(storage_options))
 
     def __str__(self) -> str:
         return repr(self.uri)
