@@ -26,6 +26,7 @@ from headgate.deploy.spark.java import ensure_java
 from headgate.errors import EnvironmentFault
 
 _START_DEADLINE_S: Final = 60.0
+_QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
@@ -100,6 +101,7 @@ class SparkCluster:
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "200m",
+            "SPARK_DAEMON_JAVA_OPTS": _QUICK_JAVA,
         }
         environ.pop("PYTHONPATH", None)
         places = ("--host", "127.0.0.1", "--webui-port", "0")
