@@ -168,15 +168,14 @@ def append(place: TablePlace, preparer: Preparer, version: int, files: list[Data
                 return
             _check_fit(place, table, files)
             _check_files(place, files)
-            if _committed(table, Transaction(preparer.app_id, version, SystemClock().wall_ms()), files):
+            refused = _commit(table, Transaction(preparer.app_id, version, SystemClock().wall_ms()), files)
+            if refused is None:
                 return
-    raise RetriableCommitError(
-        f"{len(files)} files could not be committed to {place}: others were quicker {_TRIES} times"
-    )
+    raise RetriableCommitError(f"{len(files)} files could not be committed to the Delta table {place}: {refused}")
 
 
-def _committed(table: DeltaTable, transaction: Transaction, files: list[DataFile]) -> bool:
-    """Commit; return False when another commit since the table was opened stands against it."""
+def _commit(table: DeltaTable, transaction: Transaction, files: list[DataFile]) -> str | None:
+    """Commit; return what stands against it, such as another commit since the table was opened, or None."""
     try:
         table.create_write_transaction(
             [file.action() for file in files],
@@ -185,9 +184,9 @@ def _committed(table: DeltaTable, transaction: Transaction, files: list[DataFile
             table.metadata().partition_columns,
             commit_properties=CommitProperties(app_transactions=[transaction]),
         )
-    except CommitFailedError:
-        return False
-    return True
+    except CommitFailedError as error:
+        return said(error)
+    return None
 
 
 @contextlib.contextmanager
