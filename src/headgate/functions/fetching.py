@@ -78,8 +78,10 @@ class FetchingReader(SourceReader[Split]):
         self._handed = 0
         self._fetching = False
         self._failed: BaseException | None = None
+        self._lock = threading.Lock()
+        """Held for moments only, around the next two."""
+        self._in_use = False
         self._closed = False
-        self._using = threading.Lock()
 
     def add_splits(self, splits: list[Split]) -> None:
         named = {self._split_id(split): split for split in splits}
@@ -106,14 +108,28 @@ class FetchingReader(SourceReader[Split]):
         self._context.submit(lambda: self._fetch(added, noted, some_left=some_left), self._fetched)
 
     def _fetch(self, added: list[Split], noted: list[Split] | None, *, some_left: bool) -> list[Fetched[Split]]:
-        with self._using:
-            if self._closed:
-                return []
+        if not self._begin_use():
+            return []
+        try:
             if added:
                 self._fetcher.add_splits(added)
             if noted is not None:
                 self._fetcher.notify_completed(noted)
             return self._fetcher.fetch() if some_left else []
+        finally:
+            self._end_use()
+
+    def _begin_use(self) -> bool:
+        with self._lock:
+            self._in_use = not self._closed
+            return self._in_use
+
+    def _end_use(self) -> None:
+        with self._lock:
+            self._in_use = False
+            closed = self._closed
+        if closed:
+            self._fetcher.close()
 
     def _fetched(self, result: list[Fetched[Split]] | BaseException) -> None:
         self._fetching = False
@@ -155,11 +171,9 @@ class FetchingReader(SourceReader[Split]):
             self._begin_fetch()
 
     def close(self) -> None:
-        """Have the fetcher closed beside the loop, when the fetch that is under way is done. Does not block."""
-        if not self._closed:
-            self._closed = True
-            self._context.submit(self._close, lambda _: None)
-
-    def _close(self) -> None:
-        with self._using:
-            self._fetcher.close()
+        """Have the fetcher closed beside the loop: now, or by the fetch that is under way, at its end. Does not block."""
+        with self._lock:
+            is_first, self._closed = not self._closed, True
+            in_use = self._in_use
+        if is_first and not in_use:
+            self._context.submit(self._fetcher.close, lambda _: None)
