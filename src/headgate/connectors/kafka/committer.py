@@ -60,7 +60,5 @@ class TransactionCommitter(Committer[Transaction]):
         if self._context.attempt == 1:
             return
         with TransactionCoordinator(self._properties) as coordinator:
-            coordinator.fence(self._leftovers(coordinator, {each.transactional_id for each in restored}))
-
-    def _leftovers(self, coordinator: TransactionCoordinator, restored: set[str]) -> list[str]:
-        return leftovers(coordinator.unfinished(self._prefix), self._prefix, self._context, restored)
+            left = leftovers(coordinator.unfinished(self._prefix), self._prefix, self._context)
+            coordinator.fence(set(left) - {transaction.transactional_id for transaction in restored})

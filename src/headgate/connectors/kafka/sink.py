@@ -17,7 +17,7 @@ from headgate.connectors.kafka.writers import KafkaFlushingWriter, Transactional
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.ids import JobId
+from headgate.ids import CheckpointId, JobId
 
 _TIMEOUT: Final = "transaction.timeout.ms"
 _TIMEOUT_MS: Final = 900_000
@@ -88,7 +88,10 @@ class TransactionalKafkaSink(KafkaSink):
 
     def writer(self, context: SinkContext) -> SinkWriter[Transaction]:
         return TransactionalWriter(
-            self._properties, self._serializer, lambda number: name_of(self._prefix, context, number)
+            self._properties,
+            self._serializer,
+            lambda behind: name_of(self._prefix, context, behind),
+            context.restored_id or CheckpointId(0),
         )
 
     def committer(self, context: SinkContext) -> Committer[Transaction]:

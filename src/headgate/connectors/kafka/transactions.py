@@ -1,19 +1,22 @@
 """The names of transactions: who began them, and which of them are leftovers.
 
-    <prefix>-<job id>-<uid>-<attempt>-<subtask>-<number>
+    <prefix>-<job id>-<uid>-<attempt>-<subtask>-<checkpoint>
 
-Each name is used for one transaction and never again.
+The checkpoint is the one that the transaction's records come behind: the transaction is prepared for a later one. Each
+name is used for one transaction and never again.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.functions.sink import SinkContext
-from headgate.ids import JobId
+from headgate.ids import CheckpointId, JobId
 
 _KEPT: Final = "-kept"
+_END: Final = re.compile(r"(\d+)-(\d+)-(\d+)")
 
 
 @final
@@ -31,9 +34,9 @@ def job_prefix(prefix: str, job_id: JobId) -> str:
     return f"{prefix}-{job_id}-"
 
 
-def name_of(prefix: str, context: SinkContext, number: int) -> str:
-    """Return the name of a subtask's transaction."""
-    return f"{_operator_prefix(prefix, context)}{context.attempt}-{context.subtask}-{number}"
+def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
+    """Return the name of a subtask's transaction whose records come behind a checkpoint."""
+    return f"{_operator_prefix(prefix, context)}{context.attempt}-{context.subtask}-{behind}"
 
 
 def mark_of(transactional_id: str) -> str:
@@ -41,20 +44,22 @@ def mark_of(transactional_id: str) -> str:
     return transactional_id + _KEPT
 
 
-def leftovers(unfinished: list[str], prefix: str, context: SinkContext, restored: set[str]) -> list[str]:
+def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[str]:
     """Return those that earlier attempts of this job left to this subtask.
 
-    Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism.
+    Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism. What
+    comes behind an earlier checkpoint than the restored one was prepared for that one at the latest, so it is committed
+    or will be: by any subtask, since those of another parallelism deal it out anew.
     """
     begin = _operator_prefix(prefix, context)
     found = []
     for transactional_id in _not_kept(unfinished):
-        attempt, subtask, *more = [*transactional_id.removeprefix(begin).split("-"), "", ""]
-        if not (transactional_id.startswith(begin) and attempt.isdigit() and subtask.isdigit() and more):
-            continue
-        is_earlier = int(attempt) < context.attempt
-        if is_earlier and int(subtask) % context.parallelism == context.subtask and transactional_id not in restored:
-            found.append(transactional_id)
+        match = _END.fullmatch(transactional_id.removeprefix(begin)) if transactional_id.startswith(begin) else None
+        if match is not None:
+            attempt, subtask, behind = map(int, match.groups())
+            is_mine = subtask % context.parallelism == context.subtask
+            if is_mine and attempt < context.attempt and behind >= (context.restored_id or 0):
+                found.append(transactional_id)
     return found
 
 

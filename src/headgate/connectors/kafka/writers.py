@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -50,21 +49,24 @@ class TransactionalWriter(SinkWriter[Transaction]):
     """Writes a transaction for each checkpoint with records.
 
     A producer of librdkafka does one transaction and leaves it open, for the committer. The next producer is made
-    beside the loop, while the one before it is in use, so that records do not wait for it.
+    beside the loop while the one before it is in use, so that records do not wait for it: unless checkpoints without
+    records, or that came to nothing, lie between them, since its transaction is named after the one that is expected.
     """
 
     def __init__(
         self,
         properties: Mapping[str, Any],
         serializer: KafkaRecordSerializationSchema,
-        name: Callable[[int], str],
+        name: Callable[[CheckpointId], str],
+        behind: CheckpointId,
     ) -> None:
         self._properties = properties
         self._serializer = serializer
-        self._names = map(name, itertools.count(1))
+        self._name = name
+        self._behind = behind
         self._closed = False
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="kafka-transactions")
-        self._next = self._prepare_next()
+        self._next = self._begin_beside(behind)
         self._current: tuple[str, RecordProducer] | None = None
 
     def write(self, records: list[Any]) -> None:
@@ -73,67 +75,55 @@ class TransactionalWriter(SinkWriter[Transaction]):
 
     def _producer(self) -> RecordProducer:
         if self._current is None:
-            self._current = self._begun()
-            self._next = self._prepare_next()
+            behind, begun = self._next
+            if behind != self._behind:
+                _, begun = self._begin_beside(self._behind)
+            self._current = self._begun(begun)
+            self._next = self._begin_beside(CheckpointId(self._behind + 1))
         return self._current[1]
 
-    def _begun(self) -> tuple[str, RecordProducer]:
+    def _begin_beside(self, behind: CheckpointId) -> tuple[CheckpointId, Future[tuple[str, RecordProducer]]]:
+        return behind, self._beside.submit(self._begin, self._name(behind))
+
+    def _begun(self, begun: Future[tuple[str, RecordProducer]]) -> tuple[str, RecordProducer]:
         try:
-            return self._next.result(_BEGIN_S)
+            return begun.result(_BEGIN_S)
         except TimeoutError as error:
             servers = self._properties["bootstrap.servers"]
             raise SinkError(f"the Kafka brokers at {servers} begin no transaction within {_BEGIN_S:g} s") from error
 
-    def _prepare_next(self) -> Future[tuple[str, RecordProducer]]:
-        return self._beside.submit(self._begin, next(self._names))
-
     def _begin(self, transactional_id: str) -> tuple[str, RecordProducer]:
+        """Make a producer and its transaction known to the brokers. An outage is waited for."""
         producer = RecordProducer({**self._properties, "transactional.id": transactional_id}, self._serializer)
-        try:
-            self._register(producer)
-            producer.client.begin_transaction()
-        except KafkaException as error:
-            raise SinkError(f"the Kafka transaction {transactional_id!r} cannot be begun: {error}") from error
-        return transactional_id, producer
-
-    def _register(self, producer: RecordProducer) -> None:
-        """Make the transactional id known to the brokers: an outage is waited for."""
         while True:
             try:
                 producer.client.init_transactions(_TRY_S)
-                return
+                producer.client.begin_transaction()
             except KafkaException as error:
                 if self._closed or not error.args[0].retriable():
-                    raise
+                    raise SinkError(f"the Kafka transaction {transactional_id!r} cannot be begun: {error}") from error
+            else:
+                return transactional_id, producer
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Transaction]:
+        self._behind = checkpoint_id
         if self._current is None:
             return []
         transactional_id, producer = self._current
         producer.flush()
         self._current = None
-        if not producer.records:
-            self._beside.submit(_abort, producer)
-            return []
-        return [
-            Transaction(
-                transactional_id=transactional_id, topics=tuple(sorted(producer.topics)), records=producer.records
-            )
-        ]
+        topics = tuple(sorted(producer.topics))
+        if not topics:
+            return []  # the serializer left all records out, and brokers have not heard of the transaction
+        return [Transaction(transactional_id=transactional_id, topics=topics, records=producer.records)]
 
     def close(self) -> None:
         """Abort what is not prepared, beside the loop. Does not block."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._current is not None:
-            self._beside.submit(_abort, self._current[1])
-        self._beside.submit(self._abort_next)
-        self._beside.shutdown(wait=False)
-
-    def _abort_next(self) -> None:
-        with suppress(SinkError):
-            _abort(self._next.result()[1])
+        if not self._closed:
+            self._closed = True
+            if self._current is not None:
+                self._beside.submit(_abort, self._current[1])
+            self._beside.shutdown(wait=False)
 
 
 def _abort(producer: RecordProducer) -> None:
