@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from headgate.connectors.postgres import PostgresFlushingSink, PostgresSink, PostgresTable
@@ -43,23 +45,43 @@ def test_a_dead_attempt_does_not_flush_old_values_over_new_ones(words: TestDatab
     sink = PostgresFlushingSink(PostgresTable(words.url, "words", ["word", "number"], key=["word"]))
     old, _ = open_sink(sink, sink_context())
     old.write([("a", 1)])
+    old.prepare_commit(CheckpointId(1))
     new, _ = open_sink(sink, sink_context(attempt=2))
     new.write([("a", 1), ("a", 2)])
+    new.prepare_commit(CheckpointId(2))
+    old.write([("a", 1)])
     with pytest.raises(SinkError, match="cannot write to table 'words'"):
-        old.write([("a", 1)])
+        old.prepare_commit(CheckpointId(2))
     assert words.execute("SELECT * FROM words") == [("a", 2)]
     for writer in (old, new):
         writer.close()
 
 
-def test_what_is_flushed_is_seen_at_once_and_a_row_that_does_not_fit_takes_only_its_batch_with_it(
-    words: TestDatabase,
-) -> None:
+def test_what_is_flushed_outlives_the_server(words: TestDatabase) -> None:
+    sink = PostgresFlushingSink(PostgresTable(words.url, "words", ["word", "number"], key=["word"]))
+    writer, _ = open_sink(sink, sink_context())
+    for number in range(3):
+        writer.write([("a", number)])
+        writer.prepare_commit(CheckpointId(number + 1))
+    words.server.restart()
+    assert words.execute("SELECT * FROM words") == [("a", 2)]
+    with pytest.raises(SinkError, match="cannot write to table 'words'"):
+        writer.prepare_commit(CheckpointId(4))
+    writer.close()
+
+
+def test_rows_are_seen_without_a_flush_and_nothing_is_written_after_one_that_does_not_fit(words: TestDatabase) -> None:
     sink = PostgresFlushingSink(PostgresTable(words.url, "words", ["word", "number"], key=["word"]))
     writer, _ = open_sink(sink, sink_context())
     writer.write([("a", 1)])
-    assert words.execute("SELECT * FROM words") == [("a", 1)]
+    deadline = time.monotonic() + 30
+    while words.execute("SELECT * FROM words") != [("a", 1)]:
+        assert time.monotonic() < deadline
+    writer.write([("b", 1), ("c", "much")])
+    for _ in range(2):
+        with pytest.raises(SinkError, match="'word': 'c', 'number': 'much'"):
+            writer.prepare_commit(CheckpointId(1))
     with pytest.raises(SinkError, match="'word': 'c', 'number': 'much'"):
-        writer.write([("b", 1), ("c", "much")])
+        writer.write([("d", 1)])
     assert words.execute("SELECT * FROM words") == [("a", 1)]
     writer.close()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, final
 
 from psycopg import sql
 
 from headgate.connectors.postgres.batches import Batch, Leftovers, fence, session_of_job
 from headgate.connectors.postgres.database import Connection
-from headgate.connectors.postgres.table import SEQUENCE, PostgresTable
+from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable, Values
 from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import SinkContext
 from headgate.ids import JobId
@@ -47,10 +50,12 @@ class PostgresFlushingSink(FlushingSink):
 
 @final
 class PostgresFlushingWriter(FlushingWriter):
-    """Writes each batch of records in a transaction, so there is nothing left to flush at the barrier.
+    """Has rows sent beside the loop, all that wait in one transaction; a wrong one is told by a later call.
 
-    Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. An
-    earlier attempt that has not noticed its end is shut out, so that it writes no old values over new ones.
+    Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. The
+    server may put them on disk a moment later, or at the barrier: if it crashes before that, it takes the connection
+    with it, and the job writes them again. An earlier attempt that has not noticed its end is shut out, so that it
+    writes no old values over new ones.
     """
 
     def __init__(self, table: PostgresTable, context: SinkContext) -> None:
@@ -58,19 +63,75 @@ class PostgresFlushingWriter(FlushingWriter):
         with table.writing():
             self._connection = table.database.connect(Batch.of(context).session)
             fence(self._connection, Leftovers(context, []))
+            self._connection.execute("SET synchronous_commit = off")
             _create_rows(self._connection, table)
+        self._outbox = Outbox(self._send)
 
     def write(self, records: list[Any]) -> None:
-        rows = self._table.rows(records)
+        self._outbox.put(self._table.rows(records))
+
+    def _send(self, rows: list[Values]) -> None:
         with self._table.writing(), self._connection.transaction():
             self._table.copy(self._connection, ((number, *row) for number, row in enumerate(rows)), _ROWS, SEQUENCE)
             self._connection.execute(self._table.insert_from(_ROWS))
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Have the server put on disk all that was written: it does so up to any commit that waits for the disk."""
+        self._outbox.drain()
+        with self._table.writing(), self._connection.transaction():
+            self._connection.execute("SET LOCAL synchronous_commit = on")
+            self._connection.execute("SELECT pg_logical_emit_message(true, 'headgate', '')")
 
     def close(self) -> None:
+        self._outbox.close()
         self._connection.close()
+
+
+@final
+class Outbox:
+    """Rows that a thread sends, all that wait at once, in order. Its methods are called by one other thread.
+
+    They raise what sending ended with; nothing is sent after that.
+    """
+
+    def __init__(self, send: Callable[[list[Values]], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._rows: list[Values] = []
+        self._is_idle = True
+        self._executor = ThreadPoolExecutor(1, "headgate rows to PostgreSQL")
+        self._sending: Future[None] = Future()
+        self._sending.set_result(None)
+
+    def put(self, rows: list[Values]) -> None:
+        """Take rows; block while many wait."""
+        if self._sending.done() or len(self._rows) >= ROWS_AT_ONCE:
+            self.drain()
+        with self._lock:
+            self._rows += rows
+            if self._is_idle and self._rows:
+                self._is_idle = False
+                self._sending = self._executor.submit(self._send_all)
+
+    def drain(self) -> None:
+        """Block until all rows are sent."""
+        self._sending.result()
+
+    def close(self) -> None:
+        """Drop what waits; block until nothing is being sent."""
+        with self._lock:
+            self._rows = []
+        self._executor.shutdown()
+
+    def _send_all(self) -> None:
+        while rows := self._taken():
+            self._send(rows)
+
+    def _taken(self) -> list[Values]:
+        with self._lock:
+            rows, self._rows = self._rows, []
+            self._is_idle = not rows
+        return rows
 
 
 def _create_rows(connection: Connection, table: PostgresTable) -> None:

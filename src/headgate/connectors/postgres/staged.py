@@ -54,6 +54,7 @@ class StagingTables(WaitingRoom):
 
     def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
         with connection.transaction():
+            connection.execute("SET LOCAL synchronous_commit = off")  # `prepare` waits for the disk, for these as well
             self._copy(connection, batch, rows, sent)
 
     def _copy(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
