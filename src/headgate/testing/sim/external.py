@@ -11,7 +11,14 @@ from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest
 from headgate.errors import SinkError
-from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import (
+    Committer,
+    GlobalCommitter,
+    RetriableCommitError,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
 from headgate.ids import CheckpointId, JobId
 from headgate.testing.sim.beside import operation
 from headgate.testing.sim.world import World
@@ -77,12 +84,23 @@ class External:
             self.world.violated(f"transaction {name} is prepared twice")
         self.prepared[name] = self.pending[name] = transaction
 
+    def is_down(self, share: float = 1.0) -> bool:
+        """Return whether it does not answer now; `share` is how often that is by chance, against commits."""
+        return self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate * share)
+
     def commit(self, names: list[str]) -> None:
         for name in names:
             operation(self.world, f"commit {name}")
-            if self.world.now_ms < self.outage_until_ms or self.world.chance(self.mishap_rate):
-                raise SinkError(f"simulated: the outside does not answer at {name}")
+            if self.is_down():
+                kind = RetriableCommitError if self.world.chance(0.5) else SinkError
+                raise kind(f"simulated: the outside does not answer at {name}")
             self._commit_one(name)
+
+    def check_final(self, names: list[str]) -> None:
+        """A subtask was told that these are committed for all subtasks together."""
+        for name in names:
+            if name not in self.final:
+                self.world.violated(f"a subtask hears that {name} is committed, but it is not final")
 
     def _commit_one(self, name: str) -> None:
         if name in self.final:
@@ -138,12 +156,16 @@ class SimSink(Sink[str]):
     """Writes to the simulated outside. A committable is the name of a transaction."""
 
     number: int
+    commits_globally: bool = False
 
     def writer(self, context: SinkContext) -> SimWriter:
         return SimWriter(self.number, context)
 
     def committer(self, context: SinkContext) -> SimCommitter:
-        return SimCommitter(self.number, context)
+        return SimCommitter(self.number, context, is_told_only=self.commits_globally)
+
+    def global_committer(self) -> SimGlobalCommitter | None:
+        return SimGlobalCommitter(self.number) if self.commits_globally else None
 
 
 @final
@@ -172,14 +194,29 @@ class SimWriter(SinkWriter[str]):
 
 @final
 class SimCommitter(Committer[str]):
-    """Commits transactions by name."""
+    """Commits transactions by name; `is_told_only`: unless that is done for all subtasks together."""
 
-    def __init__(self, number: int, context: SinkContext) -> None:
+    def __init__(self, number: int, context: SinkContext, *, is_told_only: bool) -> None:
         self._system = system(number)
         self._context = context
+        self._is_told_only = is_told_only
 
     def commit(self, committables: list[str]) -> None:
-        self._system.commit(committables)
+        if self._is_told_only:
+            self._system.check_final(committables)
+        else:
+            self._system.commit(committables)
 
     def recover(self, restored: list[str]) -> None:
         self._system.recover(self._context, restored)
+
+
+@final
+class SimGlobalCommitter(GlobalCommitter[str]):
+    """Commits the transactions of all subtasks, one after the other: it may fail half-way."""
+
+    def __init__(self, number: int) -> None:
+        self._system = system(number)
+
+    def commit(self, checkpoint_id: CheckpointId, committables: list[str]) -> None:
+        self._system.commit(committables)

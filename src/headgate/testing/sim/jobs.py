@@ -23,6 +23,7 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink
+from headgate.testing.sim.growing import source_of
 from headgate.testing.sim.own_state import NumberInList, NumberInUnion
 from headgate.testing.sim.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
 from headgate.testing.sim.user_code import (
@@ -35,7 +36,6 @@ from headgate.testing.sim.user_code import (
     KeyOf,
     LastKey,
     Pass,
-    SimSource,
     SourceSpec,
     StartCount,
     add_counts,
@@ -245,15 +245,15 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
     graph = LogicalGraph()
     inputs: list[int] = []
     for index, source in enumerate(spec.sources):
-        reading = SourceFactory(SimSource(index, source), EVENT_TIME if source.chunk % 2 else None)
+        reading = SourceFactory(source_of(index, source, outside), EVENT_TIME if source.chunk % 2 else None)
         inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=reading, parallelism=source.parallelism)))
         graph.nodes[-1].is_source = True
     for index, stage in enumerate(spec.stages):
         inputs = [_add_stage(graph, stage, index, inputs, Place(outside, spec.leg))]
         if spec.side is not None and spec.side.stage == index:
-            factory = CollectFactory() if spec.side.kind == "collect" else SinkFactory(SimSink(outside))
+            factory = CollectFactory() if spec.side.kind == "collect" else SinkFactory(sink_of(spec, outside))
             _add_sink(graph, "side", factory, spec.side.parallelism, inputs[0])
-    _add_sink(graph, "sink", SinkFactory(SimSink(outside)), spec.sink_parallelism, inputs[0])
+    _add_sink(graph, "sink", SinkFactory(sink_of(spec, outside)), spec.sink_parallelism, inputs[0])
     settings = options.resolve(spec.settings)
     defaults = GraphDefaults(
         parallelism=1,
@@ -264,6 +264,12 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
         graph,
         JobOptions(job_id=spec.job_id, job_name="simulated", defaults=defaults, settings=settings, checkpointing=True),
     )
+
+
+def sink_of(spec: JobSpec, outside: int) -> SimSink:
+    """Return the sink of a job, which commits in the same way on all legs of its journey."""
+    rng = random.Random(f"commits of {[source.splits for source in spec.sources]}")
+    return SimSink(outside, commits_globally=rng.random() < 0.4)
 
 
 def _add(graph: LogicalGraph, node: Node) -> int:
@@ -279,11 +285,11 @@ def _add_sink(graph: LogicalGraph, name: str, factory: OperatorFactory, parallel
 
 
 def _add_second_input(
-    graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int]
+    graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], place: Place
 ) -> tuple[list[int], list[Edge]]:
     """Add what goes before an operator with two inputs; return its first input, and the edges (to 0) of its second."""
     if stage.rules is not None:
-        reading = SourceFactory(SimSource(index, stage.rules))
+        reading = SourceFactory(source_of(index, stage.rules, place.outside))
         rules = _add(graph, Node(id=0, name=f"rules{index}", operator=reading, parallelism=1, is_source=True))
         return inputs, [Edge(source=rules, target=0, partitioning=Partitioning.BROADCAST, input_index=1)]
     sides = []
@@ -306,7 +312,7 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
     name = f"{stage.kind}{index}"
     second: list[Edge] = []
     if stage.kind in TWO_INPUTS:
-        inputs, second = _add_second_input(graph, stage, index, inputs)
+        inputs, second = _add_second_input(graph, stage, index, inputs, place)
     if stage.kind == "reduce":
         start = Node(id=0, name=f"{name}-start", operator=MapFactory(StartCount(index, stage.keys)))
         start.parallelism = stage.parallelism

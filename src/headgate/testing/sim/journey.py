@@ -156,6 +156,7 @@ class Journey:
         spec = replace(leg.spec, settings={**leg.spec.settings, **_from((store, paths.METADATA))})
         cluster = Cluster(self._storage, plan_of(spec, outside.number))
         self.clusters.append(cluster)
+        User(cluster, leg).plan()
         cluster.start_master()
         self._world.run(cluster.is_over, self._world.now_ms + END_MS_MAX, self._world.actions + ACTIONS_MAX)
         if not self._world.violations:
@@ -212,7 +213,7 @@ class Journey:
 
     def _is_tidy(self) -> bool:
         first = self.clusters[0]
-        is_whole = len(first.processes) == first.plan.slots and not first.is_lost
+        is_whole = len(first.processes) == first.plan.slots and not first.is_lost and first.store.ledger.stopped is None
         return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole
 
 

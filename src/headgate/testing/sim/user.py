@@ -7,7 +7,10 @@ from typing import Final, assert_never, final
 
 from headgate.runtime.master.requests import SavepointWish
 from headgate.testing.sim.cluster import Cluster
+from headgate.testing.sim.growing import all_is_read, kind_of
+from headgate.testing.sim.jobs import JobSpec
 from headgate.testing.sim.legs import Leg, LegEnd
+from headgate.testing.sim.user_code import SourceSpec
 
 SAVEPOINTS: Final = "/sim/savepoints"
 
@@ -24,10 +27,13 @@ class User:
         self._world = cluster.world
         self._leg = leg
         self._asked: Future[str] | None = None
+        self._sources = _sources_by_uid(leg.spec)
 
     def plan(self) -> None:
         """Have savepoints taken, and the leg end, at their times."""
         began_ms = self._world.now_ms
+        if any(kind_of(spec).grows for spec in self._sources.values()):
+            self._world.at(began_ms, self._drain_when_all_is_read)
         for after_ms in self._leg.savepoints_after_ms:
             self._world.at(began_ms + after_ms, self._take_savepoint)
         match self._leg.end:
@@ -57,6 +63,15 @@ class User:
             self._asked = self._cluster.take_savepoint(wish)
         self._world.after(*_PATIENCE_MS, self._stop)
 
+    def _drain_when_all_is_read(self) -> None:
+        """End a job whose sources would look for more for ever."""
+        if self._cluster.over:
+            return
+        if all_is_read(self._sources, self._cluster.store) and (self._asked is None or self._asked.done()):
+            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=True)
+            self._asked = self._cluster.take_savepoint(wish)
+        self._world.after(*_PATIENCE_MS, self._drain_when_all_is_read)
+
     def _cancel(self) -> None:
         if not self._cluster.over:
             self._cluster.cancel()
@@ -65,3 +80,8 @@ class User:
     def _lose(self) -> None:
         if not self._cluster.over:
             self._cluster.lose_driver()
+
+
+def _sources_by_uid(spec: JobSpec) -> dict[str, SourceSpec]:
+    rules = {f"rules{index}": stage.rules for index, stage in enumerate(spec.stages) if stage.rules is not None}
+    return {**{f"source{index}": source for index, source in enumerate(spec.sources)}, **rules}
