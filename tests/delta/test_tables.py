@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,9 +35,17 @@ def test_a_table_that_is_not_there_is_created_once(tmp_path: Path) -> None:
 
 
 def test_jobs_that_create_a_table_at_once_use_the_same(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda _: DeltaSink(tmp_path / "table", SCHEMA).prepare(JOB), range(8)))
-    assert DeltaTable(tmp_path / "table").version() == 0
+    jobs, tables = 4, [tmp_path / str(number) for number in range(15)]
+    barrier = threading.Barrier(jobs)
+
+    def prepare_all(_: int) -> None:
+        for table in tables:
+            barrier.wait(60.0)
+            DeltaSink(table, SCHEMA).prepare(JOB)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(prepare_all, range(jobs)))
+    assert [DeltaTable(table).version() for table in tables] == [0] * len(tables)
 
 
 def test_a_table_of_somebody_else_is_appended_to(tmp_path: Path) -> None:
