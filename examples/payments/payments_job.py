@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from payment_rules import DEFAULT_RULES, MINUTE_MS, MINUTES_MAX, PAYMENT, RULES, broken_rules, read_payment, read_rules
 
@@ -135,21 +135,39 @@ class DeadLetter(KafkaRecordSerializationSchema):
 
 def build(env: StreamExecutionEnvironment, options: argparse.Namespace) -> None:
     """Lay out the job. Every operator has a uid: state belongs to it, so a changed program finds its state again."""
-    payments = (
+    audit, broken = judge(
         # Event time per partition, so that one that is read faster than others makes no payment late; a partition
         # without payments for some seconds is not waited for.
-        read(env, options, options.payments_topic, Duration.of_seconds(10))
-        .map(read_payment, output_type=PAYMENT)
+        read(env, options.payments_topic, options, "payments-source", idleness_s=10),
+        # One subtask, so that all subtasks of the judge get the rules in one order. The topic is quiet for days, and
+        # event time must not wait for it.
+        read(env, options.rules_topic, options, "rules-source", idleness_s=1).set_parallelism(1),
+    )
+    table = PostgresTable(options.database, options.audit_table, AUDIT.get_field_names())
+    audit.sink_to(PostgresSink(table)).name("audit").uid("audit")
+
+    alerts = audit.filter(lambda row: row.decision != ACCEPTED).name("alerts only").uid("alerts-only")
+    alert_message = (
+        KafkaRecordSerializationSchema.builder()
+        .set_topic(options.alerts_topic)
+        .set_key_serialization_schema(CardOf())
+        .set_value_serialization_schema(JsonSchema())
+        .build()
+    )
+    write(alerts.map(Row.as_dict).name("alert").uid("alert"), options, alert_message, "alerts")
+    write(broken, options, DeadLetter(options.dead_letters_topic), "dead-letters")
+
+
+def judge(payment_messages: DataStream, rule_messages: DataStream) -> tuple[DataStream, DataStream]:
+    """Return the decisions, and the messages that are no payments or no rules."""
+    payments = (
+        payment_messages.map(read_payment, output_type=PAYMENT)
         .name("read payment")
         .uid("read-payment")
         .on_error(RecordErrors.side_output(BROKEN_PAYMENT))
     )
     rules = (
-        # One subtask, so that all subtasks of the judge get the rules in one order. The topic is quiet for days, and
-        # event time must not wait for it.
-        read(env, options, options.rules_topic, Duration.of_seconds(1))
-        .set_parallelism(1)
-        .map(read_rules, output_type=RULES)
+        rule_messages.map(read_rules, output_type=RULES)
         .set_parallelism(1)
         .name("read rules")
         .uid("read-rules")
@@ -162,26 +180,12 @@ def build(env: StreamExecutionEnvironment, options: argparse.Namespace) -> None:
         .name("judge")
         .uid("judge")
     )
-
-    audit.sink_to(PostgresSink(PostgresTable(options.database, options.audit_table, AUDIT.get_field_names()))).name(
-        "audit"
-    ).uid("audit")
-
-    alerts = audit.filter(lambda row: row.decision != ACCEPTED).uid("alerts-only").map(Row.as_dict).uid("alert-message")
-    alert_message = (
-        KafkaRecordSerializationSchema.builder()
-        .set_topic(options.alerts_topic)
-        .set_key_serialization_schema(CardOf())
-        .set_value_serialization_schema(JsonSchema())
-        .build()
-    )
-    write(alerts, options, alert_message, "alerts")
-
-    broken = payments.get_side_output(BROKEN_PAYMENT).union(rules.get_side_output(BROKEN_RULES))
-    write(broken, options, DeadLetter(options.dead_letters_topic), "dead-letters")
+    return audit, payments.get_side_output(BROKEN_PAYMENT).union(rules.get_side_output(BROKEN_RULES))
 
 
-def read(env: StreamExecutionEnvironment, options: argparse.Namespace, topic: str, idleness: Duration) -> DataStream:
+def read(
+    env: StreamExecutionEnvironment, topic: str, options: argparse.Namespace, uid: str, *, idleness_s: int
+) -> DataStream:
     """Read messages as they are: what is no payment is dealt with behind, and not lost."""
     source = (
         KafkaSource.builder()
@@ -192,8 +196,9 @@ def read(env: StreamExecutionEnvironment, options: argparse.Namespace, topic: st
         .set_value_only_deserializer(ByteArraySchema())
         .build()
     )
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5)).with_idleness(idleness)
-    return env.from_source(source, strategy, topic).uid(f"{topic}-source")
+    in_order = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
+    strategy = in_order.with_idleness(Duration.of_seconds(idleness_s))
+    return env.from_source(source, strategy, topic).uid(uid)
 
 
 def write(records: DataStream, options: argparse.Namespace, message: KafkaRecordSerializationSchema, name: str) -> None:
@@ -236,7 +241,8 @@ def settings(options: argparse.Namespace) -> Configuration:
     )
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what the program was called with. Ends the process when that is wrong."""
     parser = argparse.ArgumentParser(description="Judges payments by card, by rules that change while it runs.")
     parser.add_argument("--kafka", required=True, metavar="HOST:PORT", help="brokers, with commas between them")
     parser.add_argument(
@@ -253,7 +259,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--audit-table", default="payment_audit")
     parser.add_argument("--group", default="payments", help="consumer group, and prefix of transactional ids")
     parser.add_argument("--checkpoint-ms", type=int, default=10_000, help="how late alerts and audit may be")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not options.database:
         parser.error("--database or PAYMENTS_DATABASE is needed")
     return options

@@ -19,6 +19,7 @@ from headgate.testing.servers.spark import SparkCluster
 
 # Other runs on the machine leave files in its folder for temporary ones, too, and tests look at what is left there.
 TEMPORARY = tempfile.mkdtemp(prefix="headgate-tests-")
+os.chmod(TEMPORARY, 0o755)  # for servers that refuse to run as root, and so run as another user
 atexit.register(shutil.rmtree, TEMPORARY, ignore_errors=True)
 os.environ["TMPDIR"] = tempfile.tempdir = TEMPORARY
 
