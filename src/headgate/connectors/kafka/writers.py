@@ -95,6 +95,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
     def _begin(self, transactional_id: str) -> tuple[str, RecordProducer]:
         """Make a producer and its transaction known to the brokers. An outage is waited for."""
         producer = RecordProducer({**self._properties, "transactional.id": transactional_id}, self._serializer)
+        self._connect(producer)
         while True:
             try:
                 producer.client.init_transactions(_TRY_S)
@@ -104,6 +105,15 @@ class TransactionalWriter(SinkWriter[Transaction]):
                     raise SinkError(f"the Kafka transaction {transactional_id!r} cannot be begun: {error}") from error
             else:
                 return transactional_id, producer
+
+    def _connect(self, producer: RecordProducer) -> None:
+        """Have the brokers answer: without a connection at that moment, `init_transactions` waits for half a second.
+
+        The first answer comes from a server that the properties name, the second from a broker that it told of.
+        """
+        with suppress(KafkaException):
+            for _ in range(2):
+                producer.client.list_topics(self._serializer.topic, timeout=_TRY_S)
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Transaction]:
         self._behind = checkpoint_id
