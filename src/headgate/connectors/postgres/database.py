@@ -115,8 +115,3 @@ class Database:
         hint = _HINTS.get(error.sqlstate or "", "")
         told = ": ".join(part for part in said if part)
         return f"cannot {doing} in {self}: {told}{'; ' if hint else ''}{hint}"
-
-
-def has_ended(connection: Connection) -> bool:
-    """Return whether the connection is of no use any more."""
-    return connection.closed or connection.broken
