@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from tests.simulation import mode_plants, plants
+from tests.simulation import mode_plants, plants, source_plants
 
 
 @final
@@ -193,4 +193,35 @@ PLANTED: Final = (
     ),
     Planted(plant=mode_plants.increment_on_foreign_state, seeds_max=100, symptom="is not whole", jobs="; then"),
     Planted(plant=mode_plants.claimed_snapshot_deleted_too_early, seeds_max=30, symptom="was claimed", jobs="'CLAIM'"),
+    Planted(
+        plant=source_plants.split_known_but_not_kept, seeds_max=100, symptom="missing", settings=_BUSY, often=_CRASHES
+    ),
+    Planted(
+        plant=source_plants.known_splits_forgotten,
+        seeds_max=10,
+        symptom="no end after|too many",
+        settings=_BUSY,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=source_plants.position_of_what_was_fetched,
+        seeds_max=20,
+        symptom="missing",
+        settings=_BUSY,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=source_plants.global_commit_before_the_manifest,
+        seeds_max=20,
+        symptom="no durable manifest names it",
+        settings=_BUSY,
+        often=_CRASHES,
+    ),
+    Planted(
+        plant=source_plants.global_commit_skipped_at_a_restore,
+        seeds_max=60,
+        symptom="is not final|missing",
+        settings=_BUSY,
+        often=_CRASHES,
+    ),
 )

@@ -1,0 +1,95 @@
+"""Faults to plant in discovery, in readers that fetch, and in commits of all subtasks together; see `plants`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headgate.checkpoint.coordination import vocabulary as coordination
+from headgate.checkpoint.manifest import Manifest
+from headgate.elements import Barrier
+from headgate.functions.fetching import FetchingReader
+from headgate.graph.physical import JobPlan
+from headgate.operators.base import OperatorSnapshot
+from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceOperator
+from headgate.runtime.master.checkpoints import Checkpoints
+from headgate.runtime.master.job_storage import JobStorage, manifest_of
+from headgate.state.operator.list_elements import ListElements
+
+
+def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
+    """A split that was assigned just before the barrier is counted as known, but is not in the state."""
+    add_splits, snapshot = SourceOperator.add_splits, SourceOperator.snapshot
+    newest: dict[int, list[Any]] = {}
+
+    def add(self: SourceOperator, splits: list[Any]) -> None:
+        add_splits(self, splits)
+        newest[id(self)] = splits if self.woken and self._discovers and self._positions else []
+
+    def without_the_newest(self: SourceOperator, barrier: Barrier) -> OperatorSnapshot:
+        taken = snapshot(self, barrier)
+        late = {self._source.split_id(split) for split in newest.pop(id(self), [])}
+        if late:
+            kept = [
+                split for split in self._positions[barrier.checkpoint_id] if self._source.split_id(split) not in late
+            ]
+            taken.lists[SPLITS_STATE] = ListElements.of(kept)
+        return taken
+
+    patch.setattr(SourceOperator, "add_splits", add)
+    patch.setattr(SourceOperator, "snapshot", without_the_newest)
+
+
+def known_splits_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Which splits were ever given out is not part of a checkpoint."""
+    snapshot = SourceOperator.snapshot
+
+    def forgetful(self: SourceOperator, barrier: Barrier) -> OperatorSnapshot:
+        taken = snapshot(self, barrier)
+        taken.lists.pop(KNOWN_STATE, None)
+        return taken
+
+    patch.setattr(SourceOperator, "snapshot", forgetful)
+
+
+def position_of_what_was_fetched(patch: pytest.MonkeyPatch) -> None:
+    """The position of a reader that fetches is behind what it has fetched, handed over or not."""
+
+    def fetched_position(self: FetchingReader[Any]) -> list[Any]:
+        ahead = {each.split: None if each.ended else each.after(len(each.records)) for each in self._queue}
+        return [split for split in {**self._positions, **ahead}.values() if split is not None]
+
+    patch.setattr(FetchingReader, "snapshot", fetched_position)
+
+
+def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
+    """What all subtasks have prepared is committed when all have acknowledged; the manifest is written after that."""
+    store_manifest = Checkpoints._store_manifest
+
+    def commit_first(self: Checkpoints, order: coordination.StoreManifest) -> None:
+        manifest = manifest_of(self._plan, order, self.latest)
+        if order.savepoint is None:
+            self._host.io.submit(lambda: self._storage._commit(self._plan, manifest, None), lambda _: None)
+        store_manifest(self, order)
+
+    patch.setattr(Checkpoints, "_store_manifest", commit_first)
+
+
+def global_commit_skipped_at_a_restore(patch: pytest.MonkeyPatch) -> None:
+    """What a restored checkpoint holds for a commit of all subtasks together is taken for committed."""
+    commit, commit_globally = JobStorage._commit, JobStorage.commit_globally
+
+    def of_a_new_checkpoint(self: JobStorage, plan: JobPlan, manifest: Manifest, root: str | None) -> Any:
+        self._is_new = True  # type: ignore[attr-defined]
+        try:
+            return commit_globally(self, plan, manifest, root)
+        finally:
+            self._is_new = False  # type: ignore[attr-defined]
+
+    def only_if_new(self: JobStorage, plan: JobPlan, manifest: Manifest, root: str | None) -> None:
+        if getattr(self, "_is_new", False):
+            commit(self, plan, manifest, root)
+
+    patch.setattr(JobStorage, "_commit", only_if_new)
+    patch.setattr(JobStorage, "commit_globally", of_a_new_checkpoint)
