@@ -6,10 +6,11 @@ STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
-NO_JVM := not spark and not standalone and not slow
+ON_SPARK := spark or standalone
+QUICK := not ($(ON_SPARK)) and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo bench peers sim sim-20000 soak-memory soak-chaos docs clean
+.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak-memory soak-chaos docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,13 +38,17 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples)
-	$(BIN)/python -m pytest -q -n auto -m "$(NO_JVM)"
+	$(BIN)/python -m pytest -q -n auto -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
-	$(BIN)/python -m pytest -q -m "not ($(NO_JVM))"
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow and not ($(ON_SPARK))"
+	$(BIN)/python -m pytest -q -m "$(ON_SPARK)"
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
+
+payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark cluster: processes killed, rules changed, rescaled
+	$(BIN)/python examples/payments/payments_demo.py $(PAYMENTS_ARGS)
 
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
