@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
+from headgate.testing.servers.kafka import KafkaBroker
 from headgate.testing.servers.postgres import PostgresServer
+from tests.kafka.broker import shared_broker
 from tests.postgres.server import postgres_server
 
 __all__ = ["postgres_server"]
@@ -19,3 +22,17 @@ _NUMBERS: Final = itertools.count()
 def postgres(postgres_server: PostgresServer) -> dict[str, str]:
     """A PostgreSQL with an empty database."""
     return {"DATABASE_URL": postgres_server.create_database(f"shop{next(_NUMBERS)}")}
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker for all programs."""
+    yield from shared_broker(tmp_path_factory.mktemp("broker"))
+
+
+@pytest.fixture
+def kafka(kafka_broker: KafkaBroker) -> dict[str, str]:
+    """A broker with the topics that the programs use."""
+    for topic in {"orders", "totals", "clicks"} - kafka_broker.topics():
+        kafka_broker.create_topic(topic)
+    return {"KAFKA": kafka_broker.bootstrap}

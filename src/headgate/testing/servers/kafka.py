@@ -102,6 +102,10 @@ class KafkaBroker:
         """Let a frozen broker go on."""
         self._running().send_signal(signal.SIGCONT)
 
+    def topics(self) -> set[str]:
+        """Return the names of all topics."""
+        return set(AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=_READ_DEADLINE_S).topics)
+
     def create_topic(self, topic: str, partitions: int = 1) -> None:
         """Create a topic, and return when it can be written."""
         client = AdminClient({"bootstrap.servers": self.bootstrap})
