@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,8 +19,10 @@ from payments_traffic import Sent
 
 from headgate.common import Configuration, WatermarkStrategy
 from headgate.datastream import DataStream, StreamExecutionEnvironment
+from tests.docs.blocks import ROOT
 
 MINUTE_MS = 60_000
+PAGE = ROOT / "docs" / "payments.md"
 BROKEN = [b"{", b"\xff", b'{"id": "payment-0", "card": "card-1", "amount": -5, "country": "DE"}', b"[]", b"null"]
 
 
@@ -76,6 +80,20 @@ def test_payments_outside_a_window_do_not_count() -> None:
     for minutes, decision in ((9, "sum+countries"), (10, "countries"), (20, "accepted")):
         later = Sent(id="2", card="a", amount=60, country="FR", time_ms=minutes * MINUTE_MS)
         assert judge(rules, [first, later]) == decision
+
+
+def test_the_page_calls_the_job_as_it_wants_to_be_called() -> None:
+    commands = [line for line in PAGE.read_text().splitlines() if line.startswith("headgate run ")]
+    assert len(commands) == 3
+    for command in commands:
+        options = payments_job.parse([*shlex.split(command.partition("payments_job.py ")[2]), "--database", "x"])
+        payments_job.settings(options)
+        assert options.kafka.endswith(":9092")
+
+
+def test_the_rules_that_the_page_sends_are_rules() -> None:
+    (sent,) = re.findall(r"^echo '(.*)' \|", PAGE.read_text(), re.MULTILINE)
+    assert read_rules(sent.encode()).version == 7
 
 
 def right() -> tuple[list[Sent], Found]:
