@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -95,22 +95,25 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         if split is None:
             _check(messages)
             return []
-        good = [message for message in messages if message.error() is None]
+        errors = list(map(Message.error, messages))
+        is_whole = errors.count(None) == len(errors)
+        good = messages if is_whole else [message for message in messages if message.error() is None]
         after = split.offset if not good else _offset(good[-1]) + 1
         at_end = len(good) < len(messages) and self._is_at_end(split, messages)
-        if split.stop is not None:
+        if split.stop is not None and after >= split.stop:
             good = [message for message in good if _offset(message) < split.stop]  # a fetch goes beyond it
-            at_end = at_end or after >= split.stop
+            at_end = True
         self._move(key, replace(split, offset=after), at_end=at_end)
         return [self._made(split, after, good, ended=at_end)] if good or at_end or after > split.offset else []
 
     def _made(self, split: KafkaSplit, after: int, messages: list[Message], *, ended: bool) -> Fetched[KafkaSplit]:
         records, messages = make_records(messages, self._schema, self._broken, self._count)
-        next_offsets = [*map(_offset, messages[1:]), after]  # behind a message is where the next one is
+        # behind a message is where the next one is
+        next_offsets = [*cast("Iterable[int]", map(Message.offset, messages[1:])), after]
         return Fetched(
             split=split.name,
             records=records,
-            timestamps=[message.timestamp()[1] for message in messages],
+            timestamps=[time_ms for _, time_ms in map(Message.timestamp, messages)],
             after=lambda count: replace(split, offset=next_offsets[count - 1]),
             ended=ended,
         )
@@ -148,8 +151,8 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
 
 def _by_partition(messages: list[Message]) -> dict[tuple[str | None, int | None], list[Message]]:
     found: dict[tuple[str | None, int | None], list[Message]] = {}
-    for message in messages:
-        key = message.topic(), message.partition()
+    keys = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
+    for key, message in zip(keys, messages, strict=True):
         if key in found:
             found[key].append(message)
         else:
