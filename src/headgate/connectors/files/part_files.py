@@ -2,11 +2,12 @@
 
 A file is written under a hidden name, closed before its checkpoint is acknowledged, and moved once the checkpoint is
 complete. Its name holds job, operator, subtask and attempt, so nothing else ever has it: no file of another job or of
-an earlier run is overwritten, and what a dead attempt left behind is known by its name.
+an earlier run is overwritten, and what a dead attempt left behind is known by its name. So does the checkpoint that it
+comes behind: one that is restored holds all files that come behind earlier ones and are not committed, and no other.
 
-    .part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl.inprogress     written, or waiting for its checkpoint
-    .part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl.kept           it is part of a savepoint: it is not removed
-    <bucket>/part-<job>-<operator>-<subtask>-<attempt>-<count>.jsonl        committed
+    .part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.inprogress    written, or waits
+    .part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl.kept          part of a savepoint: it stays
+    <bucket>/part-<job>-<operator>-<subtask>-<attempt>-<checkpoint>-<count>.jsonl       committed
 
 Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
 
@@ -18,6 +19,7 @@ file or none, and a commit that is cut short is completed by the next one.
 from __future__ import annotations
 
 import hashlib
+import re
 import socket
 from dataclasses import dataclass
 from typing import Final, final
@@ -33,6 +35,8 @@ from headgate.ids import JobId
 
 FAILURES: Final = (OSError, pa.ArrowException)
 """What `pyarrow` raises when a file cannot be written."""
+
+_NUMBERS: Final = re.compile(r"(\d+)-(\d+)-(\d+)-\d")
 
 
 @final
@@ -100,8 +104,7 @@ class PartCommitter(Committer[PartFile]):
 
     def __init__(self, folder: PartFolder, context: SinkContext) -> None:
         self._folder = folder
-        self._stem = folder.stem(context.job_id, context.uid, context.subtask)
-        self._attempt = context.attempt
+        self._context = context
 
     def commit(self, committables: list[PartFile]) -> None:
         together(_commit, committables, self._folder.place)
@@ -112,13 +115,24 @@ class PartCommitter(Committer[PartFile]):
 
     def recover(self, restored: list[PartFile]) -> None:
         kept = {part.pending for part in restored}
-        for leftover in self._folder.pending(self._stem):
-            if leftover not in kept and self._attempt_of(leftover) < self._attempt:
+        stem = self._folder.stem(self._context.job_id, self._context.uid)
+        for leftover in self._folder.pending(stem):
+            if leftover not in kept and self._is_left_to_us(leftover.name.removeprefix(f".{stem}")):
                 delete(leftover)
 
-    def _attempt_of(self, pending: Place) -> int:
-        """A later attempt is another driver's, which has taken over the job: what it has written stays."""
-        return int(pending.name.removeprefix(f".{self._stem}").partition("-")[0])
+    def _is_left_to_us(self, ending: str) -> bool:
+        """Return whether the file is one that nobody will commit, of this subtask, or of one that there is no more.
+
+        What comes behind an earlier checkpoint than the restored one is for whichever subtask that was dealt to. A
+        later attempt is another driver's, which has taken over the job: what it has written stays.
+        """
+        match = _NUMBERS.match(ending)
+        if match is None:
+            return False
+        subtask, attempt, behind = map(int, match.groups())
+        context = self._context
+        is_ours = subtask % context.parallelism == context.subtask
+        return is_ours and attempt < context.attempt and behind >= (context.restored_id or 0)
 
 
 def _commit(part: PartFile) -> None:

@@ -40,6 +40,7 @@ class PartWriter(SinkWriter[PartFile]):
     def __init__(self, settings: PartSettings, context: SinkContext) -> None:
         self._settings = settings
         self._stem = f"{settings.folder.stem(context.job_id, context.uid, context.subtask)}{context.attempt}-"
+        self._behind = context.restored_id or CheckpointId(0)
         self._count = 0
         self._open: dict[str, OpenPart] = {}
         self._closed: list[PartFile] = []
@@ -66,13 +67,14 @@ class PartWriter(SinkWriter[PartFile]):
     def _begin(self, bucket: str, now_ms: float) -> OpenPart:
         if len(self._open) >= OPEN_MAX:
             self._closed.append(self._open.pop(next(iter(self._open))).finish())
-        name = f"{self._stem}{self._count}{self._settings.folder.names.part_suffix}"
+        name = f"{self._stem}{self._behind}-{self._count}{self._settings.folder.names.part_suffix}"
         self._count += 1
         pending = self._settings.folder.place.child(f".{name}{IN_PROGRESS}")
         final_place = self._settings.folder.bucket(bucket).child(name)
         return OpenPart(self._settings.writers, pending, final_place, now_ms)
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[PartFile]:
+        self._behind = checkpoint_id
         self._closed += together(OpenPart.finish, list(self._open.values()), self._settings.folder.place)
         self._open = {}
         prepared, self._closed = self._closed, []

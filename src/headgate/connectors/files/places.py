@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeVar, final
 
 import pyarrow as pa
 from pyarrow import fs
 
+from headgate.checkpoint.file_store import without_secret
 from headgate.errors import HeadgateError
 
 Item = TypeVar("Item")
@@ -27,7 +28,7 @@ _TOGETHER: Final = 8
 class Place:
     """A file or folder: `root` is the URI that tells the file system, or "" for the local one; `path` is within it."""
 
-    root: str
+    root: str = field(repr=False)
     path: str
 
     @staticmethod
@@ -39,7 +40,9 @@ class Place:
         try:
             system, inner = fs.FileSystem.from_uri(text)
         except (pa.ArrowException, ValueError, OSError) as error:
-            raise failure(f"cannot open the file system of {text!r}: {error}") from error
+            shown = without_secret(text)
+            # Arrow's own error may quote the URI, password and all.
+            raise failure(f"cannot open the file system of {shown!r}: {str(error).replace(text, shown)}") from None
         return Place("", inner) if isinstance(system, fs.LocalFileSystem) else Place(text, inner)
 
     @property

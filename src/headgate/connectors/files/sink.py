@@ -15,7 +15,7 @@ from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.part_writer import PartSettings, PartWriter
 from headgate.connectors.files.places import Place
 from headgate.connectors.files.rolling import RollingPolicy
-from headgate.errors import SinkError
+from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import Sink, SinkContext
 from headgate.ids import JobId
 
@@ -84,11 +84,13 @@ class FileSink(Sink[PartFile]):
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSinkBuilder:
         """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
+        _check_kind(encoder, Encoder)
         return FileSinkBuilder(base_path, RowWriterFactory(encoder))
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSinkBuilder:
         """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
+        _check_kind(writer_factory, BulkWriterFactory)
         return FileSinkBuilder(base_path, writer_factory)
 
     def prepare(self, job_id: JobId) -> None:
@@ -106,3 +108,11 @@ class FileSink(Sink[PartFile]):
 
     def committer(self, context: SinkContext) -> PartCommitter:
         return PartCommitter(self._folder, context)
+
+
+def _check_kind(given: object, kind: type) -> None:
+    if not isinstance(given, kind):
+        raise ProgramError(
+            f"{given!r:.100} is no {kind.__name__}: for_row_format() takes an Encoder, such as "
+            "Encoder.json_lines_encoder(), for_bulk_format() takes BulkWriterFactory.parquet_writer(schema)"
+        )

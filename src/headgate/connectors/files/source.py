@@ -45,11 +45,13 @@ class FileSource(Source[PartOfFile]):
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
         """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst."""
+        _check_kind(stream_format, StreamFormat)
         return FileSourceBuilder(LineSplits(stream_format), paths)
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat[Any], *paths: str) -> FileSourceBuilder:
         """Return a builder of a source that reads files that are not lines, such as Parquet."""
+        _check_kind(bulk_format, BulkFormat)
         return FileSourceBuilder(bulk_format, paths)
 
     def splits(self, parallelism: int) -> list[PartOfFile]:
@@ -69,21 +71,52 @@ class FileSource(Source[PartOfFile]):
 
     def discover(self, known: frozenset[str]) -> list[PartOfFile]:
         """Return the parts that are not known, of files that were not found before with another size or other parts."""
-        parts = {self.split_id(part): part for part in self._format.cut(self._files(), _SPLIT_BYTES_MAX)}
+        known_files = set(map(_file_of, known))
+        # What is known comes first, as it says which columns new files are to have.
+        files = sorted(self._files(), key=lambda file: str(file.place) not in known_files)
+        parts = {self.split_id(part): part for part in self._cut_what_can_be_read(files)}
         other = {_file_of(split_id) for split_id in known if split_id not in parts}
-        self._tell_of({_file_of(name) for name in parts} & other)
+        for file in sorted(set(map(_file_of, parts)) & other):
+            self._tell(f"{file!r} has changed since it was found: what is new in it is not read")
         return [part for name, part in parts.items() if name not in known and _file_of(name) not in other]
 
-    def _tell_of(self, changed: set[str]) -> None:
-        for file in sorted(changed - self._told):
-            _log.warning("%r has changed since it was found: what is new in it is not read", file)
-        self._told |= changed
+    def _cut_what_can_be_read(self, files: list[FoundFile]) -> list[PartOfFile]:
+        """Return the parts of all files but those that cannot be read, or do not go with the first that can."""
+        try:
+            return self._format.cut(files, _SPLIT_BYTES_MAX)
+        except SourceError:
+            return self._format.cut(self._that_can_be_read(files), _SPLIT_BYTES_MAX)
+
+    def _that_can_be_read(self, files: list[FoundFile]) -> list[FoundFile]:
+        good: list[FoundFile] = []
+        for file in files:
+            try:
+                self._format.cut([*good[:1], file], _SPLIT_BYTES_MAX)
+            except SourceError as error:
+                self._tell(f"left out, and tried again: {error}")
+            else:
+                good.append(file)
+        return good
+
+    def _tell(self, trouble: str) -> None:
+        """Log it the first time."""
+        if trouble not in self._told:
+            self._told.add(trouble)
+            _log.warning("%s", trouble)
 
     def split_id(self, split: PartOfFile) -> str:
         return f"{split.place}#{split.part}#{split.size_bytes}"
 
     def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
         return self._format.reader(context)
+
+
+def _check_kind(given: object, kind: type) -> None:
+    if not isinstance(given, kind):
+        raise ProgramError(
+            f"{given!r:.100} is no {kind.__name__}: for_record_stream_format() takes those of lines, such as "
+            "StreamFormat.csv_format(), for_bulk_file_format() takes BulkFormat.parquet_format()"
+        )
 
 
 def _file_of(split_id: str) -> str:

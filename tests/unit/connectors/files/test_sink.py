@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,17 +33,17 @@ def prepared(writer: SinkWriter, *records: str) -> list:  # type: ignore[type-ar
     return writer.prepare_commit(CheckpointId(1))
 
 
-def test_names_of_files_tell_job_operator_subtask_attempt_and_count(tmp_path: Path) -> None:
+def test_names_of_files_tell_job_operator_subtask_attempt_checkpoint_and_count(tmp_path: Path) -> None:
     sink = FileSink.for_row_format(str(tmp_path), JSON).build()
     context = sink_context(subtask=1, attempt=3)
     writer = sink.writer(context)
     committables = prepared(writer, "a") + prepared(writer, "b")
     assert names(tmp_path) == [
-        ".part-11111111-46803cec-1-3-0.jsonl.inprogress",
-        ".part-11111111-46803cec-1-3-1.jsonl.inprogress",
+        ".part-11111111-46803cec-1-3-0-0.jsonl.inprogress",
+        ".part-11111111-46803cec-1-3-1-1.jsonl.inprogress",
     ]
     sink.committer(context).commit(committables)
-    assert names(tmp_path) == ["part-11111111-46803cec-1-3-0.jsonl", "part-11111111-46803cec-1-3-1.jsonl"]
+    assert names(tmp_path) == ["part-11111111-46803cec-1-3-0-0.jsonl", "part-11111111-46803cec-1-3-1-1.jsonl"]
 
 
 def test_prefix_and_suffix_can_be_chosen(tmp_path: Path) -> None:
@@ -275,3 +277,24 @@ def test_files_elsewhere_are_committed_and_leftovers_removed() -> None:
     sink.release(JOB)
     found = place.system.get_file_info(fs.FileSelector(place.path))
     assert [(info.base_name, info.size) for info in found] == [(part.final.name, 2) for part in committables]
+
+
+def test_after_rescaling_each_leftover_goes_and_what_another_subtask_was_dealt_stays(tmp_path: Path) -> None:
+    sink = FileSink.for_row_format(str(tmp_path), JSON).build()
+    old = [replace(sink_context(subtask=subtask), parallelism=4) for subtask in range(4)]
+    writers = [sink.writer(context) for context in old]
+    durable = [prepared(writer, f"durable {subtask}") for subtask, writer in enumerate(writers)]
+    for writer in writers:
+        writer.write(["never complete"])
+        writer.prepare_commit(CheckpointId(2))
+    new = [
+        replace(sink_context(subtask=subtask, attempt=2), parallelism=2, restored_id=CheckpointId(1))
+        for subtask in range(2)
+    ]
+    dealt = [durable[2] + durable[3], durable[0] + durable[1]]  # to others than have written it
+    committers = [sink.committer(context) for context in new]
+    for committer, own in zip(committers, dealt, strict=True):
+        committer.recover(own)
+        committer.commit(own)
+    assert all(name.endswith(".jsonl") for name in names(tmp_path))
+    assert sorted(json.loads(path.read_text()) for path in tmp_path.iterdir()) == [f"durable {n}" for n in range(4)]
