@@ -372,13 +372,14 @@ class Cluster:
                 master.wake()
 
     def take_savepoint(self, wish: SavepointWish) -> Future[str] | None:
-        """Ask the driver for a savepoint, if there is one to be asked; return where its answer will be."""
-        if not self.masters or not self.master.alive:
+        """Ask the newest driver that has not ended for a savepoint, if any; return where its answer will be."""
+        running = [each for each in self.masters if each.alive and each.master.outcome is None]
+        if not running:
             return None
-        answer: Future[str] = Future()
-        self.world.note("user", f"asks {self.master.name} for {wish}")
-        self.master.master.take_savepoint(wish, answer)
-        self.master.wake()
+        master, answer = running[-1], Future[str]()
+        self.world.note("user", f"asks {master.name} for {wish}")
+        master.master.take_savepoint(wish, answer)
+        master.wake()
         answer.add_done_callback(self._note_answer)
         return answer
 
