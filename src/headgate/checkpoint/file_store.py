@@ -19,16 +19,16 @@ from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.state.files import FileHandle
 
-__all__ = ["FileSystemStore", "absolute"]
+__all__ = ["FileSystemStore", "absolute", "without_secret"]
 
 _WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 _SETTING: Final = f"{CHECKPOINT_DIR.key} or {STORAGE_DIR.key}"
 
 
-def _without_secret(location: str) -> str:
+def without_secret(location: str) -> str:
     """Return the location without the user and password that a URI may have, also where they are not well-formed.
 
-    >>> _without_secret("s3://key:sec/ret@bucket/checkpoints?endpoint_override=http://minio")
+    >>> without_secret("s3://key:sec/ret@bucket/checkpoints?endpoint_override=http://minio")
     's3://...@bucket/checkpoints?endpoint_override=http://minio'
     """
     scheme, separator, rest = location.partition("://")
@@ -61,7 +61,7 @@ class FileSystemStore:
         try:
             file_system, root = fs.FileSystem.from_uri(absolute(location))
         except (OSError, pa.ArrowException, ImportError) as error:
-            shown = _without_secret(location)
+            shown = without_secret(location)
             raise StorageError(
                 f"cannot open checkpoint storage {shown!r}: {str(error).replace(location, shown)}. Give a local path "
                 "or a file:, s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,17 @@ def test_place_elsewhere_is_shown_without_what_its_uri_holds_besides() -> None:
     place = Place.of("mock:///bucket/folder?secret=1", SourceError)
     assert str(place.child("part-0")) == "mock://bucket/folder/part-0"
     assert place.child("part-0").name == "part-0"
+
+
+@pytest.mark.parametrize("uri", ["s3://key:secret@bucket/x?no_such_parameter=1", "gopher://key:secret@bucket/x"])
+def test_place_that_cannot_be_opened_is_named_without_its_password(uri: str) -> None:
+    with pytest.raises(SinkError, match=r"cannot open the file system of '\w+://\.\.\.@bucket/x") as caught:
+        Place.of(uri, SinkError)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_place_does_not_show_its_password_as_a_part_of_something_else() -> None:
+    assert "secret" not in repr(Place("s3://key:secret@bucket/x", "bucket/x"))
 
 
 def test_place_elsewhere_can_be_pickled_and_listed() -> None:
