@@ -118,6 +118,25 @@ def test_parquet_is_found_by_row_groups(tmp_path: Path) -> None:
     assert [(split.place.name, split.part) for split in found] == [("b", "0"), ("b", "1")]
 
 
+def test_parquet_file_that_cannot_be_read_holds_up_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def write(name: str, values: list[Any]) -> None:
+        pq.write_table(pa.table({"number": values}), tmp_path / name)
+
+    write("m", [1])
+    source = monitor(FileSource.for_bulk_file_format(BulkFormat.parquet_format(), str(tmp_path)))
+    known = ids(source, source.splits(1))
+    put(tmp_path, "a", "this is no Parquet")
+    write("b", ["text"])
+    write("z", [2])
+    for _ in range(2):
+        assert [split.place.name for split in source.discover(known)] == ["z"]
+    no_parquet, other_column = [record.getMessage() for record in caplog.records]
+    assert f"cannot read '{tmp_path / 'a'}' as Parquet" in no_parquet
+    assert f"'{tmp_path / 'b'}': column 'number' is string, but int64 in '{tmp_path / 'm'}'" in other_column
+    write("a", [3])
+    assert [split.place.name for split in source.discover(known)] == ["a", "z"]
+
+
 def test_missing_folder_is_an_error_all_the_same(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"there is no file or folder '.*nowhere'"):
         monitor(lines_of(tmp_path / "nowhere")).splits(1)

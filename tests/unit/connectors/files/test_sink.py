@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import fs
 
 from headgate.clock import VirtualClock
+from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.places import Place
@@ -298,3 +301,12 @@ def test_after_rescaling_each_leftover_goes_and_what_another_subtask_was_dealt_s
         committer.commit(own)
     assert all(name.endswith(".jsonl") for name in names(tmp_path))
     assert sorted(json.loads(path.read_text()) for path in tmp_path.iterdir()) == [f"durable {n}" for n in range(4)]
+
+
+def test_encoder_in_place_of_a_writer_is_refused_and_the_other_way_round() -> None:
+    wrong: Any = Encoder.json_lines_encoder()
+    with pytest.raises(ProgramError, match=r"is no BulkWriterFactory: .* for_bulk_format\(\) takes"):
+        FileSink.for_bulk_format("out", wrong)
+    wrong = BulkWriterFactory.parquet_writer(pa.schema([("id", pa.int64())]))
+    with pytest.raises(ProgramError, match=r"is no Encoder: for_row_format\(\) takes an Encoder"):
+        FileSink.for_row_format("out", wrong)

@@ -8,9 +8,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.lines import BrokenLines, StreamFormat
 from headgate.connectors.files.source import FileSource
 from headgate.errors import ProgramError, SourceError
@@ -204,3 +206,12 @@ def test_broken_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
     context = ReaderContext()
     assert read(open_reader(lenient, lenient.splits(1), context), context) == ["a", "b"]
     assert context.counters == {"skipped_lines": 3}
+
+
+def test_format_of_another_kind_of_files_is_refused() -> None:
+    wrong: Any = TEXT
+    with pytest.raises(ProgramError, match=r"is no BulkFormat: .* for_bulk_file_format\(\) takes BulkFormat\."):
+        FileSource.for_bulk_file_format(wrong, "in")
+    wrong = BulkFormat.parquet_format()
+    with pytest.raises(ProgramError, match=r"is no StreamFormat: for_record_stream_format\(\) takes those of lines"):
+        FileSource.for_record_stream_format(wrong, "in")
