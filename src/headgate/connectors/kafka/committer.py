@@ -57,7 +57,7 @@ class TransactionCommitter(Committer[Transaction]):
                     coordinator.register(mark_of(transaction.transactional_id), self._timeout_ms)
 
     def recover(self, restored: list[Transaction]) -> None:
-        if self._context.attempt == 1:
+        if self._context.attempt == 1 and self._context.restored_job is None:
             return
         with TransactionCoordinator(self._properties) as coordinator:
             left = leftovers(coordinator.unfinished(self._prefix), self._prefix, self._context)

@@ -95,9 +95,8 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         if split is None:
             _check(messages)
             return []
-        errors = list(map(Message.error, messages))
-        is_whole = errors.count(None) == len(errors)
-        good = messages if is_whole else [message for message in messages if message.error() is None]
+        errors = map(Message.error, messages)
+        good = [message for message, error in zip(messages, errors, strict=True) if error is None]
         after = split.offset if not good else _offset(good[-1]) + 1
         at_end = len(good) < len(messages) and self._is_at_end(split, messages)
         if split.stop is not None and after >= split.stop:
