@@ -255,3 +255,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(SinkError, match=r"cannot write to the folder of the Delta table '.*/table' on host .*must be"):
         writer.prepare_commit(CheckpointId(1))
     writer.close()
+
+
+def test_empty_text_is_no_partition_of_a_column_that_is_never_null(tmp_path: Path) -> None:
+    sink = DeltaSink(tmp_path, SCHEMA.set(1, pa.field("word", pa.string(), nullable=False)), partition_by=["word"])
+    sink.prepare(JOB)
+    writer = sink.writer(CONTEXT)
+    writer.write([(1, "a"), (2, "")])
+    with pytest.raises(SerializationError, match="column 'word' is never null, but a record holds empty text there"):
+        writer.prepare_commit(CheckpointId(1))
+    writer.close()

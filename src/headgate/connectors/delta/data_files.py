@@ -49,11 +49,14 @@ def _fitted(batch: Any, columns: pa.Schema) -> pa.RecordBatch:
 
 
 def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
-    """Yield the rows of each partition, in order, without the columns that they are partitioned by, and its values."""
+    """Yield the rows of each partition, in order, without the columns that they are partitioned by, and its values.
+
+    Raises `SerializationError` naming the column for text that is empty where the column is never null.
+    """
     if not partition_by:
         yield (), table
         return
-    texts = [_texts(table.column(name)) for name in partition_by]
+    texts = [_texts(table.column(name), table.schema.field(name)) for name in partition_by]
     names = [str(place) for place in range(len(texts))]
     numbered = pa.table([*texts, pa.array(range(len(table)))], names=[*names, "row"])
     groups = numbered.group_by(names, use_threads=False).aggregate([("row", "list")])
@@ -63,10 +66,16 @@ def partitions_of(table: pa.Table, partition_by: list[str]) -> Iterator[tuple[tu
         yield value, rest.take(rows.values)
 
 
-def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _texts(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     """Return the values as Delta writes them; text that is empty is null there."""
     texts = column.cast(pa.string())
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+    written = pc.if_else(pc.equal(texts, ""), None, texts)
+    if written.null_count and not field.nullable:  # the table would refuse the commit, after its checkpoint
+        raise SerializationError(
+            f"column {field.name!r} is never null, but a record holds empty text there, which is null in the name of a "
+            "partition; map it to other text"
+        )
+    return written
 
 
 def folder_of(partition_by: Sequence[str], values: Sequence[str | None]) -> str:
