@@ -140,6 +140,21 @@ def test_what_comes_behind_the_restored_checkpoint_is_a_leftover(broker: KafkaBr
     assert (fate(broker, kept), fate(broker, left)) == (Fate.OPEN, Fate.ABORTED)
 
 
+def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left(broker: KafkaBroker) -> None:
+    topic = new_topic(broker)
+    sink = exactly_once(broker, topic).build()
+    first = sink.writer(at(job_id=OTHER_JOB))
+    first.write(["a"])
+    restored = first.prepare_commit(CheckpointId(1))
+    first.write(["b"])
+    [left] = first.prepare_commit(CheckpointId(2))
+    later = dataclasses.replace(at(), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
+    sink.committer(later).recover(restored)
+    sink.committer(later).commit(restored)
+    assert fate(broker, left) is Fate.ABORTED
+    assert texts(broker, topic) == ["a"]
+
+
 def test_later_attempts_are_left_alone(broker: KafkaBroker) -> None:
     topic = new_topic(broker)
     sink = exactly_once(broker, topic).build()
