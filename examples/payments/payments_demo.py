@@ -15,8 +15,8 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import psutil
 from payments_check import Found, differences
 from payments_site import DemoFailed, Job, Site, open_site
 from payments_traffic import Traffic
@@ -116,10 +116,9 @@ class Play:
         self.story.say("rules 2 are sent, then broken ones; the job starts from the savepoint with parallelism 3")
         self._see_rules_at_work(2)
 
-        # Of a slot: those that Spark keeps for later tasks have had nothing to do.
-        worker = max(self.site.cluster.python_workers(), key=lambda process: sum(process.cpu_times()[:2]))
-        self._kill(worker, "a Python worker")
-        self._kill(self.site.cluster.executors()[0], "an executor")
+        self._kill(self._slot(), "a Python worker")
+        executor = self._slot().parents()[1]  # the parent of the daemon that has forked the worker
+        self._kill(executor, "an executor")
 
         self._send_rules(3)
         self.story.say("rules 3 are sent, while the job runs")
@@ -140,7 +139,11 @@ class Play:
         self.story.say(f"payments are judged by rules {version}, {took_s:.1f} s later")
         time.sleep(self.pace.act_s)
 
-    def _kill(self, process: Any, what: str) -> None:
+    def _slot(self) -> psutil.Process:
+        """Return a process that hosts a slot: others, which Spark keeps for later tasks, have had nothing to do."""
+        return max(self.site.cluster.python_workers(), key=lambda process: sum(process.cpu_times()[:2]))
+
+    def _kill(self, process: psutil.Process, what: str) -> None:
         before = self.job.restores()
         process.kill()
         sent = len(self.traffic.payments)
