@@ -48,6 +48,8 @@ class SinkContext:
     attempt: Attempt
     restored_id: CheckpointId | None = None
     """The checkpoint that the attempt goes on from: what earlier attempts have prepared for later ones is left over."""
+    restored_job: JobId | None = None
+    """The job that took it: this one, or another one from whose snapshot this one starts."""
 
 
 class Sink(ABC, Generic[Committable]):

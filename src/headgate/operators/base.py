@@ -83,9 +83,13 @@ class Services(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The state an operator starts from: parts of keyed state, and the elements of its list states."""
+    """The state an operator starts from: parts of keyed state, and the elements of its list states.
+
+    `checkpoint_id` is the checkpoint or savepoint, None: nothing is restored; `job_id` is the job that took it.
+    """
 
     checkpoint_id: CheckpointId | None = None
+    job_id: JobId | None = None
     keyed: tuple[FetchedKeyed, ...] = ()
     lists: dict[str, ListElements] = field(default_factory=dict)
     moved_classes: dict[str, str] = field(default_factory=dict)

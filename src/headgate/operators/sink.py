@@ -59,6 +59,7 @@ class SinkOperator(Operator):
             parallelism=context.parallelism,
             attempt=context.attempt,
             restored_id=context.restored.checkpoint_id,
+            restored_job=context.restored.job_id,
         )
         self._committer = expect(Committer, self._sink.committer(where), self._sink, "committer()")
         restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)

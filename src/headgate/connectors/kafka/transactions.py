@@ -45,27 +45,25 @@ def mark_of(transactional_id: str) -> str:
 
 
 def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[str]:
-    """Return those that earlier attempts left to this subtask, those of the job whose snapshot this one starts from too.
+    """Return those that earlier attempts left to this subtask, and the job whose snapshot this one starts from.
 
-    While that job lives, it cannot go on: one prefix is for one job at a time, as in Flink. Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism. What
-    comes behind an earlier checkpoint than the restored one was prepared for that one at the latest, so it is committed
-    or will be: by any subtask, since those of another parallelism deal it out anew.
+    If that job lives, it cannot go on: one prefix is for one job at a time, as in Flink. Of a subtask that there is no
+    more, the leftovers go to the subtask that has its number modulo the parallelism. What comes behind an earlier
+    checkpoint than the restored one was prepared for that one at the latest, so it is committed or will be: by any
+    subtask, since those of another parallelism deal it out anew.
     """
     found = []
     for job_id in dict.fromkeys((context.job_id, context.restored_job or context.job_id)):
         begin = _operator_prefix(prefix, job_id, context.uid)
-        own = (name for name in _not_kept(unfinished) if name.startswith(begin))
-        for transactional_id in own:
+        for transactional_id in (name for name in _not_kept(unfinished) if name.startswith(begin)):
             match = _END.fullmatch(transactional_id.removeprefix(begin))
-            if match is not None and _is_left(*map(int, match.groups()), job_id, context):
-                found.append(transactional_id)
+            if match is not None:
+                attempt, subtask, behind = map(int, match.groups())
+                is_earlier = attempt < context.attempt or job_id != context.job_id
+                is_mine = subtask % context.parallelism == context.subtask
+                if is_earlier and is_mine and behind >= (context.restored_id or 0):
+                    found.append(transactional_id)
     return found
-
-
-def _is_left(attempt: int, subtask: int, behind: int, job_id: JobId, context: SinkContext) -> bool:
-    is_earlier = attempt < context.attempt or job_id != context.job_id
-    is_mine = subtask % context.parallelism == context.subtask
-    return is_earlier and is_mine and behind >= (context.restored_id or 0)
 
 
 def abandoned(unfinished: list[str], prefix: str, job_id: JobId) -> list[str]:

@@ -19,7 +19,7 @@ from headgate.checkpoint.messages import (
     SubtaskRecovered,
 )
 from headgate.elements import Barrier
-from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex, SubtaskId
+from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 
 
@@ -150,6 +150,7 @@ FromSlot = (
 class Deploy:
     """Build the subtasks of this slot for `attempt`.
 
+    `checkpoint_id` is what they start from, and `restored_job` the job that took it.
     `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
     a fresh start. `root` is the folder that the paths of restored state are relative to, None: that of the job.
     `in_flight` is what subtasks process before anything else. An attempt that is `finishing` only commits.
@@ -163,6 +164,7 @@ class Deploy:
     root: str | None = None
     in_flight: dict[SubtaskId, tuple[InFlightState, ...]] = field(default_factory=dict)
     finishing: bool = False
+    restored_job: JobId | None = None
 
 
 @final

@@ -141,6 +141,7 @@ def deploy_messages(
             root=point.root,
             in_flight={subtask: point.in_flight[subtask] for subtask in own if subtask in point.in_flight},
             finishing=point.finishing,
+            restored_job=None if point.manifest is None else point.manifest.job_id,
         )
 
     return {SlotIndex(index): message(SlotIndex(index)) for index in range(plan.slots)}

@@ -141,6 +141,7 @@ class Execution:
                 services=SubtaskServices(self._host, subtask, self._host.clock),
                 restored=replace(
                     restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                    job_id=deploy.restored_job,
                     moved_classes=self._plan.settings.get(options.MOVED_CLASSES),
                 ),
                 splits=deploy.splits.get(subtask),
