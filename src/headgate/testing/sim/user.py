@@ -54,23 +54,24 @@ class User:
             self._cluster.take_savepoint(SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format))
 
     def _stop(self) -> None:
-        """Ask for the job to be stopped; ask again when that has failed, or nobody is left who would answer."""
-        if self._cluster.over:
-            return
-        if self._asked is None or self._asked.done() or self._world.chance(0.1):
-            drains = self._leg.end is LegEnd.DRAINED
-            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
-            self._asked = self._cluster.take_savepoint(wish)
-        self._world.after(*_PATIENCE_MS, self._stop)
+        """Ask for the job to be stopped, and insist on it."""
+        if not self._cluster.over:
+            self._ask_to_stop(drains=self._leg.end is LegEnd.DRAINED)
+            self._world.after(*_PATIENCE_MS, self._stop)
 
     def _drain_when_all_is_read(self) -> None:
         """End a job whose sources would look for more for ever."""
         if self._cluster.over:
             return
-        if all_is_read(self._sources, self._cluster.store) and (self._asked is None or self._asked.done()):
-            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=True)
-            self._asked = self._cluster.take_savepoint(wish)
+        if all_is_read(self._sources, self._cluster.store):
+            self._ask_to_stop(drains=True)
         self._world.after(*_PATIENCE_MS, self._drain_when_all_is_read)
+
+    def _ask_to_stop(self, *, drains: bool) -> None:
+        """Ask for it; ask again when that has failed, or nobody is left who would answer."""
+        if self._asked is None or self._asked.done() or self._world.chance(0.1):
+            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
+            self._asked = self._cluster.take_savepoint(wish)
 
     def _cancel(self) -> None:
         if not self._cluster.over:
