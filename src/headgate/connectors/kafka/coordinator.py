@@ -8,6 +8,7 @@ only, so the state of the id is the state of that transaction, for as long as th
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,8 +38,12 @@ _ANSWER_MS: Final = 10_000
 _AGAIN_S: Final = 0.1
 _NOT_YET: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 """The answers of brokers whose first transaction this is, or that have just started."""
-_Answer = TypeVar("_Answer")
 _UNFINISHED: Final = ("Ongoing", "Empty")
+_Answer = TypeVar("_Answer")
+
+_client_log = logging.getLogger("kafka")
+if _client_log.level == logging.NOTSET:
+    _client_log.setLevel(logging.WARNING)  # it tells of each connection, and each commit makes some
 
 
 class Fate(Enum):

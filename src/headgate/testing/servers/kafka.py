@@ -156,9 +156,10 @@ class KafkaBroker:
     def _format(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._settings.write_text(self._properties())
+        # Behind an equals sign it may begin with a dash, as one of 64 does.
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         done = subprocess.run(
-            self._command(_FORMAT, "format", "-t", cluster, "-c", str(self._settings)),
+            self._command(_FORMAT, "format", f"--cluster-id={cluster}", "-c", str(self._settings)),
             capture_output=True,
             text=True,
             timeout=_START_DEADLINE_S,
