@@ -12,13 +12,14 @@ from typing import Any
 
 import payments_job
 import pytest
-from payment_rules import read_payment, read_rules
+from payment_rules import Payment, Rules, read_payment, read_rules
 from payments_check import Decision, Found, differences, judge
 from payments_demo import BROKEN_RULES, RULES
 from payments_traffic import Sent
 
 from headgate.common import Configuration, WatermarkStrategy
 from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.testing.harness import OperatorHarness
 from tests.docs.blocks import ROOT
 
 MINUTE_MS = 60_000
@@ -65,13 +66,53 @@ def test_the_job_judges_as_the_model_does_and_puts_broken_messages_aside() -> No
     with results.execute_and_collect() as found:
         output = list(found)
 
-    decisions = [Decision(*each) for each in output if isinstance(each, tuple)]
-    alerts = [row._asdict() for row in decisions if row.decision != "accepted"]
+    audited = [Decision(*each) for each in output if isinstance(each, tuple)]
+    alerts = [row._asdict() for row in audited if row.decision != "accepted"]
     dead = [each for each in output if isinstance(each, bytes)]
-    assert differences(sent, [*BROKEN, b"{}"], RULES, Found(audit=decisions, alerts=alerts, dead_letters=dead)) == []
-    assert {reason for row in decisions for reason in row.decision.split("+")} == {
+    assert differences(sent, [*BROKEN, b"{}"], RULES, Found(audit=audited, alerts=alerts, dead_letters=dead)) == []
+    assert {reason for row in audited for reason in row.decision.split("+")} == {
         *("accepted", "amount", "sum", "countries")
     }
+
+
+def judging() -> OperatorHarness:
+    return OperatorHarness.of(
+        payments_job.Judge(), broadcast=[payments_job.CURRENT_RULES], key_by=lambda payment: payment.card
+    )
+
+
+def decisions(rows: list[Any]) -> list[tuple[int, str]]:
+    return [(row.rules_version, row.decision) for row in rows]
+
+
+def test_older_rules_replace_no_newer_ones() -> None:
+    with judging() as harness:
+        assert decisions(harness.process(Payment("1", "a", 10, "DE"), timestamp_ms=0)) == [(0, "accepted")]
+        for version in (1, 3, 2):
+            harness.process_second(Rules(version, 100 * version, 1000, 60, 3, 60))
+        assert decisions(harness.process(Payment("2", "a", 250, "DE"), timestamp_ms=0)) == [(3, "accepted")]
+
+
+def test_a_payment_is_forgotten_when_no_rule_can_ask_for_it() -> None:
+    with judging() as harness:
+        harness.process_second(Rules(1, 1000, 100, 60, 3, 60))
+        harness.process(Payment("1", "a", 90, "DE"), timestamp_ms=0)
+        harness.process(Payment("2", "a", 5, "DE"), timestamp_ms=1 * MINUTE_MS)
+        harness.watermark(60 * MINUTE_MS)
+        late = Payment("3", "a", 96, "DE")  # it comes so late that the first one would count, if it were known
+        assert decisions(harness.process(late, timestamp_ms=2 * MINUTE_MS)) == [(1, "sum")]
+        harness.watermark(62 * MINUTE_MS)
+        assert decisions(harness.process(Payment("4", "a", 100, "DE"), timestamp_ms=2 * MINUTE_MS)) == [(1, "accepted")]
+
+
+def test_a_payment_that_is_sent_again_within_a_day_is_left_out() -> None:
+    with judging() as harness:
+        payment = Payment("1", "a", 10, "DE")
+        assert len(harness.process(payment, payment, timestamp_ms=0)) == 1
+        harness.advance_time(24 * 60 * MINUTE_MS - 1)
+        assert harness.process(payment, timestamp_ms=0) == []
+        harness.advance_time(1)
+        assert len(harness.process(payment, timestamp_ms=0)) == 1
 
 
 def test_payments_outside_a_window_do_not_count() -> None:
