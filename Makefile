@@ -56,6 +56,7 @@ bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make 
 peers: $(PEERS_STAMP) ## PyFlink and its Kafka connector, for the rows of make bench that compare with it (needs Java and Maven)
 
 $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.xml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { echo "PyFlink 2.3 needs Python 3.11 or 3.12 here, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make peers PYTHON=python3.12, for instance" >&2; exit 1; }
 	@command -v mvn >/dev/null || { echo "the Kafka connector of PyFlink is fetched by Maven: install it (on Debian: apt-get install maven)" >&2; exit 1; }
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
