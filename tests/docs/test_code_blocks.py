@@ -52,3 +52,10 @@ def test_program_runs_on_spark(block: Block, tmp_path: Path) -> None:
 def test_the_first_program_of_the_readme_has_twelve_lines() -> None:
     first = next(block for block in all_blocks(on_spark=False) if block.page.name == "README.md")
     assert len([line for line in first.code.splitlines() if line.strip()]) == 12
+
+
+def test_a_source_of_ones_own_takes_less_than_forty_lines() -> None:
+    page = next(block for block in all_blocks(on_spark=False) if str(block) == "sources.md-1")
+    source = page.code[page.code.index("class TableSource") : page.code.index("cities = ")]
+    assert "SOURCE_CHECKS" in page.code
+    assert len(source.strip().splitlines()) < 40
