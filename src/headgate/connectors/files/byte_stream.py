@@ -22,6 +22,21 @@ def codec_of(place: Place) -> str | None:
     return _CODECS.get(place.path[place.path.rfind(".") :].lower())
 
 
+def check_unchanged(place: Place, size_bytes: int, *, may_grow: bool = False) -> None:
+    """Raise `SourceError` unless the file has as many bytes as when it was found, or, if it may grow, more; blocks."""
+    try:
+        info = place.system.get_file_info(place.path)
+    except FAILURES as error:
+        raise SourceError(f"cannot open {str(place)!r}: {error}") from error
+    if not info.is_file:
+        raise SourceError(f"the file {str(place)!r} is gone, or this host does not see it; files must be shared")
+    if info.size < size_bytes or (info.size > size_bytes and not may_grow):
+        raise SourceError(
+            f"{str(place)!r} had {size_bytes} bytes when it was found and has {info.size} now; "
+            "files must not change while a job reads them"
+        )
+
+
 @final
 class ByteStream:
     """The bytes from `start` on, up to `limit`, or to the end of the file for None. Offsets are after decompression.

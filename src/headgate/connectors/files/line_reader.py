@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, FAILURES, ByteStream
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, ByteStream, check_unchanged
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, StreamFormat
 from headgate.connectors.files.places import Place
 from headgate.errors import SourceError
@@ -85,7 +85,7 @@ class OpenSplit:
     """A split that is being read: a stream, and the block whose records are being handed out."""
 
     def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
-        _check_unchanged(split)
+        check_unchanged(split.place, split.size_bytes, may_grow=split.end is not None)
         header = _read_header(split.place, stream_format.header_lines)
         self._split = split
         self._block_bytes = block_bytes
@@ -191,22 +191,6 @@ class OpenSplit:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
-
-
-def _check_unchanged(split: FileSplit) -> None:
-    """Raise SourceError unless the file still holds what was there when the job started."""
-    try:
-        info = split.place.system.get_file_info(split.place.path)
-    except FAILURES as error:
-        raise SourceError(f"cannot open {str(split.place)!r}: {error}") from error
-    if not info.is_file:
-        raise SourceError(f"the file {str(split.place)!r} is gone, or this host does not see it; files must be shared")
-    changed = info.size < split.size_bytes if split.end is not None else info.size != split.size_bytes
-    if changed:
-        raise SourceError(
-            f"{str(split.place)!r} had {split.size_bytes} bytes when the job started and has {info.size} now; "
-            "files must not change while a job reads them"
-        )
 
 
 def _read_header(place: Place, lines: int) -> bytes:

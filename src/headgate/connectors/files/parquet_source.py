@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.byte_stream import FAILURES
+from headgate.connectors.files.byte_stream import FAILURES, check_unchanged
 from headgate.connectors.files.parquet_schema import Columns, check_same
 from headgate.connectors.files.places import FoundFile, Place
 from headgate.errors import SourceError
@@ -110,7 +110,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         return self._take(split, self._batch, records_max)
 
     def _start(self, split: RowGroupSplit) -> None:
-        _check_unchanged(split)
+        check_unchanged(split.place, split.size_bytes)
         self._file = open_parquet(split.place)
         names = self._columns.of_file(split.place, self._file.schema_arrow).names
         self._batches = (
@@ -143,17 +143,3 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         if self._file is not None:
             self._file.close(force=True)
             self._file = None
-
-
-def _check_unchanged(split: RowGroupSplit) -> None:
-    try:
-        info = split.place.system.get_file_info(split.place.path)
-    except FAILURES as error:
-        raise SourceError(f"cannot read {str(split.place)!r}: {error}") from error
-    if not info.is_file:
-        raise SourceError(f"the file {str(split.place)!r} is gone, or this host does not see it; files must be shared")
-    if info.size != split.size_bytes:
-        raise SourceError(
-            f"{str(split.place)!r} had {split.size_bytes} bytes when it was found and has {info.size} now; "
-            "files must not change while a job reads them"
-        )

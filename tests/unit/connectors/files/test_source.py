@@ -166,7 +166,7 @@ def test_file_that_became_shorter_is_noticed(tmp_path: Path) -> None:
     path = written(tmp_path / "in.txt", b"a\nb\n")
     splits = source(path).splits(1)
     path.write_bytes(b"a\n")
-    with pytest.raises(SourceError, match="had 4 bytes when the job started and has 2 now"):
+    with pytest.raises(SourceError, match="had 4 bytes when it was found and has 2 now"):
         open_reader(source(path), splits, ReaderContext()).poll(1)
 
 
