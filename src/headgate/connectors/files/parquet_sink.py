@@ -11,6 +11,8 @@ from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.types.arrow import batch_from_rows
 
 _ROW_GROUP_ROWS: Final = 32_768
+_ROW_GROUP_BYTES: Final = 32 << 20
+"""What rows take in memory until they are written."""
 
 
 @final
@@ -34,12 +36,14 @@ class ParquetWriter(BulkWriter):
         self._schema = schema
         self._writer = pq.ParquetWriter(stream, schema)
         self._batches: list[pa.RecordBatch] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
 
     def write(self, records: list[Any]) -> None:
-        self._batches.append(batch_from_rows(records, self._schema))
-        self._rows += len(records)
-        if self._rows >= _ROW_GROUP_ROWS:
+        batch = batch_from_rows(records, self._schema)
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= _ROW_GROUP_ROWS or self._bytes >= _ROW_GROUP_BYTES:
             self._flush()
 
     def finish(self) -> None:
@@ -50,4 +54,5 @@ class ParquetWriter(BulkWriter):
     def _flush(self) -> None:
         if self._batches:
             self._writer.write_table(pa.Table.from_batches(self._batches, self._schema))
-        self._batches, self._rows = [], 0
+        self._batches = []
+        self._rows = self._bytes = 0

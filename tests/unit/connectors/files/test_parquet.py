@@ -157,6 +157,14 @@ def test_small_writes_make_large_row_groups(tmp_path: Path) -> None:
     assert pq.read_table(path)["number"].to_pylist() == list(range(50_000))
 
 
+def test_large_records_are_written_before_there_are_many(tmp_path: Path) -> None:
+    writer = sink_to(tmp_path).writer(sink_context())
+    for number in range(5):
+        writer.write([{"number": number, "word": "x" * (20 << 20)}])
+    [part] = writer.prepare_commit(CheckpointId(1))
+    assert pq.ParquetFile(part.pending.path).metadata.num_row_groups == 3
+
+
 def test_record_that_does_not_fit_the_schema_is_named(tmp_path: Path) -> None:
     writer = sink_to(tmp_path).writer(sink_context())
     with pytest.raises(SerializationError, match="'seven'"):
