@@ -216,7 +216,7 @@ class SimGlobalCommitter(GlobalCommitter[str]):
     """Commits the transactions of all subtasks, one after the other: it may fail half-way."""
 
     def __init__(self, number: int) -> None:
-        self._system = system(number)
+        self._number = number
 
     def commit(self, checkpoint_id: CheckpointId, committables: list[str]) -> None:
-        self._system.commit(committables)
+        system(self._number).commit(committables)
