@@ -57,6 +57,7 @@ def for_coordinator(properties: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `ProgramError` for a login that transactions cannot use.
     """
+    properties = for_librdkafka(properties)
     found = {new: properties[old] for old, new in _COORDINATOR_NAMES.items() if old in properties}
     found["bootstrap_servers"] = str(properties["bootstrap.servers"]).split(",")
     protocol = str(found.get("security_protocol", "PLAINTEXT")).upper()
