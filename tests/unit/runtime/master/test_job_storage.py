@@ -6,12 +6,13 @@ from headgate.checkpoint import workflow
 from headgate.checkpoint.store import MemoryStore
 from headgate.checkpoint.workflow import JobResult
 from headgate.clock import VirtualClock
+from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.ids import Attempt
+from headgate.operators.map import MapFactory
 from headgate.runtime.master.job_storage import JobStorage
-from headgate.testing.sim.jobs import JobSpec, StageSpec, plan_of
-from headgate.testing.sim.user_code import SourceSpec
+from tests.unit.runtime.plans import line_plan
 
-PLAN = plan_of(JobSpec((SourceSpec((3, 2), 1, 1, 1.0),), (StageSpec("map", 1, True),), 1, {}), outside=0)
+PLAN = line_plan(NumberSequenceSource(1, 4), MapFactory(str), readers=2)
 
 
 def job_storage(store: MemoryStore) -> JobStorage:
