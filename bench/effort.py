@@ -40,7 +40,7 @@ FULL = Effort(
     big_keys=5_000_000,
     lines=20_000_000,
     peer_rounds=3,
-    peer_s=30.0,
+    peer_s=22.0,
     peer_warm_up_s=8.0,
 )
 QUICK = Effort(
@@ -55,6 +55,6 @@ QUICK = Effort(
     big_keys=1_000_000,
     lines=6_000_000,
     peer_rounds=1,
-    peer_s=20.0,
+    peer_s=12.0,
     peer_warm_up_s=5.0,
 )

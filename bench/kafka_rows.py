@@ -11,7 +11,7 @@ from typing import Final
 
 from bench.effort import Effort
 from bench.figures import Figure, Target
-from bench.kafka_topics import PARTITIONS, Upto, fill, rate, watch
+from bench.kafka_topics import PARTITIONS, Watch, fill, rate, watch
 from bench.kafka_trips import RoundTrips
 from bench.outputs import percentile
 from bench.peers import systems
@@ -65,8 +65,8 @@ def rate_of(system: System, started: KafkaBroker, folder: Path, effort: Effort) 
     topics = Topics(bootstrap=started.bootstrap, source=SOURCE, target=folder.name)
     started.create_topic(topics.target, PARTITIONS)
     with systems.running(system, topics, CHECKPOINT_MS, folder) as run:
-        seen = watch(topics.bootstrap, topics.target, Upto(effort.peer_s, effort.lines), run.check)
-    return rate(seen, effort.peer_warm_up_s)
+        how = Watch(warm_up_s=effort.peer_warm_up_s, seconds=effort.peer_s, count=effort.lines)
+        return rate(watch(topics.bootstrap, topics.target, how, run.check))
 
 
 LEAST: Final = {"process": 10.0, "thread": 3.0}

@@ -15,6 +15,8 @@ KEYS: Final = 1_000
 SAMPLE_GAP_S: Final = 0.05
 SETTLED_S: Final = 0.25
 """So long nothing more is seen when the subtasks have all committed a checkpoint."""
+COMMITS_LEAST: Final = 3
+PATIENCE_S: Final = 300.0
 _CHUNK: Final = 50_000
 _FLUSH_S: Final = 60.0
 
@@ -29,10 +31,14 @@ class Seen:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Upto:
-    """For how long to watch after the first that is seen, and up to how many records."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """How long to watch: from `warm_up_s` after the first that is seen, for `seconds`, and up to `count` records.
 
+    Longer if there are fewer than `COMMITS_LEAST` commits by then, but not for ever.
+    """
+
+    warm_up_s: float
     seconds: float
     count: int
 
@@ -74,23 +80,39 @@ def read_committed(bootstrap: str) -> Consumer:
     )
 
 
-def watch(bootstrap: str, topic: str, upto: Upto, check: Callable[[], None]) -> list[Seen]:
+def watch(bootstrap: str, topic: str, how: Watch, check: Callable[[], None]) -> list[Seen]:
     """Sample how much of a topic is committed; `check` raises when there is nothing more to come.
 
-    Returns what was seen between commits. Markers of transactions count as records: a few a second.
+    Returns what was seen between commits after the warm-up. Markers of transactions count as records: a few a second.
+    Raises TimeoutError when nothing comes, or not enough.
     """
     partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     samples: list[Seen] = []
+    began_s = time.monotonic()
     with closing(read_committed(bootstrap)) as consumer:
-        while not samples or time.monotonic() - samples[0].time_s < upto.seconds:
+        while not is_enough(samples, how):
             check()
+            if time.monotonic() - began_s > PATIENCE_S:
+                raise TimeoutError(f"{len(steady(samples, how))} commits of {topic} after {PATIENCE_S:.0f} s")
             count = sum(consumer.get_watermark_offsets(partition, timeout=10.0)[1] for partition in partitions)
-            if count >= upto.count:
-                break
             if count:
                 samples.append(Seen(time.monotonic(), count))
             time.sleep(SAMPLE_GAP_S)
-    return settled(samples)
+    return steady(samples, how)
+
+
+def is_enough(samples: list[Seen], how: Watch) -> bool:
+    """Return whether there is nothing more to see, or nothing more needed."""
+    if not samples or samples[-1].count >= how.count:
+        return bool(samples)
+    passed_s = samples[-1].time_s - samples[0].time_s
+    return passed_s >= how.warm_up_s + how.seconds and len(steady(samples, how)) >= COMMITS_LEAST
+
+
+def steady(samples: list[Seen], how: Watch) -> list[Seen]:
+    """Return what was seen between commits after the warm-up, but for the end of the input."""
+    found = settled(samples)
+    return [each for each in found if each.time_s >= samples[0].time_s + how.warm_up_s and each.count < how.count]
 
 
 def settled(samples: list[Seen]) -> list[Seen]:
@@ -108,13 +130,9 @@ def settled(samples: list[Seen]) -> list[Seen]:
     return list(found.values())
 
 
-def rate(seen: list[Seen], warm_up_s: float) -> float:
-    """Return records per second from the first commit after the warm-up to the last one.
-
-    Raises ValueError when there are fewer than two.
-    """
-    steady = [each for each in seen if each.time_s >= seen[0].time_s + warm_up_s]
-    if len(steady) < 2:
-        raise ValueError(f"no steady state: {len(steady)} commits after the warm-up")
-    first, last = steady[0], steady[-1]
+def rate(seen: list[Seen]) -> float:
+    """Return records per second from the first commit to the last one. Raises ValueError when there are not two."""
+    if len(seen) < 2:
+        raise ValueError(f"no steady state: {len(seen)} commits after the warm-up")
+    first, last = seen[0], seen[-1]
     return (last.count - first.count) / (last.time_s - first.time_s)
