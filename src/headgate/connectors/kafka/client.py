@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from headgate.connectors.kafka.client_log import Seldom
 from headgate.connectors.kafka.properties import for_librdkafka
 from headgate.errors import EnvironmentFault, HeadgateError, ProgramError
 
@@ -23,6 +24,7 @@ ANSWER_S: Final = 10.0
 
 _ASK_S: Final = 1.0
 _log = logging.getLogger(__name__)
+_log.addFilter(Seldom())
 _silent = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
 """For clients whose troubles become errors."""
 
