@@ -82,13 +82,17 @@ def open_parquet(place: Place) -> pq.ParquetFile:
 
 @final
 class ParquetReader(SourceReader[RowGroupSplit]):
-    """Reads its row groups one after the other, some thousands of rows at a time."""
+    """Reads its row groups one after the other, some thousands of rows at a time.
+
+    A file stays open as long as its row groups follow each other: its footer tells of all of them, and takes long.
+    """
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._splits: deque[RowGroupSplit] = deque()
         self._file: pq.ParquetFile | None = None
-        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._names: list[str] = []
+        self._batches: Iterator[pa.RecordBatch] | None = None
         self._batch: pa.RecordBatch | None = None
         self._skip = 0
 
@@ -99,29 +103,36 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         if not self._splits:
             return END_OF_INPUT
         split = self._splits[0]
-        if self._file is None:
-            self._start(split)
+        batches = self._start(split) if self._batches is None else self._batches
         if self._batch is None:
-            self._batch = self._next_batch(split)
+            self._batch = self._next_batch(split, batches)
         if self._batch is None:
-            self.close()
-            self._splits.popleft()
+            self._end(split)
             return Records([])
         return self._take(split, self._batch, records_max)
 
-    def _start(self, split: RowGroupSplit) -> None:
+    def _start(self, split: RowGroupSplit) -> Iterator[pa.RecordBatch]:
         check_unchanged(split.place, split.size_bytes)
-        self._file = open_parquet(split.place)
-        names = self._columns.of_file(split.place, self._file.schema_arrow).names
+        if self._file is None:
+            self._file = open_parquet(split.place)
+            self._names = self._columns.of_file(split.place, self._file.schema_arrow).names
+        names = self._names
         self._batches = (
             batch.select(names)
             for batch in self._file.iter_batches(batch_size=_ROWS_READ, row_groups=[split.row_group], columns=names)
         )
         self._skip = split.row
+        return self._batches
 
-    def _next_batch(self, split: RowGroupSplit) -> pa.RecordBatch | None:
+    def _end(self, split: RowGroupSplit) -> None:
+        self._batches = None
+        self._splits.popleft()
+        if not self._splits or self._splits[0].place != split.place:
+            self.close()
+
+    def _next_batch(self, split: RowGroupSplit, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
-            return next(self._batches, None)
+            return next(batches, None)
         except FAILURES as error:
             raise SourceError(f"cannot read row group {split.row_group} of {str(split.place)!r}: {error}") from error
 
@@ -138,7 +149,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         return list(self._splits)
 
     def close(self) -> None:
-        self._batches = iter(())
+        self._batches = None
         self._batch = None
         if self._file is not None:
             self._file.close(force=True)

@@ -145,6 +145,21 @@ def test_file_that_changed_is_noticed(tmp_path: Path) -> None:
         open_reader(source, splits, ReaderContext()).poll(1)
 
 
+def test_file_stays_open_for_its_next_row_group(tmp_path: Path) -> None:
+    def write(name: str, first: int) -> Path:
+        table = pa.table({"number": range(first, first + 100)})
+        pq.write_table(table, tmp_path / name, row_group_size=50, use_dictionary=False, compression="none")
+        return tmp_path / name
+
+    path, other = write("a.parquet", 0), write(".other", 500)
+    assert path.stat().st_size == other.stat().st_size
+    source, context = source_of(tmp_path), ReaderContext()
+    reader = open_reader(source, source.splits(1), context)
+    first = read(reader, context, 10)
+    other.rename(path)
+    assert [row["number"] for row in first + read(reader, context)] == list(range(100))
+
+
 def test_small_writes_make_large_row_groups(tmp_path: Path) -> None:
     sink = sink_to(tmp_path)
     writer = sink.writer(sink_context())
