@@ -29,7 +29,14 @@ class RetriableCommitError(SinkError):
     """
 
 
-class CommitLostError(SinkError):
+class CommitFailedError(SinkError):
+    """A commit was tried often enough: the job restarts, and commits again.
+
+    If the job fails for good instead, its checkpoints and all that is prepared stay as they are. Raised by headgate.
+    """
+
+
+class CommitLostError(CommitFailedError):
     """What was prepared can never be committed: the message says what it is, where it is, and what to do.
 
     The job fails for good, and its checkpoints and all that is prepared stay as they are.

@@ -26,8 +26,8 @@ from headgate.checkpoint.commit import (
     Restored,
 )
 from headgate.elements import Barrier, Batch
-from headgate.errors import SinkError
 from headgate.functions.sink import (
+    CommitFailedError,
     CommitLostError,
     Committer,
     RetriableCommitError,
@@ -96,7 +96,7 @@ class SinkOperator(Operator):
             case ReportCommitted():
                 self.context.services.committed(effect.checkpoint_id)
             case FailTask():
-                self.context.services.fail((CommitLostError if effect.lost else SinkError)(effect.reason))
+                self.context.services.fail((CommitLostError if effect.lost else CommitFailedError)(effect.reason))
 
     def _commit(self, effect: Commit) -> None:
         def done(result: BaseException | None) -> None:

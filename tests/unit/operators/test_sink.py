@@ -7,7 +7,15 @@ from typing import Any
 
 from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import SinkError
-from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import (
+    CommitFailedError,
+    CommitLostError,
+    Committer,
+    RetriableCommitError,
+    Sink,
+    SinkContext,
+    SinkWriter,
+)
 from headgate.ids import CheckpointId
 from headgate.operators.sink import SinkFactory
 from headgate.testing.harness import OperatorHarness, SavedOperator
@@ -171,7 +179,7 @@ def test_a_commit_that_could_never_be_made_in_time_fails_the_subtask_so_that_the
     harness.snapshot()
     harness.complete()
     (failure,) = harness.services.failures
-    assert type(failure) is SinkError
+    assert type(failure) is CommitFailedError
     assert str(failure) == "commit of checkpoint 1 failed: busy (tried 11 times)"
 
 

@@ -113,8 +113,8 @@ def test_a_commit_that_is_put_off_too_often_fails_the_subtask_so_that_the_job_re
     for _ in range(4):
         wait(rig, 1_000)
     (failed,) = rig.all_sent(TaskFailed)
-    assert failed.failure == "SinkError: commit of checkpoint 1 failed: busy (tried 4 times)"
-    assert (failed.retriable, failed.output_lost) == (True, False)
+    assert failed.failure == "CommitFailedError: commit of checkpoint 1 failed: busy (tried 4 times)"
+    assert (failed.retriable, failed.uncommitted) == (True, True)
     assert len(Target.tries) == 4
 
 
@@ -147,7 +147,7 @@ def test_lost_output_is_reported_as_such_and_in_the_sinks_own_words(rig: SlotRig
     rig.run()
     complete(rig)
     (failed,) = rig.all_sent(TaskFailed)
-    assert (failed.retriable, failed.output_lost) == (False, True)
+    assert (failed.retriable, failed.uncommitted) == (False, True)
     assert "commit of checkpoint 1 failed: transaction t-1 of orders is gone" in str(failed.failure)
 
 
@@ -156,5 +156,5 @@ def test_any_other_error_fails_the_subtask_at_once(rig: SlotRig) -> None:
     rig.run()
     complete(rig)
     (failed,) = rig.all_sent(TaskFailed)
-    assert (failed.retriable, failed.output_lost) == (True, False)
+    assert (failed.retriable, failed.uncommitted) == (True, True)
     assert len(Target.tries) == 1

@@ -85,8 +85,8 @@ class SlotTornDown:
 class TaskFailed:
     """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help.
 
-    `damaged`: a file of the checkpoint that the attempt starts from is not what was written. `output_lost`: what a
-    complete checkpoint holds can never be committed.
+    `damaged`: a file of the checkpoint that the attempt starts from is not what was written. `uncommitted`: what a
+    complete checkpoint holds could not be committed.
     """
 
     slot: SlotIndex
@@ -95,7 +95,7 @@ class TaskFailed:
     failure: UserFailure | str
     retriable: bool = True
     damaged: bool = False
-    output_lost: bool = False
+    uncommitted: bool = False
 
 
 @final

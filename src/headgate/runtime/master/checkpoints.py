@@ -287,6 +287,7 @@ class Checkpoints:
 
         def known(outcome: Outcome) -> None:
             if isinstance(outcome, Refused):
+                self._storage.note_uncommitted()
                 reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
                 self._host.fail_attempt(manifest.attempt, reason, may_mend=not self._storage.output_lost)
             elif isinstance(outcome, Superseded):

@@ -17,7 +17,7 @@ from typing import Any, Protocol, assert_never, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
-from headgate.functions.sink import CommitLostError
+from headgate.errors import SinkError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control import messages
@@ -238,8 +238,8 @@ class JobMaster:
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):
             return  # also what follows from the end: a slot that loses its peers, which end sooner
-        if message.output_lost:
-            self._storage.note_lost_output()
+        if message.uncommitted:
+            self._storage.note_uncommitted()
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         retriable = message.retriable or (message.damaged and self._may_pass_over(cause))
@@ -349,8 +349,8 @@ class JobMaster:
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                if isinstance(result, CommitLostError):
-                    self._storage.note_lost_output()
+                if isinstance(result, SinkError):
+                    self._storage.note_uncommitted()
                 may_mend = restore_may_mend(result)
                 self._supervise(
                     supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)

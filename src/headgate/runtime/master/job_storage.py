@@ -82,6 +82,7 @@ class JobStorage:
         self._damaged: dict[CheckpointId, str] = {}
         self._claim: Claim | None = None
         self._untidy: tuple[Resolution, Attempt] | None = None
+        self._uncommitted = False
         self._output_lost = False
         self._global_commits: GlobalCommits | None = None
 
@@ -163,9 +164,9 @@ class JobStorage:
         self._damaged[checkpoint_id] = reason
         return may_fall_back(plan)
 
-    def note_lost_output(self) -> None:
-        """Note that output of a complete checkpoint cannot be committed: what could help to save it is not deleted."""
-        self._output_lost = True
+    def note_uncommitted(self) -> None:
+        """Note that output of a complete checkpoint could not be committed: if the job fails, what holds it stays."""
+        self._uncommitted = True
 
     def tidy(self) -> None:
         """Delete what drivers before this one have left behind, once, when an attempt has been resolved."""
@@ -220,7 +221,7 @@ class JobStorage:
         try:
             self._commit(plan, manifest, root)
         except CommitLostError as error:
-            self.note_lost_output()
+            self._output_lost = True
             return Refused(str(error))
         except (RetriableCommitError, StorageError) as error:
             raise InDoubt(str(error)) from error
@@ -285,7 +286,8 @@ class JobStorage:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
         if self._is_superseded():
             return
-        is_kept = self._output_lost or keeps_checkpoints(plan, outcome.status)
+        failed = outcome.status is JobStatus.FAILED
+        is_kept = keeps_checkpoints(plan, outcome.status) or (failed and self._uncommitted)
         try:
             self._write_result(outcome)
             if not is_kept:

@@ -21,7 +21,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import DamagedFileError, InternalError, NetworkError
-from headgate.functions.sink import CommitLostError
+from headgate.functions.sink import CommitFailedError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
@@ -332,7 +332,7 @@ class Slot:
                     failure=failure,
                     retriable=may_mend(error),
                     damaged=isinstance(error, DamagedFileError),
-                    output_lost=isinstance(error, CommitLostError),
+                    uncommitted=isinstance(error, CommitFailedError),
                 )
             )
 

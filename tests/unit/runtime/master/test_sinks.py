@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import pytest
 
 from headgate.checkpoint import paths
-from headgate.errors import ProgramError
+from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink, FlushingWriter
-from headgate.functions.sink import CommitLostError, Committer, Sink, SinkContext, SinkWriter
+from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.master.restoring import may_fall_back
@@ -27,7 +27,7 @@ class Keeping(Sink[Any]):
     """A two-phase sink whose target keeps what is prepared for a while."""
 
     discarded: ClassVar[list[JobId]] = []
-    loses = False
+    trouble: ClassVar[SinkError | None] = None
 
     def __init__(self, timeout_ms: int | None = None) -> None:
         self.transaction_timeout_ms = timeout_ms
@@ -56,8 +56,8 @@ class KeepingWriter(SinkWriter[Any]):
 
 class KeepingCommitter(Committer[Any]):
     def commit(self, committables: list[Any]) -> None:
-        if Keeping.loses:
-            raise CommitLostError("transaction t-5 has timed out: the records are in /audit/t-5")
+        if Keeping.trouble is not None:
+            raise Keeping.trouble
 
 
 class Upserting(FlushingSink):
@@ -76,7 +76,7 @@ class Appending(Upserting):
 @pytest.fixture(autouse=True)
 def _clear() -> None:
     Keeping.discarded.clear()
-    Keeping.loses = False
+    Keeping.trouble = None
     FAIL_AT.clear()
     CALLS[0] = 0
 
@@ -141,7 +141,7 @@ def losing(retention: str) -> MasterRig:
     rig = MasterRig(line_plan(Ticking(1000), SinkFactory(Keeping()), settings=settings))
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
-    Keeping.loses = True
+    Keeping.trouble = CommitLostError("transaction t-5 has timed out: the records are in /audit/t-5")
     return rig
 
 
@@ -157,7 +157,26 @@ def test_lost_output_ends_the_job_at_once_and_all_that_could_help_stays(retentio
     assert Keeping.discarded == []
 
 
-def test_without_lost_output_a_job_that_fails_for_good_keeps_to_its_retention() -> None:
+@pytest.mark.parametrize("trouble", [SinkError("no right to commit"), RetriableCommitError("busy")], ids=repr)
+def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_not_commit(trouble: SinkError) -> None:
+    settings = {
+        "execution.checkpointing.interval": "50 ms",
+        "execution.checkpointing.externalized-checkpoint-retention": "NO_EXTERNALIZED_CHECKPOINTS",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "2",
+        "sink.committer.retries": "1",
+    }
+    rig = MasterRig(line_plan(Ticking(1000), SinkFactory(Keeping()), settings=settings))
+    rig.master.submit()
+    rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
+    Keeping.trouble = trouble
+    assert rig.end().status is JobStatus.FAILED
+    assert rig.master.progress.restarts == 2
+    assert [path for path in rig.store.files if path.endswith(paths.METADATA)]
+    assert Keeping.discarded == []
+
+
+def test_without_uncommitted_output_a_job_that_fails_for_good_keeps_to_its_retention() -> None:
     settings = {
         "execution.checkpointing.interval": "50 ms",
         "execution.checkpointing.externalized-checkpoint-retention": "NO_EXTERNALIZED_CHECKPOINTS",
