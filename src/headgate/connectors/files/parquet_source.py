@@ -61,7 +61,9 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
         if file not in self._looked_at:
             with open_parquet(file.place) as parquet:
                 schema = self._columns.of_file(file.place, parquet.schema_arrow)
-                self._looked_at[file] = schema, parquet.metadata.num_row_groups
+                first, _ = next(iter(self._looked_at.values()), (schema, 0))
+                # Nearly all are alike, and many files need not have one each in memory.
+                self._looked_at[file] = first if first.equals(schema) else schema, parquet.metadata.num_row_groups
         return self._looked_at[file]
 
     def reader(self, context: SourceContext) -> ParquetReader:
