@@ -1,4 +1,4 @@
-"""What programs say of failing records: where that is possible, what is refused before anything runs, what comes out."""
+"""What programs say of failing records: where that is possible, what is refused before they run, what comes out."""
 
 from __future__ import annotations
 
