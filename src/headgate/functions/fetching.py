@@ -171,7 +171,7 @@ class FetchingReader(SourceReader[Split]):
             self._begin_fetch()
 
     def close(self) -> None:
-        """Have the fetcher closed beside the loop: now, or by the fetch that is under way, at its end. Does not block."""
+        """Have the fetcher closed beside the loop: now, or by the fetch under way, at its end. Does not block."""
         with self._lock:
             is_first, self._closed = not self._closed, True
             in_use = self._in_use

@@ -135,7 +135,8 @@ def test_how_a_program_ends_is_the_exit_code(headgate: Shell, program: str, code
 
 
 def test_a_wrong_setting_is_told_in_one_line(headgate: Shell) -> None:
-    done = headgate("run", "-Dheadgate.deploy.target=minicluster", "-Dparallelism.default=many", "job.py", "--input", "x")
+    wrong = "-Dparallelism.default=many"
+    done = headgate("run", "-Dheadgate.deploy.target=minicluster", wrong, "job.py", "--input", "x")
     assert done.returncode == ExitCode.FAILED
     assert "Traceback" not in done.stderr
     assert "parallelism.default" in done.stderr
