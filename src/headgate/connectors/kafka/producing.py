@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -32,7 +33,10 @@ class RecordProducer:
         self._serializer = serializer
         self.topics: set[str] = set()
         self.records = 0
-        self.client = open_client(Producer, {**_DEFAULTS, **properties, "on_delivery": self._delivered})
+        # Not a method of this object: both would hold each other, and threads and connections of the client stay until
+        # a garbage collector comes.
+        noting = partial(_note_undelivered, self._failed)
+        self.client = open_client(Producer, {**_DEFAULTS, **properties, "on_delivery": noting})
 
     def write(self, records: list[Any]) -> None:
         """Take records; blocks while the queue of messages to send is full.
@@ -66,10 +70,6 @@ class RecordProducer:
     def _check(self) -> None:
         if self._failed:
             raise SinkError(f"a record was not written to Kafka: {self._failed[0]}")
-
-    def _delivered(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None:
-            self._failed.append(f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}")
 
     def _batches(self, serializer: SchemaSerialization, records: list[Any]) -> dict[str, list[dict[str, Any]]]:
         try:
@@ -130,3 +130,8 @@ class RecordProducer:
     def _note(self, topic: str, count: int) -> None:
         self.topics.add(topic)
         self.records += count
+
+
+def _note_undelivered(failed: list[str], error: KafkaError | None, message: Any) -> None:
+    if error is not None:
+        failed.append(f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}")
