@@ -74,6 +74,20 @@ _FATES: Final = {
 
 
 @final
+class _Client(KafkaAdminClient):  # type: ignore[misc]  # kafka-python has no types
+    """A client that leaves no thread and no connection behind when it cannot connect, as kafka-python's own does."""
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except KafkaError:
+            if hasattr(self, "_net"):
+                self._closed = False
+                self.close()
+            raise
+
+
+@final
 class TransactionCoordinator:
     """A connection to the transaction coordinators of a cluster. All methods block, for about ten seconds at most.
 
@@ -87,7 +101,7 @@ class TransactionCoordinator:
 
     def _connected(self) -> KafkaAdminClient:
         try:
-            return KafkaAdminClient(**self._settings, bootstrap_timeout_ms=_ANSWER_MS, request_timeout_ms=_ANSWER_MS)
+            return _Client(**self._settings, bootstrap_timeout_ms=_ANSWER_MS, request_timeout_ms=_ANSWER_MS)
         except KafkaError as error:
             raise self._error("cannot be reached", error) from error
 
