@@ -88,8 +88,9 @@ def _ask(
         except KafkaException as error:
             client.poll(0)
             refused = [each for each in said if each.code() == KafkaError._AUTHENTICATION]
+            causes = [each for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
             if refused or time.monotonic() > deadline:
-                raise raised(_why(properties, refused or said, error)) from error
+                raise raised(_why(properties, refused or causes or said, error)) from error
 
 
 def _is_being_created(topic: Any) -> bool:
@@ -112,4 +113,4 @@ def _why(properties: Mapping[str, Any], said: list[KafkaError], error: KafkaExce
 
 def _text(error: KafkaException) -> str:
     found = error.args[0] if error.args else error
-    return found.str() if isinstance(found, KafkaError) else str(found)
+    return (found.str() if isinstance(found, KafkaError) else str(found)).rstrip()
