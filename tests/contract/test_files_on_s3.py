@@ -18,11 +18,11 @@ from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.part_files import PartFile
 from headgate.connectors.files.places import Place
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.rate import RateLimitedSource
 from headgate.errors import SinkError, SourceError
 from headgate.ids import CheckpointId

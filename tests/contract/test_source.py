@@ -14,8 +14,8 @@ from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.csv_lines import CsvOptions
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase

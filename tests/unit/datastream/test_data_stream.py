@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import (
     DataStream,

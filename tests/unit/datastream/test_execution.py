@@ -15,8 +15,9 @@ from headgate.common import Configuration, Types, WatermarkStrategy
 from headgate.common.job_status import JobStatus
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.files.csv_lines import CsvOptions
-from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.errors import JobCancelledError, JobFailedError

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, final
 
+import pyarrow as pa
+
+from headgate.connectors.files.parquet_schema import Columns, check_same
+from headgate.connectors.files.parquet_source import ParquetReader, RowGroupSplit, open_parquet
 from headgate.connectors.files.places import FoundFile, Place
 from headgate.functions.source import SourceContext, SourceReader
-
-if TYPE_CHECKING:
-    from headgate.types.typeinfo import RowTypeInfo
+from headgate.types.typeinfo import RowTypeInfo
 
 
 class PartOfFile(Protocol):
@@ -61,6 +63,41 @@ class BulkFormat(ABC, Generic[Part]):
 
         >>> format = BulkFormat.parquet_format(["id", "amount"])
         """
-        from headgate.connectors.files import parquet_source  # noqa: PLC0415 - one of the formats that this class names
+        return ParquetFormat(columns)
 
-        return parquet_source.ParquetFormat(columns)
+
+@final
+class ParquetFormat(BulkFormat[RowGroupSplit]):
+    """Parquet files, a split for each row group. All files have the same columns, or the same of those that are read.
+
+    Files are read in the order of their names. Records come as Arrow record batches.
+    """
+
+    def __init__(self, columns: Sequence[str] | RowTypeInfo | None = None) -> None:
+        self._columns = Columns.of(columns)
+        self._looked_at: dict[FoundFile, tuple[pa.Schema, int]] = {}
+
+    def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:
+        found = [(file, *self._look_at(file)) for file in files]
+        for file, schema, _ in found[1:]:
+            check_same(file.place, schema, found[0][0].place, found[0][1])
+        return [
+            RowGroupSplit(file.place, file.size_bytes, group, 0) for file, _, count in found for group in range(count)
+        ]
+
+    def _look_at(self, file: FoundFile) -> tuple[pa.Schema, int]:
+        """Return the columns that are read of a file, and how many row groups it has; once for each file."""
+        if file not in self._looked_at:
+            with open_parquet(file.place) as parquet:
+                schema = self._columns.of_file(file.place, parquet.schema_arrow)
+                first, _ = next(iter(self._looked_at.values()), (schema, 0))
+                # Nearly all are alike, and many files need not have one each in memory.
+                self._looked_at[file] = first if first.equals(schema) else schema, parquet.metadata.num_row_groups
+        return self._looked_at[file]
+
+    def reader(self, context: SourceContext) -> ParquetReader:
+        return ParquetReader(self._columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what the driver has seen of files."""
+        return {**self.__dict__, "_looked_at": {}}

@@ -16,8 +16,6 @@ from headgate.connectors.files.lines import (
     BrokenLines,
     Decoded,
     LineDecoder,
-    StreamFormat,
-    check_charset,
     split_lines,
 )
 from headgate.errors import ProgramError
@@ -49,45 +47,6 @@ class CsvOptions:
 
 
 @final
-class CsvFormat(StreamFormat):
-    """Each line is a record, a `Row` with names. Blank lines are no records."""
-
-    def __init__(self, options: CsvOptions) -> None:
-        if not options.header and options.types is None:
-            raise ProgramError("CSV files without a header need `types`, to name their columns")
-        if len(options.delimiter) != 1 or options.delimiter in '"\r\n':
-            raise ProgramError(f"{options.delimiter!r} cannot separate the fields of a CSV file; give one character")
-        self._options = options
-        self._charset = check_charset(options.charset_name)
-        self.is_splittable = not options.multiline
-        self.header_lines = int(options.header)
-        self.broken_lines = options.broken_lines
-        _converters(options.types)
-
-    def decoder(self, header: bytes) -> CsvDecoder:
-        return CsvDecoder(self._options, self._charset, self._columns(header))
-
-    def _columns(self, header: bytes) -> Columns:
-        types = self._options.types
-        if not self._options.header:
-            assert types is not None
-            found = list(types.field_names)
-        else:
-            text = header.removeprefix(BYTE_ORDER_MARK).decode(self._charset)
-            try:
-                found = next(csv.reader(split_lines(text), strict=True, delimiter=self._options.delimiter), [])
-            except csv.Error as error:
-                raise ValueError(f"the header is not CSV: {error}") from error
-        if len(set(found)) < len(found):
-            raise ValueError(f"the header names a column twice: {', '.join(found)}")
-        names = tuple(found) if types is None else tuple(types.field_names)
-        missing = [name for name in names if name not in found]
-        if missing:
-            raise ValueError(f"the header has no column {', '.join(missing)}; it has {', '.join(found)}")
-        return Columns(len(found), names, [found.index(name) for name in names], _converters(types))
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Which fields of a line become which fields of the record. `converters` holds None for text; None: all is text."""
@@ -96,6 +55,36 @@ class Columns:
     names: tuple[str, ...]
     places: list[int]
     converters: list[Convert | None] | None
+
+
+def check_options(options: CsvOptions) -> None:
+    """Raise ProgramError unless files can be written so."""
+    if not options.header and options.types is None:
+        raise ProgramError("CSV files without a header need `types`, to name their columns")
+    if len(options.delimiter) != 1 or options.delimiter in '"\r\n':
+        raise ProgramError(f"{options.delimiter!r} cannot separate the fields of a CSV file; give one character")
+    _converters(options.types)
+
+
+def columns_of(options: CsvOptions, charset: str, header: bytes) -> Columns:
+    """Return the columns of a file that starts with this header. Raises ValueError saying what is wrong with it."""
+    types = options.types
+    if not options.header:
+        assert types is not None
+        found = list(types.field_names)
+    else:
+        text = header.removeprefix(BYTE_ORDER_MARK).decode(charset)
+        try:
+            found = next(csv.reader(split_lines(text), strict=True, delimiter=options.delimiter), [])
+        except csv.Error as error:
+            raise ValueError(f"the header is not CSV: {error}") from error
+    if len(set(found)) < len(found):
+        raise ValueError(f"the header names a column twice: {', '.join(found)}")
+    names = tuple(found) if types is None else tuple(types.field_names)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise ValueError(f"the header has no column {', '.join(missing)}; it has {', '.join(found)}")
+    return Columns(len(found), names, [found.index(name) for name in names], _converters(types))
 
 
 @final

@@ -8,15 +8,13 @@ from typing import Any, Final, NoReturn, final
 
 from headgate.connectors.files.lines import (
     BrokenLine,
-    BrokenLines,
     Decoded,
     LineDecoder,
-    StreamFormat,
     describe_undecodable,
     split_lines,
     split_raw_lines,
 )
-from headgate.types.json_values import Convert, ConvertBatch, json_batch_converter, json_converter
+from headgate.types.json_values import json_batch_converter, json_converter
 from headgate.types.typeinfo import TypeInformation, Types
 
 
@@ -30,26 +28,13 @@ _scan: Final = make_scanner(_decoder)  # type: ignore[arg-type]  # wrong in the 
 
 
 @final
-class JsonLinesFormat(StreamFormat):
-    """Each line is a record: what the JSON is in Python, or a value of a type. Blank lines are no records."""
-
-    def __init__(self, types: TypeInformation | None, broken_lines: BrokenLines) -> None:
-        self._types = types
-        self.broken_lines = broken_lines
-        self.decoder(b"")
-
-    def decoder(self, header: bytes) -> JsonLinesDecoder:
-        types = Types.PICKLED_BYTE_ARRAY() if self._types is None else self._types
-        return JsonLinesDecoder(json_converter(types), json_batch_converter(types))
-
-
-@final
 class JsonLinesDecoder(LineDecoder):
     """Decodes a block at once, or line by line when something in it is out of the ordinary."""
 
-    def __init__(self, convert: Convert, convert_batch: ConvertBatch) -> None:
-        self._convert = convert
-        self._convert_batch = convert_batch
+    def __init__(self, types: TypeInformation | None) -> None:
+        kind = Types.PICKLED_BYTE_ARRAY() if types is None else types
+        self._convert = json_converter(kind)
+        self._convert_batch = json_batch_converter(kind)
 
     def decode(self, block: bytes, is_last: bool) -> Decoded:
         try:

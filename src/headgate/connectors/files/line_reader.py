@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from headgate.connectors.files.byte_stream import BLOCK_BYTES, ByteStream, check_unchanged
-from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder, StreamFormat
+from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder
 from headgate.connectors.files.places import Place
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
 

@@ -7,8 +7,8 @@ from typing import final
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.byte_stream import codec_of
 from headgate.connectors.files.line_reader import FileReader, FileSplit
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.places import FoundFile
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.functions.source import SourceContext
 
 

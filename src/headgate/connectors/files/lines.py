@@ -1,6 +1,6 @@
-"""What a record is in a file of lines: the formats that turn blocks of bytes into records.
+"""What a record is in a file of lines: decoders turn blocks of bytes into records.
 
-A format works on blocks of whole lines, since one call for thousands of lines costs little for each of them.
+A decoder works on blocks of whole lines, since one call for thousands of lines costs little for each of them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,9 @@ import codecs
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from headgate.errors import ProgramError
-
-if TYPE_CHECKING:
-    from headgate.connectors.files.csv_lines import CsvOptions
-    from headgate.types.typeinfo import TypeInformation
 
 BYTE_ORDER_MARK: Final = codecs.BOM_UTF8
 """What some programs write in front of UTF-8; it is not text."""
@@ -62,59 +58,6 @@ class LineDecoder(ABC):
         """Return the records of whole lines; the last line of the file may lack its newline."""
 
 
-class StreamFormat(ABC):
-    """How the records of a file are written. Make one with the functions of this class."""
-
-    is_splittable: bool = True
-    """Whether every newline ends a record, so that a file can be read from the middle."""
-
-    header_lines: int = 0
-    """How many lines at the start of a file are not records."""
-
-    broken_lines: BrokenLines = BrokenLines.FAIL
-
-    @abstractmethod
-    def decoder(self, header: bytes) -> LineDecoder:
-        """Return the decoder of a file that starts with these header lines.
-
-        Raises ValueError saying what is wrong with the header.
-        """
-
-    @staticmethod
-    def text_line_format(charset_name: str = "UTF-8", broken_lines: BrokenLines = BrokenLines.FAIL) -> StreamFormat:
-        """Return the format in which each line is a `str`, without its end, which is a newline or CR and newline."""
-        return TextLineFormat(charset_name, broken_lines)
-
-    @staticmethod
-    def csv_format(options: CsvOptions | None = None) -> StreamFormat:
-        """Return the format in which each line is a `Row`, its fields separated by commas; see `CsvOptions`.
-
-        >>> from headgate.connectors.files.csv_lines import CsvOptions
-        >>> from headgate.types.typeinfo import Types
-        >>> types = Types.ROW_NAMED(["carrier", "delay"], [Types.STRING(), Types.INT()])
-        >>> format = StreamFormat.csv_format(CsvOptions(types=types, null_value="NA"))
-        """
-        from headgate.connectors.files import csv_lines  # noqa: PLC0415 - CSV is one of the formats that this class names
-
-        return csv_lines.CsvFormat(csv_lines.CsvOptions() if options is None else options)
-
-    @staticmethod
-    def json_lines_format(
-        types: TypeInformation | None = None, broken_lines: BrokenLines = BrokenLines.FAIL
-    ) -> StreamFormat:
-        """Return the format in which each line is a JSON value, in UTF-8: a dict, a list or whatever it is in Python.
-
-        With the type of a row, an object becomes a `Row` of these fields: those that it lacks are None, others are left
-        out, and one of another type makes its line a broken one. Dates and times are ISO 8601 text.
-
-        >>> from headgate.types.typeinfo import Types
-        >>> format = StreamFormat.json_lines_format(Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))
-        """
-        from headgate.connectors.files import json_lines  # noqa: PLC0415 - JSON is one of the formats that this class names
-
-        return json_lines.JsonLinesFormat(types, broken_lines)
-
-
 def check_charset(charset_name: str) -> str:
     """Return Python's name of a charset. Raises ProgramError unless a byte 10 is a newline in it, and nothing else."""
     try:
@@ -130,18 +73,6 @@ def check_charset(charset_name: str) -> str:
             f"lines in the charset {charset_name!r} cannot be told apart by bytes; convert to UTF-8 first"
         )
     return name
-
-
-@final
-class TextLineFormat(StreamFormat):
-    """Each line is a record, a `str`."""
-
-    def __init__(self, charset_name: str, broken_lines: BrokenLines) -> None:
-        self._charset = check_charset(charset_name)
-        self.broken_lines = broken_lines
-
-    def decoder(self, header: bytes) -> TextLineDecoder:
-        return TextLineDecoder(self._charset)
 
 
 @final

@@ -9,8 +9,8 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.bulk_format import BulkFormat, PartOfFile
 from headgate.connectors.files.line_splits import LineSplits
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.places import FoundFile, Place, list_files
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.types.instant import Duration
@@ -149,6 +149,10 @@ class FileSourceBuilder:
 
         A file must be whole when it appears: write it under a hidden name or elsewhere, then rename it.
         """
+        if not isinstance(discovery_interval, Duration):
+            raise ProgramError(
+                f"monitor_continuously() takes a Duration, such as Duration.of_seconds(5), not {discovery_interval!r}"
+            )
         self.discovery_interval_ms = discovery_interval.to_millis()
         if self.discovery_interval_ms <= 0:
             raise ProgramError(f"files cannot be looked for every {discovery_interval}; give a millisecond or more")

@@ -8,11 +8,12 @@ from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
 from headgate.connectors.files.sink import FileSink, FileSinkBuilder
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.connectors.files.stream_format import StreamFormat
 
 __all__ = [
     "BrokenLines",

@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headgate.config import Settings
-from headgate.connectors.files.parquet_source import ParquetFormat, RowGroupSplit
+from headgate.connectors.files.bulk_format import ParquetFormat
+from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
 from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
 from headgate.functions.source import Source, SourceContext, SourceReader

@@ -135,6 +135,15 @@ def test_record_without_a_partition_is_named(record: Any, trouble: str, tmp_path
         sink.writer(sink_context()).write([record])
 
 
+def test_record_for_which_a_partition_function_fails_is_named(tmp_path: Path) -> None:
+    buckets = BucketAssigner.partition_bucket_assigner(day=lambda order: order["time"][:10])
+    writer = json_sink(tmp_path, buckets).build().writer(sink_context())
+    trouble = r"column day fails for the record \{'id': 2, 'time': None\}: TypeError: 'NoneType' object is not"
+    with pytest.raises(SinkError, match=trouble) as caught:
+        writer.write([{"id": 1, "time": "2024-02-29T10:00"}, {"id": 2, "time": None}])
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
 @pytest.mark.parametrize("columns", [(), ("a", "a")], ids=str)
 def test_partition_columns_that_make_no_sense_are_refused(columns: tuple[str, ...]) -> None:
     with pytest.raises(ProgramError, match="must be different ones, one at least"):

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, open_reader, read, read_all
 from headgate.types.row import Row

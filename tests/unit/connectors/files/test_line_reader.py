@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.line_reader import FileReader, FileSplit
-from headgate.connectors.files.lines import BrokenLines, StreamFormat
+from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.places import Place
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.testing.contracts.source import ReaderContext, read
 

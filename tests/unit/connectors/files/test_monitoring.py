@@ -14,9 +14,9 @@ from headgate.common import Duration
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.line_reader import FileSplit
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.files.source import FileSource, FileSourceBuilder
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, open_reader, read
@@ -151,6 +151,9 @@ def test_empty_folder_is_an_error_without_monitoring(tmp_path: Path) -> None:
 def test_interval_must_be_a_time(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="a millisecond or more"):
         lines_of(tmp_path).monitor_continuously(Duration.of_nanos(1))
+    number: Any = 5
+    with pytest.raises(ProgramError, match=r"monitor_continuously\(\) takes a Duration, such as .*, not 5"):
+        lines_of(tmp_path).monitor_continuously(number)
 
 
 def test_setting_can_be_taken_back(tmp_path: Path) -> None:

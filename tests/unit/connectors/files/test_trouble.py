@@ -17,10 +17,10 @@ import pytest
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.encoders import Encoder
-from headgate.connectors.files.lines import StreamFormat
 from headgate.connectors.files.part_files import PartFile
 from headgate.connectors.files.sink import FileSink, FileSinkBuilder
 from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SinkError, SourceError
 from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId
