@@ -53,7 +53,7 @@ def marks_of_transactions_in_between(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(SimpleStringSchema())
         .build()
     )
-    return SourceCase(source=source, expected=texts(broker, topic), ordered=False)
+    return SourceCase(source=source, expected=texts(broker, topic), ordered=False, histories=10)
 
 
 def without_an_end(broker: KafkaBroker) -> SourceCase:
@@ -66,7 +66,7 @@ def without_an_end(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(JsonSchema())
         .build()
     )
-    return SourceCase(source=source, expected=[{"number": number} for number in range(20)])
+    return SourceCase(source=source, expected=[{"number": number} for number in range(20)], histories=10)
 
 
 SOURCES = [one_partition, marks_of_transactions_in_between, without_an_end]

@@ -45,6 +45,8 @@ class SourceCase:
     ordered: bool = True
     parallelism: tuple[int, ...] = (1, 2, 3)
     """How many subtasks to try; those above `parallelism_max` are left out."""
+    histories: int = 40
+    """How many histories of restores to try; fewer where a reader takes its time."""
 
 
 @final
@@ -192,7 +194,7 @@ def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
     Also when the reader has fetched more than it has handed over, or less.
     """
 
-    @settings(max_examples=40, deadline=None, database=None)
+    @settings(max_examples=case.histories, deadline=None, database=None)
     @given(st.lists(st.integers(0, max(1, len(case.expected))), max_size=4), st.integers(1, 50), st.booleans())
     def restore_in_pieces(pieces: list[int], asked: int, eager: bool) -> None:
         splits, records = case.source.splits(1), []
