@@ -60,7 +60,7 @@ class Door:
 
     def open(self, view: JobView, folder: JobFolder) -> None:
         """Serve the job, and have its address written where clients look, beside the start of the job."""
-        served = self._server.add(view)
+        served = self._server.jobs.add(view)
         self._job_id = view.job_id
         self._folder = folder
         config = self._server.config
@@ -84,8 +84,8 @@ class Door:
         """Take the address away and end the serving; first let clients fetch what has become of their orders."""
         try:
             if self._job_id is not None:
-                self._server.operations.await_fetched(self._job_id, LINGER_S_MAX)
-                self._server.remove(self._job_id)
+                self._server.jobs.operations.await_fetched(self._job_id, LINGER_S_MAX)
+                self._server.jobs.remove(self._job_id)
             self._withdraw()
         finally:
             release(self._server)

@@ -25,20 +25,20 @@ from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.web import checkpoint_json, job_json, metrics_json
 from headgate.web.operations import Kind
 from headgate.web.question import Answer, Question, ServedJob
-from headgate.web.server import RestServer
+from headgate.web.served_jobs import ServedJobs
 
 _log = logging.getLogger(__name__)
 
 BODY_BYTES_MAX: Final = 64 * 1024
 
 
-def application(server: RestServer) -> Starlette:
-    """Return the application that answers for the jobs of a server."""
-    paths = _Paths(server)
+def application(jobs: ServedJobs, token: str, *, open_metrics: bool) -> Starlette:
+    """Return the application that answers for the jobs to who has the token; with `open_metrics` to all for metrics."""
+    paths = _Paths(jobs)
     routes = paths.routes()
     app = Starlette(
         routes=[*routes, Mount("/v1", routes=routes)],
-        middleware=[Middleware(_TokenCheck, server=server)],
+        middleware=[Middleware(_TokenCheck, token=token, open_metrics=open_metrics)],
         exception_handlers={HTTPException: _refused, Exception: _broken},
     )
     app.router.redirect_slashes = False
@@ -48,10 +48,10 @@ def application(server: RestServer) -> Starlette:
 class _TokenCheck:
     """Answers 401 to requests without the token. The comparison takes as long for any wrong one."""
 
-    def __init__(self, app: ASGIApp, server: RestServer) -> None:
+    def __init__(self, app: ASGIApp, token: str, open_metrics: bool) -> None:
         self._app = app
-        self._wanted = f"Bearer {server.token}".encode()
-        self._open = ("/metrics", "/v1/metrics") if server.config.open_metrics else ()
+        self._wanted = f"Bearer {token}".encode()
+        self._open = ("/metrics", "/v1/metrics") if open_metrics else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"]).get(b"authorization", b"")
@@ -66,9 +66,9 @@ class _TokenCheck:
 class _Paths:
     """What each path answers. Runs on the server's loop, where nothing may block."""
 
-    def __init__(self, server: RestServer) -> None:
-        self._server = server
-        self._operations = server.operations
+    def __init__(self, served: ServedJobs) -> None:
+        self._served = served
+        self._operations = served.operations
         self._disposals = ThreadPoolExecutor(1, "headgate-rest-disposal")
 
     def routes(self) -> list[BaseRoute]:
@@ -117,28 +117,28 @@ class _Paths:
     # --- the driver
 
     async def _overview(self, request: Request) -> Response:
-        return JSONResponse(job_json.cluster_overview(list(self._server.jobs.values())))
+        return JSONResponse(job_json.cluster_overview(list(self._served.by_id.values())))
 
     async def _config(self, request: Request) -> Response:
         return JSONResponse(job_json.cluster_config())
 
     async def _jobs(self, request: Request) -> Response:
-        jobs = [{"id": id_, "status": job.view.status().name} for id_, job in self._server.jobs.items()]
+        jobs = [{"id": id_, "status": job.view.status().name} for id_, job in self._served.by_id.items()]
         return JSONResponse({"jobs": jobs})
 
     async def _jobs_overview(self, request: Request) -> Response:
-        now_ms = self._server.clock.wall_ms()
-        return JSONResponse({"jobs": [job_json.overview(job, now_ms) for job in self._server.jobs.values()]})
+        now_ms = self._served.clock.wall_ms()
+        return JSONResponse({"jobs": [job_json.overview(job, now_ms) for job in self._served.by_id.values()]})
 
     async def _exposition(self, request: Request) -> Response:
-        jobs = [metrics_json.metrics_of(job.view) for job in self._server.jobs.values()]
-        return Response(exposition(jobs, self._server.clock.wall_ms()), media_type=CONTENT_TYPE)
+        jobs = [metrics_json.metrics_of(job.view) for job in self._served.by_id.values()]
+        return Response(exposition(jobs, self._served.clock.wall_ms()), media_type=CONTENT_TYPE)
 
     # --- a job
 
     def _job(self, request: Request) -> ServedJob:
         wanted = request.path_params["job"]
-        found = self._server.jobs.get(JobId(wanted))
+        found = self._served.by_id.get(JobId(wanted))
         if found is None:
             raise HTTPException(404, f"this driver runs no job {wanted}: it has ended, or another driver runs it")
         return found
@@ -147,7 +147,7 @@ class _Paths:
         async def read(request: Request) -> Response:
             asked = Question(
                 job=self._job(request),
-                now_ms=self._server.clock.wall_ms(),
+                now_ms=self._served.clock.wall_ms(),
                 path=request.path_params,
                 query=dict(request.query_params),
             )

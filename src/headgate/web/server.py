@@ -12,12 +12,8 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, Final, final
 
-from headgate.clock import SystemClock
-from headgate.ids import JobId
 from headgate.web.access import RestConfig, check_certificate, listen
-from headgate.web.job_view import JobView
-from headgate.web.operations import Operations
-from headgate.web.question import ServedJob
+from headgate.web.served_jobs import ServedJobs
 
 if TYPE_CHECKING:
     import uvicorn
@@ -33,17 +29,14 @@ _CONNECTIONS_MAX: Final = 128
 
 @final
 class RestServer:
-    """Answers for the jobs that were added. Owned by `acquire` and `release`; `jobs` is read by the serving thread."""
+    """Answers for `jobs`. Owned by `acquire` and `release`."""
 
     def __init__(self, config: RestConfig) -> None:
         """Bind the port. Raises EnvironmentFault, and ConfigError for a certificate that cannot be used."""
         check_certificate(config)
         self.config: Final = config
         self.token: Final = secrets.token_urlsafe(32)
-        self.operations: Final = Operations()
-        self.jobs: dict[JobId, ServedJob] = {}
-        self.clock: Final = SystemClock()
-        self.started_ms: Final = self.clock.wall_ms()
+        self.jobs: Final = ServedJobs()
         self._socket = listen(config)
         host = f"[{config.address}]" if ":" in config.address else config.address
         self.url: Final = f"{config.scheme}://{host}:{self._socket.getsockname()[1]}"
@@ -56,16 +49,6 @@ class RestServer:
     def start(self) -> None:
         """Begin to answer, on a thread of its own. Does not block."""
         self._thread.start()
-
-    def add(self, view: JobView) -> ServedJob:
-        """Answer for a job."""
-        job = ServedJob(view, self.clock.wall_ms())
-        self.jobs = {**self.jobs, view.job_id: job}
-        return job
-
-    def remove(self, job_id: JobId) -> None:
-        """Forget a job that has ended."""
-        self.jobs = {id_: job for id_, job in self.jobs.items() if id_ != job_id}
 
     def close(self) -> None:
         """Free the port. Blocks for some milliseconds, never long."""
@@ -102,7 +85,7 @@ class RestServer:
         from headgate.web.app import application  # noqa: PLC0415
 
         config = uvicorn.Config(
-            application(self),
+            application(self.jobs, self.token, open_metrics=self.config.open_metrics),
             loop="asyncio",
             http="h11",
             ws="none",
