@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.lines import BrokenLines
+from headgate.connectors.files.lines import BrokenLines, Decoded, LineDecoder
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
@@ -216,3 +216,25 @@ def test_format_of_another_kind_of_files_is_refused() -> None:
     wrong = BulkFormat.parquet_format()
     with pytest.raises(ProgramError, match=r"is no StreamFormat: for_record_stream_format\(\) takes those of lines"):
         FileSource.for_record_stream_format(wrong, "in")
+
+
+class Lengths(StreamFormat, LineDecoder):
+    """Each line is a record: how long it is."""
+
+    def decoder(self, header: bytes) -> LineDecoder:
+        return self
+
+    def decode(self, block: bytes, is_last: bool) -> Decoded:
+        return Decoded([len(line) for line in block.splitlines()])
+
+
+def test_format_may_be_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("a\nbcd\n\n")
+    assert read_all(source(path, stream_format=Lengths())) == [1, 3, 0]
+
+
+def test_format_that_is_there_is_of_the_class_that_names_it() -> None:
+    formats = [TEXT, StreamFormat.csv_format(), StreamFormat.json_lines_format()]
+    assert all(isinstance(each, StreamFormat) for each in formats)
+    assert isinstance(BulkFormat.parquet_format(), BulkFormat)
