@@ -33,7 +33,8 @@ _HINTS: Final = {
     "42703": "correct the names of the columns; they are looked for exactly as written, capitals included",
     "42501": "grant the right, as docs/postgres.md shows",
     "42P10": "an upsert needs a primary key or unique index on exactly the columns of the key",
-    "55P03": "another transaction holds a row with the same unique key: write each key once",
+    "55P03": "another transaction holds a row with the same unique key: write each key once; if a job that is gone has "
+    "left it prepared, as pg_prepared_xacts shows, roll it back",
 }
 _PATIENCE: Final = {
     "connect_timeout": 10,
