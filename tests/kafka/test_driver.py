@@ -18,7 +18,7 @@ from tests.kafka.broker import new_topic, texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 
-RECORDS: Final = 1_500
+RECORDS: Final = 3_000
 DEADLINE_S: Final = 60.0
 PROGRAM: Final = f"""
 import sys

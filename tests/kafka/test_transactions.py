@@ -17,7 +17,7 @@ from headgate.connectors.kafka.coordinator import Fate, TransactionCoordinator
 from headgate.connectors.kafka.transactions import Transaction
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Sink, SinkContext
-from headgate.ids import CheckpointId
+from headgate.ids import CheckpointId, JobId
 from headgate.testing.contracts.sink import JOB, OTHER_JOB
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
@@ -148,11 +148,22 @@ def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left
     restored = first.prepare_commit(CheckpointId(1))
     first.write(["b"])
     [left] = first.prepare_commit(CheckpointId(2))
+    heir = dataclasses.replace(at(job_id=JobId("3" * 32)), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
+    [of_heir] = prepare(sink, ["b"], heir, checkpoint=2)  # it starts from the same snapshot, and dies as well
     later = dataclasses.replace(at(), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
     sink.committer(later).recover(restored)
     sink.committer(later).commit(restored)
-    assert fate(broker, left) is Fate.ABORTED
+    assert (fate(broker, left), fate(broker, of_heir)) == (Fate.ABORTED, Fate.ABORTED)
     assert texts(broker, topic) == ["a"]
+
+
+def test_a_job_does_not_touch_the_transactions_of_another_prefix_that_begins_alike(broker: KafkaBroker) -> None:
+    topic = new_topic(broker)
+    of_others = exactly_once(broker, topic).set_transactional_id_prefix(f"test-{topic}-eu").build()
+    [prepared] = prepare(of_others, ["a"], at(job_id=OTHER_JOB))
+    later = dataclasses.replace(at(), restored_id=CheckpointId(0), restored_job=OTHER_JOB)
+    exactly_once(broker, topic).build().committer(later).recover([])
+    assert fate(broker, prepared) is Fate.OPEN
 
 
 def test_later_attempts_are_left_alone(broker: KafkaBroker) -> None:

@@ -59,7 +59,7 @@ def for_coordinator(properties: Mapping[str, Any]) -> dict[str, Any]:
     """
     properties = for_librdkafka(properties)
     found = {new: properties[old] for old, new in _COORDINATOR_NAMES.items() if old in properties}
-    found["bootstrap_servers"] = str(properties["bootstrap.servers"]).split(",")
+    found["bootstrap_servers"] = [each.strip() for each in str(properties["bootstrap.servers"]).split(",")]
     protocol = str(found.get("security_protocol", "PLAINTEXT")).upper()
     found["security_protocol"] = protocol
     if protocol.startswith("SASL") and found.get("sasl_mechanism", "GSSAPI") not in _COORDINATOR_MECHANISMS:

@@ -16,7 +16,6 @@ from headgate.functions.sink import SinkContext
 from headgate.ids import CheckpointId, JobId
 
 _KEPT: Final = "-kept"
-_END: Final = re.compile(r"(\d+)-(\d+)-(\d+)")
 
 
 @final
@@ -36,7 +35,7 @@ def job_prefix(prefix: str, job_id: JobId) -> str:
 
 def name_of(prefix: str, context: SinkContext, behind: CheckpointId) -> str:
     """Return the name of a subtask's transaction whose records come behind a checkpoint."""
-    return f"{_operator_prefix(prefix, context.job_id, context.uid)}{context.attempt}-{context.subtask}-{behind}"
+    return f"{job_prefix(prefix, context.job_id)}{context.uid}-{context.attempt}-{context.subtask}-{behind}"
 
 
 def mark_of(transactional_id: str) -> str:
@@ -45,24 +44,24 @@ def mark_of(transactional_id: str) -> str:
 
 
 def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[str]:
-    """Return those that earlier attempts left to this subtask, and the job whose snapshot this one starts from.
+    """Return those that earlier attempts left to this subtask.
 
-    If that job lives, it cannot go on: one prefix is for one job at a time, as in Flink. Of a subtask that there is no
-    more, the leftovers go to the subtask that has its number modulo the parallelism. What comes behind an earlier
-    checkpoint than the restored one was prepared for that one at the latest, so it is committed or will be: by any
-    subtask, since those of another parallelism deal it out anew.
+    A job that starts from the snapshot of another one takes over its prefix: what any other job has left is left to it,
+    as those may be that one, or others that started from the same snapshot and died. If they live, they cannot go on:
+    one prefix is for one job at a time, as in Flink.
+
+    Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism. What
+    comes behind an earlier checkpoint than the restored one was prepared for that one at the latest, so it is committed
+    or will be: by any subtask, since those of another parallelism deal it out anew.
     """
+    takes_over = context.restored_job not in (None, context.job_id)
+    pattern = re.compile(rf"{re.escape(prefix)}-([0-9a-f]+)-{re.escape(context.uid)}-(\d+)-(\d+)-(\d+)")
     found = []
-    for job_id in dict.fromkeys((context.job_id, context.restored_job or context.job_id)):
-        begin = _operator_prefix(prefix, job_id, context.uid)
-        for transactional_id in (name for name in _not_kept(unfinished) if name.startswith(begin)):
-            match = _END.fullmatch(transactional_id.removeprefix(begin))
-            if match is not None:
-                attempt, subtask, behind = map(int, match.groups())
-                is_earlier = attempt < context.attempt or job_id != context.job_id
-                is_mine = subtask % context.parallelism == context.subtask
-                if is_earlier and is_mine and behind >= (context.restored_id or 0):
-                    found.append(transactional_id)
+    for match in filter(None, map(pattern.fullmatch, _not_kept(unfinished))):
+        attempt, subtask, behind = map(int, match.groups()[1:])
+        is_left = attempt < context.attempt if match[1] == context.job_id else takes_over
+        if is_left and subtask % context.parallelism == context.subtask and behind >= (context.restored_id or 0):
+            found.append(match[0])
     return found
 
 
@@ -75,7 +74,3 @@ def _not_kept(unfinished: list[str]) -> list[str]:
     """Return the names of transactions that no savepoint holds."""
     marks = {name for name in unfinished if name.endswith(_KEPT)}
     return [name for name in unfinished if name not in marks and mark_of(name) not in marks]
-
-
-def _operator_prefix(prefix: str, job_id: JobId, uid: str) -> str:
-    return f"{job_prefix(prefix, job_id)}{uid}-"
