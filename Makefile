@@ -6,11 +6,11 @@ STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
-ON_SPARK := spark or standalone
-QUICK := not ($(ON_SPARK)) and not slow
+ON_SPARK := (spark or standalone) and not soak
+QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak-memory soak-chaos docs clean
+.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak soak-memory soak-chaos docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/python -m pytest -q -n auto -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow and not ($(ON_SPARK))"
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow and not spark and not standalone"
 	$(BIN)/python -m pytest -q -m "$(ON_SPARK)"
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
@@ -69,6 +69,9 @@ sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
+
+soak: $(STAMP) ## half a minute of killed and frozen processes, as a test
+	$(BIN)/python -m pytest -q -m soak
 
 soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark
 	$(BIN)/python -m tests.cluster.chaos --minutes 10 --out docs/results/chaos-10min.txt

@@ -12,7 +12,7 @@ from headgate.testing.servers.spark import SparkCluster
 from tests.cluster import chaos
 from tests.cluster.conftest import make_session, stop
 
-pytestmark = pytest.mark.standalone
+pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 
 SECONDS = 30.0
 

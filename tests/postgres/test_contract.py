@@ -51,4 +51,4 @@ CASES = [staged_inserts, staged_upserts, prepared]
 def test_sink(
     target: Callable[[TestDatabase], SinkTarget], check: Callable[[SinkCase], None], database: TestDatabase
 ) -> None:
-    check(SinkCase(fresh=lambda: target(database), records=RECORDS))
+    check(SinkCase(fresh=lambda: target(database), records=RECORDS, histories=20))

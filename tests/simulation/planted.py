@@ -82,10 +82,10 @@ PLANTED: Final = (
     Planted(plant=plants.clean_up_of_named_files, seeds_max=20, symptom="names it"),
     Planted(
         plant=plants.torn_manifest_taken_for_whole,
-        seeds_max=150,
+        seeds_max=60,
         symptom="cannot be restored|cut short|is torn",
         settings=_BUSY,
-        often=("master crash", "storage outage") * 3,
+        often=("master crash at an operation",) * 6,
     ),
     Planted(plant=plants.restore_without_pending_commits, seeds_max=60, symptom="output|aborted"),
     Planted(plant=plants.attempts_numbered_anew, seeds_max=50, settings=_BUSY, often=("master crash",) * 3),
