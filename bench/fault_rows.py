@@ -40,7 +40,7 @@ def back_pressure(target: str, effort: Effort, say: Say) -> list[Figure]:
     unaligned = clogged(effort.steady_s, UNALIGNED)
     aligned_ms = median(durations_ms(aligned, 1) or durations_ms(aligned))
     unaligned_ms = durations_ms(unaligned, 2)
-    in_flight = max(checkpoint.get("persisted_bytes", 0) for checkpoint in unaligned["checkpoints"])
+    size_max = max(checkpoint["size_bytes"] for checkpoint in unaligned["checkpoints"])
     return [
         Figure(
             row="s",
@@ -49,7 +49,7 @@ def back_pressure(target: str, effort: Effort, say: Say) -> list[Figure]:
             unit="ratio",
             target=Target(most=1 / 20),
             of_runs=tuple(each / aligned_ms for each in unaligned_ms[:10]),
-            note=f"{median(unaligned_ms):.0f} ms and {aligned_ms:,.0f} ms; in flight at most {in_flight:,} bytes",
+            note=f"{median(unaligned_ms):.0f} ms and {aligned_ms:,.0f} ms; with what is in flight {size_max:,} bytes",
         )
     ]
 
