@@ -6,6 +6,8 @@ STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
+# The tests are compiled once, not in each run and process.
+unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
 QUICK := not spark and not standalone and not slow
 

@@ -34,6 +34,8 @@ from headgate.runtime.slot.slot import Slot, SlotServices
 
 JOB_ID = JobId("ab" * 16)
 M = TypeVar("M")
+RUNNING: list[SlotRig] = []
+"""The slots of the test that runs, which are shut down at its end."""
 
 
 @dataclass
@@ -134,6 +136,7 @@ class SlotRig:
             scratch=Scratch(self.index),
         )
         self.slot = Slot(lambda: unpack(package), SlotIndex(self.index), services)
+        RUNNING.append(self)
 
     def tell(self, *messages: ToSlot) -> None:
         """Send messages and have the slot take them in."""
