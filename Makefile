@@ -6,6 +6,8 @@ STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
+# Three for two cores: many quick tests wait for a while for what a job does at an interval.
+WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 # The tests are compiled once, not in each run and process.
 unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
@@ -40,7 +42,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy $(wildcard src tests bench examples)
-	$(BIN)/python -m pytest -q -n auto -m "$(QUICK)"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow and not spark and not standalone"

@@ -6,7 +6,6 @@ Drivers leave their addresses in a folder of the test run, not in the user's.
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -18,12 +17,6 @@ settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Three workers for two cores: many tests wait for a while for what a job does at an interval."""
-    return (os.cpu_count() or 1) * 3 // 2
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -32,5 +25,6 @@ def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
+    """The tests themselves live to the end: the garbage collector need not go over them again and again."""
     gc.collect()
     gc.freeze()

@@ -25,7 +25,7 @@ ANSWER_S: Final = 10.0
 _ASK_S: Final = 1.0
 _log = logging.getLogger(__name__)
 _log.addFilter(Seldom())
-_silent = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
+SILENT: Final = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
 """For clients whose troubles become errors."""
 
 _Client = TypeVar("_Client")
@@ -78,7 +78,7 @@ def _ask(
     properties: Mapping[str, Any], raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any], topic: str | None
 ) -> dict[str, Any]:
     said: list[KafkaError] = []
-    client = open_client(make, {**properties, "error_cb": said.append, "logger": _silent})
+    client = open_client(make, {**properties, "error_cb": said.append, "logger": SILENT})
     deadline = time.monotonic() + ANSWER_S
     while True:
         try:

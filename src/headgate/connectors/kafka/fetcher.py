@@ -9,8 +9,10 @@ from typing import Any, Final, cast, final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from headgate.connectors.kafka import stalls
 from headgate.connectors.kafka.client import open_client
 from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
+from headgate.connectors.kafka.stalls import Partition, Stalls
 from headgate.errors import SourceError
 from headgate.functions.fetching import Fetched, Fetcher
 
@@ -55,9 +57,10 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         self._broken = broken
         self._count = count
         self._commits = commits
-        self._splits: dict[tuple[str | None, int | None], KafkaSplit] = {}
+        self._splits: dict[Partition, KafkaSplit] = {}
         self._ended: list[KafkaSplit] = []
         self._consumer: Consumer | None = None
+        self._stalls = Stalls(properties)
 
     def _connected(self) -> Consumer:
         if self._consumer is None:
@@ -69,9 +72,12 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         splits = [split for split in splits if not _is_over(split)]
         self._splits.update(((split.topic, split.partition), split) for split in splits)
         if splits:
-            self._connected().incremental_assign(
-                [TopicPartition(split.topic, split.partition, split.offset) for split in splits]
-            )
+            self._assign(splits)
+
+    def _assign(self, splits: Iterable[KafkaSplit]) -> None:
+        self._connected().incremental_assign(
+            [TopicPartition(split.topic, split.partition, split.offset) for split in splits]
+        )
 
     def fetch(self) -> list[Fetched[KafkaSplit]]:
         ended, self._ended = self._ended, []
@@ -79,7 +85,28 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         if self._splits and not found:
             for key, messages in _by_partition(self._consume()).items():
                 found += self._fetched(key, messages)
+            self._go_on_where_stalled()
         return found
+
+    def _go_on_where_stalled(self) -> None:
+        """Open a new consumer if this one gives no messages though there are some."""
+        stalled = self._stalls.find(self._positions)
+        if stalled:
+            for (topic, partition), offset in stalled.items():
+                _log.warning(
+                    "partition %d of topic %r gave nothing for %g s, though there are messages from offset %d on: "
+                    "the connection to Kafka is made anew",
+                    partition,
+                    topic,
+                    stalls.STALL_S,
+                    offset,
+                )
+            self.close()
+            self._consumer = None
+            self._assign(self._splits.values())
+
+    def _positions(self) -> dict[Partition, int]:
+        return {partition: split.offset for partition, split in self._splits.items()}
 
     def _consume(self) -> list[Message]:
         """Wait for a message; then take those that are there without waiting for more."""
@@ -90,7 +117,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         except KafkaException as error:
             raise SourceError(f"Kafka cannot be read: {error.args[0].str()}") from error
 
-    def _fetched(self, key: tuple[str | None, int | None], messages: list[Message]) -> list[Fetched[KafkaSplit]]:
+    def _fetched(self, key: Partition, messages: list[Message]) -> list[Fetched[KafkaSplit]]:
         split = self._splits.get(key)
         if split is None:
             _check(messages)
@@ -117,7 +144,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             ended=ended,
         )
 
-    def _move(self, key: tuple[str | None, int | None], split: KafkaSplit, *, at_end: bool) -> None:
+    def _move(self, key: Partition, split: KafkaSplit, *, at_end: bool) -> None:
         if at_end:
             del self._splits[key]
             self._connected().incremental_unassign([TopicPartition(split.topic, split.partition)])
@@ -129,6 +156,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         for message in messages:
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._stalls.reached_end((split.topic, split.partition), _offset(message))
                 if split.stop is not None and _offset(message) >= split.stop:
                     return True
             elif error is not None:
@@ -148,10 +176,10 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             self._consumer.close()
 
 
-def _by_partition(messages: list[Message]) -> dict[tuple[str | None, int | None], list[Message]]:
-    found: dict[tuple[str | None, int | None], list[Message]] = {}
+def _by_partition(messages: list[Message]) -> dict[Partition, list[Message]]:
+    found: dict[Partition, list[Message]] = {}
     keys = zip(map(Message.topic, messages), map(Message.partition, messages), strict=True)
-    for key, message in zip(keys, messages, strict=True):
+    for key, message in zip(cast("Iterable[Partition]", keys), messages, strict=True):
         if key in found:
             found[key].append(message)
         else:

@@ -248,6 +248,11 @@ class Execution:
         return worked
 
     @property
+    def worked_until_ms(self) -> float:
+        """When the last piece of work ended."""
+        return self._now_ms
+
+    @property
     def at_work(self) -> Operator | None:
         """The operator that runs now, or did last: what log lines are about."""
         if self._at_work is not None:

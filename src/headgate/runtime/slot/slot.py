@@ -59,7 +59,10 @@ _log = logging.getLogger(__name__)
 
 PROGRESS_INTERVAL_MS: Final = 1000.0
 ROUNDS_PER_STEP: Final = 4
-"""Rounds of work between two looks at the mailbox and the network."""
+"""Rounds of work between two looks at the mailbox and the network, as long as they are short."""
+
+ROUNDS_MS: Final = 5.0
+"""After this time there is no further round: slow user code does not keep a barrier waiting for more than a piece."""
 
 
 @final
@@ -129,7 +132,7 @@ class Slot:
         execution = self._execution
         if execution is None or not self._running:
             return later_ms
-        busy = self._work(execution)
+        busy = self._work(execution, now_ms)
         uploads = self._uploads
         if uploads is not None and (uploads.due if busy else uploads.pending):
             busy = uploads.advance()
@@ -158,12 +161,12 @@ class Slot:
             self._deliver(self._attempt, lambda _: call(), None)  # noqa: B023  # called at once
         return min((due_ms for due_ms, _ in self._later), default=None)
 
-    def _work(self, execution: Execution) -> bool:
+    def _work(self, execution: Execution, now_ms: float) -> bool:
         """Do some rounds of work; return whether there may be more."""
         for _ in range(ROUNDS_PER_STEP):
             if not (self._running and execution.work()):
                 return False
-            if self._uploads is not None and self._uploads.due:
+            if execution.worked_until_ms - now_ms > ROUNDS_MS or (self._uploads is not None and self._uploads.due):
                 return True
         return True
 

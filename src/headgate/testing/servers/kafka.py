@@ -27,6 +27,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from kafka.admin import KafkaAdminClient
+from kafka.errors import CoordinatorLoadInProgressError
 
 from headgate.errors import EnvironmentFault
 from headgate.testing.servers.kafka_download import broker_files
@@ -122,8 +123,8 @@ class KafkaBroker:
             client.create_partitions({topic: partitions})
 
     def write(self, topic: str, values: list[bytes], *, partition: int | None = None, **message: Any) -> None:
-        """Write records, and return when the broker has them; `message` holds other arguments of each."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
+        """Write records, once each, and return when the broker has them; `message` holds other arguments of each."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20, "enable.idempotence": True})
         if partition is not None:
             message["partition"] = partition
         while values:
@@ -218,7 +219,11 @@ class KafkaBroker:
 
     def _no_transaction_is_ending(self) -> bool:
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
-            return not any(client.list_transactions(state_filters=["PrepareCommit", "PrepareAbort"]).values())
+            try:
+                ending = client.list_transactions(state_filters=["PrepareCommit", "PrepareAbort"])
+            except CoordinatorLoadInProgressError:  # the broker has just started
+                return False
+            return not any(ending.values())
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

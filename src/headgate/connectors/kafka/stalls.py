@@ -1,0 +1,67 @@
+"""Finds partitions that give nothing although there are messages.
+
+After a broker was restarted, librdkafka now and then never goes on with a partition, and says nothing: the client waits
+for an answer about the leader's epoch that does not come (confluentinc/librdkafka#5153, #4492). A new client goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+from headgate.connectors.kafka.client import SILENT
+from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, look_up
+from headgate.errors import SourceError
+
+Partition = tuple[str, int]
+
+STALL_S: Final = 30.0
+"""A partition that gives nothing for so long is looked at."""
+FETCHES_MIN: Final = 100
+"""Before that many fetches, which take turns, what a client has got of a partition may not have been handed over."""
+
+
+@final
+class Stalls:
+    """Compares how far partitions were read, every half minute, with where they end. Used by one thread."""
+
+    def __init__(self, properties: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+        self._properties = {**properties, "logger": SILENT}
+        self._clock = clock
+        self._due_s = clock() + STALL_S
+        self._fetches = 0
+        self._ends: dict[Partition, int] = {}
+        self._before: Mapping[Partition, int] = {}
+
+    def reached_end(self, partition: Partition, offset: int) -> None:
+        """Everything before `offset` has been read. Behind the last message there may be marks of transactions."""
+        self._ends[partition] = offset
+
+    def find(self, positions: Callable[[], Mapping[Partition, int]]) -> dict[Partition, int]:
+        """Return the partitions that have not moved since the last look though there is more, and where they stand.
+
+        To be called after each fetch. `positions` tells the offset that each is to go on at. Nothing but a look at the
+        clock if it is not time yet; else blocks until the brokers answer, or do not for ten seconds.
+        """
+        now_s = self._clock()
+        self._fetches += 1
+        if now_s < self._due_s or self._fetches < FETCHES_MIN:
+            return {}
+        self._due_s = now_s + STALL_S
+        self._fetches = 0
+        before, self._before = self._before, positions()
+        still = {partition: offset for partition, offset in self._before.items() if before.get(partition) == offset}
+        ends = self._ends_now([KafkaTopicPartition(*partition) for partition in still])
+        return {
+            partition: offset
+            for partition, offset in still.items()
+            if ends.get(KafkaTopicPartition(*partition), 0) > max(offset, self._ends.get(partition, 0))
+        }
+
+    def _ends_now(self, partitions: list[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
+        """Return the offsets behind all that may be read; of none if the brokers do not say."""
+        try:
+            return look_up(KafkaOffsetsInitializer.latest(), partitions, self._properties)
+        except SourceError:
+            return {}

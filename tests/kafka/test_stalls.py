@@ -1,0 +1,81 @@
+"""A client that stops giving messages of a partition is replaced, and one that has given all is not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+
+from headgate.common import SimpleStringSchema
+from headgate.connectors.kafka import stalls
+from headgate.connectors.kafka.deserialization import BrokenMessages, ValueDeserialization
+from headgate.connectors.kafka.fetcher import KafkaFetcher, KafkaSplit
+from headgate.testing.servers.kafka import KafkaBroker
+from tests.kafka.broker import new_topic
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look soon; later than brokers take to say that there is no more, which is half a second."""
+    monkeypatch.setattr(stalls, "STALL_S", 1.5)
+    monkeypatch.setattr(stalls, "FETCHES_MIN", 2)
+
+
+@pytest.fixture
+def fetcher(broker: KafkaBroker) -> Iterator[KafkaFetcher]:
+    properties = {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": "stalls",
+        "isolation.level": "read_committed",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+    }
+    schema = ValueDeserialization(SimpleStringSchema())
+    fetcher = KafkaFetcher(properties, schema, BrokenMessages.FAIL, lambda name, count: None, commits=False)
+    yield fetcher
+    fetcher.close()
+
+
+def texts(fetcher: KafkaFetcher, fetches: int = 15) -> list[str]:
+    return [text for _ in range(fetches) for fetched in fetcher.fetch() for text in fetched.records]
+
+
+def test_reading_goes_on_where_a_client_has_stopped(
+    broker: KafkaBroker, fetcher: KafkaFetcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = new_topic(broker, 2)
+    broker.write(topic, [b"a", b"b"], partition=0)
+    fetcher.add_splits([KafkaSplit(topic=topic, partition=number, offset=0) for number in range(2)])
+    assert texts(fetcher) == ["a", "b"]
+    fetcher._connected().pause([TopicPartition(topic, 0)])  # what it looks like when librdkafka stops by itself
+    broker.write(topic, [b"c"], partition=0)
+    broker.write(topic, [b"d"], partition=1)
+    assert sorted(texts(fetcher, 30)) == ["c", "d"]
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        f"partition 0 of topic {topic!r} gave nothing for {stalls.STALL_S:g} s, though there are messages from "
+        "offset 2 on: the connection to Kafka is made anew"
+    ]
+
+
+def test_a_partition_that_was_read_to_the_end_of_what_is_committed_has_not_stalled(
+    broker: KafkaBroker, fetcher: KafkaFetcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = new_topic(broker)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"of-{topic}"})
+    producer.init_transactions(30.0)
+    for text in ("committed", "open"):
+        producer.begin_transaction()
+        producer.produce(topic, text)
+        producer.flush(30.0)
+        if text == "committed":
+            producer.commit_transaction(30.0)
+    fetcher.add_splits([KafkaSplit(topic=topic, partition=0, offset=0)])
+    assert texts(fetcher, 30) == ["committed"]
+    producer.abort_transaction(30.0)
+    assert texts(fetcher, 30) == []
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
