@@ -29,6 +29,7 @@ from confluent_kafka.cimpl import NewTopic
 from kafka.admin import KafkaAdminClient
 from kafka.errors import CoordinatorLoadInProgressError
 
+from headgate.connectors.kafka.client import SILENT
 from headgate.errors import EnvironmentFault
 from headgate.testing.servers.kafka_download import broker_files
 
@@ -52,6 +53,7 @@ class KafkaBroker:
         self._transaction_timeout_max_ms = transaction_timeout_max_ms
         self._port, self._login_port, self._controller_port = _free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
+        self._producer: Producer | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -121,10 +123,15 @@ class KafkaBroker:
         """Let a topic have more partitions: `partitions` in all."""
         with KafkaAdminClient(bootstrap_servers=self.bootstrap) as client:
             client.create_partitions({topic: partitions})
+        self._producer = None  # it knows the old ones only
 
     def write(self, topic: str, values: list[bytes], *, partition: int | None = None, **message: Any) -> None:
         """Write records, once each, and return when the broker has them; `message` holds other arguments of each."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20, "enable.idempotence": True})
+        if self._producer is None:
+            self._producer = Producer(
+                {"bootstrap.servers": self.bootstrap, "linger.ms": 20, "enable.idempotence": True, "logger": SILENT}
+            )
+        producer = self._producer
         if partition is not None:
             message["partition"] = partition
         while values:
@@ -189,6 +196,7 @@ class KafkaBroker:
             "listener.name.login.plain.sasl.jaas.config": f'{login} user_{USER}="{PASSWORD}";',
             "log.dirs": self._folder / "data",
             "auto.create.topics.enable": "false",
+            "log.retention.ms": -1,
             "offsets.topic.replication.factor": 1,
             "offsets.topic.num.partitions": 4,
             "transaction.state.log.replication.factor": 1,
@@ -239,6 +247,7 @@ class KafkaBroker:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+            self._producer = None
 
 
 def _read_to_the_end(consumer: Consumer, topic: str) -> list[Any]:
