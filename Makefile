@@ -74,7 +74,7 @@ sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
 
-soak: $(STAMP) ## half a minute of killed and frozen processes, as a test
+soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -m soak
 
 soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark

@@ -32,7 +32,7 @@ def one_partition(broker: KafkaBroker) -> SourceCase:
         .set_value_only_deserializer(SimpleStringSchema())
         .build()
     )
-    return SourceCase(source=source, expected=WORDS)
+    return SourceCase(source=source, expected=WORDS, histories=10)
 
 
 def marks_of_transactions_in_between(broker: KafkaBroker) -> SourceCase:

@@ -12,7 +12,7 @@ from headgate.testing.sim.run import run
 from tests.simulation import plants
 
 BLOCK = 15
-BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 301, BLOCK)]
+BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 121, BLOCK)]
 
 
 @pytest.mark.parametrize("first", BLOCKS)

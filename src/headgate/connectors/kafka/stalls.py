@@ -31,15 +31,16 @@ class Stalls:
         self._clock = clock
         self._due_s = clock() + STALL_S
         self._fetches = 0
-        self._ends: dict[Partition, int] = {}
-        self._before: Mapping[Partition, int] = {}
+        self._reached: dict[Partition, int] = {}
+        self._before: dict[Partition, tuple[int, int]] = {}
+        """Where each partition stood at the last look, and where it ended."""
 
     def reached_end(self, partition: Partition, offset: int) -> None:
         """Everything before `offset` has been read. Behind the last message there may be marks of transactions."""
-        self._ends[partition] = offset
+        self._reached[partition] = offset
 
     def find(self, positions: Callable[[], Mapping[Partition, int]]) -> dict[Partition, int]:
-        """Return the partitions that have not moved since the last look though there is more, and where they stand.
+        """Return the partitions that have not moved since the last look though there was more, and where they stand.
 
         To be called after each fetch. `positions` tells the offset that each is to go on at. Nothing but a look at the
         clock if it is not time yet; else blocks until the brokers answer, or do not for ten seconds.
@@ -50,18 +51,23 @@ class Stalls:
             return {}
         self._due_s = now_s + STALL_S
         self._fetches = 0
-        before, self._before = self._before, positions()
-        still = {partition: offset for partition, offset in self._before.items() if before.get(partition) == offset}
-        ends = self._ends_now([KafkaTopicPartition(*partition) for partition in still])
+        now = positions()
+        before, self._before = self._before, self._with_ends(now)
         return {
             partition: offset
-            for partition, offset in still.items()
-            if ends.get(KafkaTopicPartition(*partition), 0) > max(offset, self._ends.get(partition, 0))
+            for partition, (offset, end) in before.items()
+            if self._stalled(partition, offset, end, now)
         }
 
-    def _ends_now(self, partitions: list[KafkaTopicPartition]) -> dict[KafkaTopicPartition, int]:
-        """Return the offsets behind all that may be read; of none if the brokers do not say."""
+    def _with_ends(self, positions: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
+        """Return the positions with the offsets behind all that may be read; none if the brokers do not say."""
         try:
-            return look_up(KafkaOffsetsInitializer.latest(), partitions, self._properties)
+            ends = look_up(
+                KafkaOffsetsInitializer.latest(), [KafkaTopicPartition(*each) for each in positions], self._properties
+            )
         except SourceError:
             return {}
+        return {each: (offset, ends[KafkaTopicPartition(*each)]) for each, offset in positions.items()}
+
+    def _stalled(self, partition: Partition, offset: int, end: int, now: Mapping[Partition, int]) -> bool:
+        return now.get(partition) == offset and end > max(offset, self._reached.get(partition, 0))
