@@ -6,7 +6,7 @@ STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
 SEED ?= 1
-# Three for two cores: many quick tests wait for a while for what a job does at an interval.
+# Three for two cores: many tests wait for a while for what a job does at an interval.
 WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 # The tests are compiled once, not in each run and process.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,7 +45,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile -m "slow and not spark and not standalone"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "slow and not spark and not standalone"
 	$(BIN)/python -m pytest -q -m "$(ON_SPARK)"
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
