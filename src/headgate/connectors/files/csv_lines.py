@@ -61,9 +61,14 @@ def check_options(options: CsvOptions) -> None:
     """Raise ProgramError unless files can be written so."""
     if not options.header and options.types is None:
         raise ProgramError("CSV files without a header need `types`, to name their columns")
-    if len(options.delimiter) != 1 or options.delimiter in '"\r\n':
-        raise ProgramError(f"{options.delimiter!r} cannot separate the fields of a CSV file; give one character")
+    check_delimiter(options.delimiter)
     _converters(options.types)
+
+
+def check_delimiter(delimiter: str) -> None:
+    """Raise ProgramError unless fields can be told apart by it."""
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ProgramError(f"{delimiter!r} cannot separate the fields of a CSV file; give one character")
 
 
 def columns_of(options: CsvOptions, charset: str, header: bytes) -> Columns:

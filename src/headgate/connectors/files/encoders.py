@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, final
 
+from headgate.connectors.files.csv_lines import check_delimiter
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row
 
@@ -121,8 +122,7 @@ class CsvEncoder(Encoder):
     def __init__(self, columns: tuple[str, ...], header: bool, delimiter: str, null_value: str) -> None:
         if not columns or len(set(columns)) < len(columns):
             raise ProgramError(f"a CSV file needs columns, each with a name of its own; got {columns}")
-        if len(delimiter) != 1 or delimiter in '"\r\n':
-            raise ProgramError(f"{delimiter!r} cannot separate the fields of a CSV file; give one character")
+        check_delimiter(delimiter)
         self._columns = columns
         self._header = header
         self._delimiter = delimiter
