@@ -40,9 +40,10 @@ class Stored:
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The manifest is not in storage."""
+    """The manifest is not in storage, or what it holds is not committed. Not `may_mend`: a restart cannot help."""
 
     reason: str
+    may_mend: bool = True
 
 
 class InDoubt(StorageError):

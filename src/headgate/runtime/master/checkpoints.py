@@ -289,7 +289,7 @@ class Checkpoints:
             if isinstance(outcome, Refused):
                 self._storage.note_uncommitted()
                 reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
-                self._host.fail_attempt(manifest.attempt, reason, may_mend=not self._storage.output_lost)
+                self._host.fail_attempt(manifest.attempt, reason, may_mend=outcome.may_mend)
             elif isinstance(outcome, Superseded):
                 self._heed(outcome)
             then()  # after the end of the attempt: the checkpoint is complete, but its subtasks do not hear of it

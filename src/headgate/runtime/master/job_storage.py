@@ -83,7 +83,6 @@ class JobStorage:
         self._claim: Claim | None = None
         self._untidy: tuple[Resolution, Attempt] | None = None
         self._uncommitted = False
-        self._output_lost = False
         self._global_commits: GlobalCommits | None = None
 
     # --- beginning
@@ -221,8 +220,7 @@ class JobStorage:
         try:
             self._commit(plan, manifest, root)
         except CommitLostError as error:
-            self._output_lost = True
-            return Refused(str(error))
+            return Refused(str(error), may_mend=False)
         except (RetriableCommitError, StorageError) as error:
             raise InDoubt(str(error)) from error
         except SinkError as error:
@@ -239,11 +237,6 @@ class JobStorage:
     def commits_globally(self) -> bool:
         """Whether sinks of the job, which is prepared, commit for all subtasks together. Does not block."""
         return self._global_commits is not None and self._global_commits.any
-
-    @property
-    def output_lost(self) -> bool:
-        """Whether output of a complete checkpoint cannot be committed. Does not block."""
-        return self._output_lost
 
     def locate(self, checkpoint_id: CheckpointId) -> str:
         """Return where a checkpoint is, in full. Does not block."""
