@@ -106,7 +106,10 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             self._assign(self._splits.values())
 
     def _positions(self) -> dict[Partition, int]:
-        return {partition: split.offset for partition, split in self._splits.items()}
+        """Return the offsets that partitions were read up to; the consumer knows of marks behind the last message."""
+        read = self._connected().position([TopicPartition(*partition) for partition in self._splits])
+        positions = {(at.topic, at.partition): at.offset for at in read}
+        return {partition: max(split.offset, positions[partition]) for partition, split in self._splits.items()}
 
     def _consume(self) -> list[Message]:
         """Wait for a message; then take those that are there without waiting for more."""
@@ -156,7 +159,6 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         for message in messages:
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                self._stalls.reached_end((split.topic, split.partition), _offset(message))
                 if split.stop is not None and _offset(message) >= split.stop:
                     return True
             elif error is not None:

@@ -26,26 +26,21 @@ FETCHES_MIN: Final = 100
 class Stalls:
     """Compares how far partitions were read, every half minute, with where they end. Used by one thread."""
 
-    def __init__(self, properties: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, properties: Mapping[str, Any]) -> None:
         self._properties = {**properties, "logger": SILENT}
-        self._clock = clock
-        self._due_s = clock() + STALL_S
+        self._due_s = time.monotonic() + STALL_S
         self._fetches = 0
-        self._reached: dict[Partition, int] = {}
         self._before: dict[Partition, tuple[int, int]] = {}
         """Where each partition stood at the last look, and where it ended."""
-
-    def reached_end(self, partition: Partition, offset: int) -> None:
-        """Everything before `offset` has been read. Behind the last message there may be marks of transactions."""
-        self._reached[partition] = offset
 
     def find(self, positions: Callable[[], Mapping[Partition, int]]) -> dict[Partition, int]:
         """Return the partitions that have not moved since the last look though there was more, and where they stand.
 
-        To be called after each fetch. `positions` tells the offset that each is to go on at. Nothing but a look at the
-        clock if it is not time yet; else blocks until the brokers answer, or do not for ten seconds.
+        To be called after each fetch. `positions` tells the offset before which all of a partition was read, also marks
+        of transactions behind the last message. Nothing but a look at the clock if it is not time yet; else blocks
+        until the brokers answer, or do not for ten seconds.
         """
-        now_s = self._clock()
+        now_s = time.monotonic()
         self._fetches += 1
         if now_s < self._due_s or self._fetches < FETCHES_MIN:
             return {}
@@ -53,11 +48,7 @@ class Stalls:
         self._fetches = 0
         now = positions()
         before, self._before = self._before, self._with_ends(now)
-        return {
-            partition: offset
-            for partition, (offset, end) in before.items()
-            if self._stalled(partition, offset, end, now)
-        }
+        return {partition: offset for partition, (offset, end) in before.items() if now.get(partition) == offset < end}
 
     def _with_ends(self, positions: Mapping[Partition, int]) -> dict[Partition, tuple[int, int]]:
         """Return the positions with the offsets behind all that may be read; none if the brokers do not say."""
@@ -68,6 +59,3 @@ class Stalls:
         except SourceError:
             return {}
         return {each: (offset, ends[KafkaTopicPartition(*each)]) for each, offset in positions.items()}
-
-    def _stalled(self, partition: Partition, offset: int, end: int, now: Mapping[Partition, int]) -> bool:
-        return now.get(partition) == offset and end > max(offset, self._reached.get(partition, 0))
