@@ -131,16 +131,23 @@ def test_a_job_may_go_back_further_only_where_writing_again_changes_nothing(
     assert may_fall_back(plan) is not repeats
 
 
-def losing(retention: str) -> MasterRig:
+def running(retention: str, restarts: int, **settings: str) -> MasterRig:
+    """A job with a few checkpoints."""
     settings = {
         "execution.checkpointing.interval": "50 ms",
         "execution.checkpointing.externalized-checkpoint-retention": retention,
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "5",
+        "restart-strategy.type": "fixed-delay" if restarts else "none",
+        "restart-strategy.fixed-delay.attempts": str(restarts),
+        **settings,
     }
     rig = MasterRig(line_plan(Ticking(1000), SinkFactory(Keeping()), settings=settings))
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
+    return rig
+
+
+def losing(retention: str) -> MasterRig:
+    rig = running(retention, restarts=5)
     Keeping.trouble = CommitLostError("transaction t-5 has timed out: the records are in /audit/t-5")
     return rig
 
@@ -159,16 +166,7 @@ def test_lost_output_ends_the_job_at_once_and_all_that_could_help_stays(retentio
 
 @pytest.mark.parametrize("trouble", [SinkError("no right to commit"), RetriableCommitError("busy")], ids=repr)
 def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_not_commit(trouble: SinkError) -> None:
-    settings = {
-        "execution.checkpointing.interval": "50 ms",
-        "execution.checkpointing.externalized-checkpoint-retention": "NO_EXTERNALIZED_CHECKPOINTS",
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "2",
-        "sink.committer.retries": "1",
-    }
-    rig = MasterRig(line_plan(Ticking(1000), SinkFactory(Keeping()), settings=settings))
-    rig.master.submit()
-    rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
+    rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=2, **{"sink.committer.retries": "1"})
     Keeping.trouble = trouble
     assert rig.end().status is JobStatus.FAILED
     assert rig.master.progress.restarts == 2
@@ -177,14 +175,7 @@ def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_n
 
 
 def test_without_uncommitted_output_a_job_that_fails_for_good_keeps_to_its_retention() -> None:
-    settings = {
-        "execution.checkpointing.interval": "50 ms",
-        "execution.checkpointing.externalized-checkpoint-retention": "NO_EXTERNALIZED_CHECKPOINTS",
-        "restart-strategy.type": "none",
-    }
-    rig = MasterRig(line_plan(Ticking(1000), SinkFactory(Keeping()), settings=settings))
-    rig.master.submit()
-    rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 2)
+    rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=0)
     rig.end_launch(rig.launches[-1], "the executor is gone")
     assert rig.end().status is JobStatus.FAILED
     assert not [path for path in rig.store.files if path.endswith(paths.METADATA)]
