@@ -12,6 +12,7 @@ from headgate import __version__
 from headgate.cli.checkpoints import checkpoint, checkpoints
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.jobs import cancel, list_jobs, savepoint, stop
+from headgate.cli.pack import pack
 from headgate.cli.run import run
 from headgate.cli.state import state
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError
@@ -45,7 +46,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, list_jobs, savepoint, stop, cancel, checkpoints, checkpoint, state):
+for _command in (run, pack, list_jobs, savepoint, stop, cancel, checkpoints, checkpoint, state):
     cli.add_command(_command)
 
 

