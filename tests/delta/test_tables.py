@@ -163,7 +163,7 @@ def test_nothing_runs_when_the_table_does_not_fit(tmp_path: Path) -> None:
         (pa.schema([("a", pa.float16())]), [], "column 'a' has the type halffloat"),
         (pa.schema([("a", pa.null())]), [], "column 'a' has the type null"),
         (Types.ROW_NAMED(["a"], [Types.SQL_TIME()]), [], r"column 'a' has the type time64\[us\]"),
-        (Types.LIST(Types.LONG()), [], "field 'value' is a .*, which has no flat Arrow column"),
+        (Types.PICKLED_BYTE_ARRAY(), [], "field 'value' is a .*, which no column can hold"),
         (pa.schema([]), [], "a Delta table has columns of different names, but these are .."),
         (pa.schema([NUMBER, NUMBER]), [], "columns of different names, but these are .'number', 'number'."),
         (SCHEMA, ["day"], "partitioned by 'day', which is none of its columns: .'number', 'word'."),

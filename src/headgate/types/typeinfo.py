@@ -5,41 +5,47 @@ Each has a readable text for error messages (`str`) and a stable description for
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, cast, final
 
-from headgate.errors import RestoreError
+from headgate.types.sql_types import (
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    LocalTimeTypeInfo,
+    NullTypeInfo,
+    SqlTimeTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
+from headgate.types.type_information import READERS, Json, TypeInformation
 
-Json = dict[str, Any]
-"""A JSON object."""
-
-
-class TypeInformation(ABC):
-    """The type of a record, key or state value. Frozen, comparable, hashable and picklable."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def to_json(self) -> Json:
-        """Return the stable description that snapshots store; `from_json` reads it back."""
-
-    @staticmethod
-    def from_json(description: Mapping[str, Any]) -> TypeInformation:
-        """Return the type that `to_json` described. Raises RestoreError for a description of no known type."""
-        kind = description.get("type")
-        reader = _READERS.get(kind) if isinstance(kind, str) else None
-        if reader is None:
-            raise RestoreError(
-                f"the stored type {dict(description)!r} is not known to this release of headgate; "
-                "restore with the release that wrote it, or a later one"
-            )
-        return reader(description)
-
-    def __str__(self) -> str:
-        return repr(self)
+__all__ = [
+    "BasicArrayTypeInfo",
+    "BasicType",
+    "BasicTypeInfo",
+    "DateTypeInfo",
+    "DecimalTypeInfo",
+    "InstantTypeInfo",
+    "IntervalTypeInfo",
+    "Json",
+    "ListTypeInfo",
+    "LocalTimeTypeInfo",
+    "MapTypeInfo",
+    "NullTypeInfo",
+    "ObjectArrayTypeInfo",
+    "PickledBytesTypeInfo",
+    "PrimitiveArrayTypeInfo",
+    "RowTypeInfo",
+    "SqlTimeTypeInfo",
+    "TimeTypeInfo",
+    "TimestampTypeInfo",
+    "TupleTypeInfo",
+    "TypeInformation",
+    "Types",
+]
 
 
 class BasicType(Enum):
@@ -125,74 +131,6 @@ class InstantTypeInfo(BasicTypeInfo):
     """A point in time (`Instant`)."""
 
     __slots__ = ()
-
-
-class SqlTimeTypeInfo(TypeInformation):
-    """The date and time types of SQL; Python's `date`, `time` and `datetime`."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def DATE() -> DateTypeInfo:
-        return DateTypeInfo()
-
-    @staticmethod
-    def TIME() -> TimeTypeInfo:
-        return TimeTypeInfo()
-
-    @staticmethod
-    def TIMESTAMP() -> TimestampTypeInfo:
-        return TimestampTypeInfo()
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class DateTypeInfo(SqlTimeTypeInfo):
-    """A `datetime.date`."""
-
-    def to_json(self) -> Json:
-        return {"type": "SQL_DATE"}
-
-    def __repr__(self) -> str:
-        return "Date"
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class TimeTypeInfo(SqlTimeTypeInfo):
-    """A `datetime.time`."""
-
-    def to_json(self) -> Json:
-        return {"type": "SQL_TIME"}
-
-    def __repr__(self) -> str:
-        return "Time"
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class TimestampTypeInfo(SqlTimeTypeInfo):
-    """A `datetime.datetime`."""
-
-    def to_json(self) -> Json:
-        return {"type": "SQL_TIMESTAMP"}
-
-    def __repr__(self) -> str:
-        return "Timestamp"
-
-
-class LocalTimeTypeInfo:
-    """Other names of the types of `SqlTimeTypeInfo`: making one gives the SQL type of the same Python class."""
-
-    class TimeType(Enum):
-        """Date, time of day, or both."""
-
-        LOCAL_DATE = 0
-        LOCAL_TIME = 1
-        LOCAL_DATE_TIME = 2
-
-    def __new__(cls, time_type: LocalTimeTypeInfo.TimeType) -> TypeInformation:  # type: ignore[misc]
-        return _LOCAL_TIMES[time_type]()
 
 
 @final
@@ -369,6 +307,9 @@ class Types:
     SQL_DATE = staticmethod(SqlTimeTypeInfo.DATE)
     SQL_TIME = staticmethod(SqlTimeTypeInfo.TIME)
     SQL_TIMESTAMP = staticmethod(SqlTimeTypeInfo.TIMESTAMP)
+    SQL_DECIMAL = DecimalTypeInfo
+    SQL_INTERVAL = IntervalTypeInfo
+    SQL_NULL = NullTypeInfo
     PICKLED_BYTE_ARRAY = PickledBytesTypeInfo
     ROW = RowTypeInfo
     TUPLE = TupleTypeInfo
@@ -393,11 +334,6 @@ _PRIMITIVES: Final = frozenset(BasicType) - {
     BasicType.BIG_INT,
     BasicType.BIG_DEC,
     BasicType.INSTANT,
-}
-_LOCAL_TIMES: Final[dict[LocalTimeTypeInfo.TimeType, type[TypeInformation]]] = {
-    LocalTimeTypeInfo.TimeType.LOCAL_DATE: DateTypeInfo,
-    LocalTimeTypeInfo.TimeType.LOCAL_TIME: TimeTypeInfo,
-    LocalTimeTypeInfo.TimeType.LOCAL_DATE_TIME: TimestampTypeInfo,
 }
 _COLLECTION_NAMES: Final[dict[type[_Collection], str]] = {
     PrimitiveArrayTypeInfo: "PRIMITIVE_ARRAY",
@@ -433,16 +369,15 @@ def _collection_reader(kind: type[_Collection]) -> Callable[[Mapping[str, Any]],
     return lambda description: kind(TypeInformation.from_json(description["element"]))
 
 
-_READERS: Final[dict[str, Callable[[Mapping[str, Any]], TypeInformation]]] = {
-    **{basic.name: _basic_reader(basic) for basic in BasicType},
-    **{name: _collection_reader(kind) for kind, name in _COLLECTION_NAMES.items()},
-    "SQL_DATE": lambda _: DateTypeInfo(),
-    "SQL_TIME": lambda _: TimeTypeInfo(),
-    "SQL_TIMESTAMP": lambda _: TimestampTypeInfo(),
-    "PICKLED_BYTE_ARRAY": lambda _: PickledBytesTypeInfo(),
-    "MAP": lambda description: MapTypeInfo(
-        TypeInformation.from_json(description["key"]), TypeInformation.from_json(description["value"])
-    ),
-    "TUPLE": lambda description: TupleTypeInfo(_fields(description)),
-    "ROW": lambda description: RowTypeInfo(_fields(description), cast("list[str]", description["names"])),
-}
+READERS.update(
+    {
+        **{basic.name: _basic_reader(basic) for basic in BasicType},
+        **{name: _collection_reader(kind) for kind, name in _COLLECTION_NAMES.items()},
+        "PICKLED_BYTE_ARRAY": lambda _: PickledBytesTypeInfo(),
+        "MAP": lambda description: MapTypeInfo(
+            TypeInformation.from_json(description["key"]), TypeInformation.from_json(description["value"])
+        ),
+        "TUPLE": lambda description: TupleTypeInfo(_fields(description)),
+        "ROW": lambda description: RowTypeInfo(_fields(description), cast("list[str]", description["names"])),
+    }
+)

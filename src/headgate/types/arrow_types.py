@@ -1,0 +1,190 @@
+"""Types and their columns: type information as Arrow types and schemas, and the way back.
+
+| type | Arrow | value in Python |
+|---|---|---|
+| a row, a tuple | struct | `Row`, with the names of its fields |
+| a list, an array | list | list |
+| a map | map | dict |
+| `DECIMAL(p, s)` | decimal128(p, s) | `Decimal`; an int for (38, 0), which is `BIG_INT` |
+| an instant | timestamp with a zone | `Instant` |
+| a timestamp | timestamp without one | `datetime` without a zone |
+| an interval | duration | `timedelta` |
+
+The way from a schema to a type and back changes nothing but the unit of times; the way from a type makes all lists and
+arrays one kind, and tuples rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from headgate.errors import ProgramError
+from headgate.types.typeinfo import (
+    BasicArrayTypeInfo,
+    BasicType,
+    BasicTypeInfo,
+    DateTypeInfo,
+    DecimalTypeInfo,
+    IntervalTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    NullTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+SINGLE_COLUMN: Final = "value"
+"""Name of the column of a schema made from a type that has no fields."""
+
+_ARROW: Final[dict[TypeInformation, pa.DataType]] = {
+    BasicTypeInfo(BasicType.STRING): pa.string(),
+    BasicTypeInfo(BasicType.CHAR): pa.string(),
+    BasicTypeInfo(BasicType.BOOLEAN): pa.bool_(),
+    BasicTypeInfo(BasicType.BYTE): pa.int8(),
+    BasicTypeInfo(BasicType.SHORT): pa.int16(),
+    BasicTypeInfo(BasicType.INT): pa.int32(),
+    BasicTypeInfo(BasicType.LONG): pa.int64(),
+    BasicTypeInfo(BasicType.FLOAT): pa.float32(),
+    BasicTypeInfo(BasicType.DOUBLE): pa.float64(),
+    BasicTypeInfo(BasicType.BIG_INT): pa.decimal128(38, 0),
+    BasicTypeInfo(BasicType.BIG_DEC): pa.decimal128(38, 18),
+    Types.INSTANT(): pa.timestamp("ns", tz="UTC"),
+    DateTypeInfo(): pa.date32(),
+    TimeTypeInfo(): pa.time64("us"),
+    TimestampTypeInfo(): pa.timestamp("us"),
+    IntervalTypeInfo(): pa.duration("us"),
+    NullTypeInfo(): pa.null(),
+    PrimitiveArrayTypeInfo(BasicTypeInfo(BasicType.BYTE)): pa.binary(),
+}
+
+# Unsigned integers go to the next wider type, so that every value fits.
+_TYPES: Final[dict[pa.DataType, TypeInformation]] = {
+    pa.string(): Types.STRING(),
+    pa.large_string(): Types.STRING(),
+    pa.string_view(): Types.STRING(),
+    pa.bool_(): Types.BOOLEAN(),
+    pa.int8(): Types.BYTE(),
+    pa.int16(): Types.SHORT(),
+    pa.int32(): Types.INT(),
+    pa.int64(): Types.LONG(),
+    pa.uint8(): Types.SHORT(),
+    pa.uint16(): Types.INT(),
+    pa.uint32(): Types.LONG(),
+    pa.uint64(): Types.BIG_INT(),
+    pa.float16(): Types.FLOAT(),
+    pa.float32(): Types.FLOAT(),
+    pa.float64(): Types.DOUBLE(),
+    pa.binary(): Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    pa.large_binary(): Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    pa.date32(): Types.SQL_DATE(),
+    pa.date64(): Types.SQL_DATE(),
+    pa.null(): Types.SQL_NULL(),
+    pa.decimal128(38, 0): Types.BIG_INT(),
+    pa.decimal128(38, 18): Types.BIG_DEC(),
+}
+
+
+def arrow_type(type_info: TypeInformation, field: str) -> pa.DataType:
+    """Return the Arrow type of one column. Raises ProgramError naming `field`, or what is within it, for none."""
+    found = _ARROW.get(type_info)
+    if found is not None:
+        return found
+    match type_info:
+        case DecimalTypeInfo():
+            return pa.decimal128(type_info.precision, type_info.scale)
+        case RowTypeInfo() | TupleTypeInfo():
+            return pa.struct([pa.field(name, arrow_type(own, f"{field}.{name}")) for name, own in fields_of(type_info)])
+        case ListTypeInfo() | ObjectArrayTypeInfo() | BasicArrayTypeInfo() | PrimitiveArrayTypeInfo():
+            return pa.list_(arrow_type(type_info.element_type, f"{field}[]"))
+        case MapTypeInfo():
+            key = arrow_type(type_info.key_type_info, f"{field}[key]")
+            return pa.map_(key, arrow_type(type_info.value_type_info, f"{field}[value]"))
+    raise ProgramError(
+        f"field {field!r} is a {type_info}, which no column can hold; "
+        "map it to numbers, text, bytes, dates, times, or rows, lists and maps of these first"
+    )
+
+
+def fields_of(type_info: RowTypeInfo | TupleTypeInfo) -> list[tuple[str, TypeInformation]]:
+    """Return names and types of the fields of a row; those of a tuple are f0, f1 and so on."""
+    if isinstance(type_info, RowTypeInfo):
+        return list(zip(type_info.field_names, type_info.field_types, strict=True))
+    return [(f"f{place}", field) for place, field in enumerate(type_info.field_types)]
+
+
+def arrow_schema(type_info: TypeInformation) -> pa.Schema:
+    """Return the Arrow schema of a stream: a column per field of a row or tuple, else one column named "value".
+
+    Raises ProgramError naming the field that no column can hold, with its path, such as `address.lines[]`.
+
+    >>> arrow_schema(Types.TUPLE([Types.STRING(), Types.LIST(Types.LONG())])).types
+    [DataType(string), ListType(list<item: int64>)]
+    """
+    fields = (
+        fields_of(type_info) if isinstance(type_info, RowTypeInfo | TupleTypeInfo) else [(SINGLE_COLUMN, type_info)]
+    )
+    return pa.schema([pa.field(name, arrow_type(field, name)) for name, field in fields])
+
+
+def type_of_arrow(data_type: pa.DataType, field: str) -> TypeInformation:
+    """Return the type of one Arrow column's values. Raises ProgramError naming `field`, or what is within it."""
+    found = _TYPES.get(data_type)
+    if found is not None:
+        return found
+    is_a = pa.types
+    if is_a.is_dictionary(data_type):
+        return type_of_arrow(data_type.value_type, field)
+    if is_a.is_timestamp(data_type):
+        return Types.SQL_TIMESTAMP() if data_type.tz is None else Types.INSTANT()
+    if is_a.is_time(data_type):
+        return Types.SQL_TIME()
+    if is_a.is_duration(data_type):
+        return Types.SQL_INTERVAL()
+    if is_a.is_decimal(data_type):
+        return _decimal(data_type)
+    if is_a.is_fixed_size_binary(data_type):
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+    if is_a.is_struct(data_type):
+        return row_type(data_type.fields, field)
+    if is_a.is_map(data_type):
+        key = type_of_arrow(data_type.key_type, f"{field}[key]")
+        return Types.MAP(key, type_of_arrow(data_type.item_type, f"{field}[value]"))
+    if is_a.is_list(data_type) or is_a.is_large_list(data_type) or is_a.is_fixed_size_list(data_type):
+        return Types.LIST(type_of_arrow(data_type.value_type, f"{field}[]"))
+    raise ProgramError(
+        f"column {field!r} has the type {data_type}, which no type here holds; "
+        "select or cast it to numbers, text, bytes, dates, times, or structs, lists and maps of these first"
+    )
+
+
+def _decimal(data_type: pa.DataType) -> TypeInformation:
+    if data_type.scale < 0 or data_type.precision > 38:
+        return Types.BIG_DEC()
+    return Types.SQL_DECIMAL(data_type.precision, data_type.scale)
+
+
+def type_of_schema(schema: pa.Schema) -> RowTypeInfo:
+    """Return the row type of a schema. Raises ProgramError naming the column that no type here holds."""
+    return row_type(list(schema), "")
+
+
+def row_type(fields: Sequence[pa.Field], path: str) -> RowTypeInfo:
+    """Return the type of rows of these fields, which are within the column `path`, "" for those of a schema.
+
+    Raises ProgramError naming the field that no type here holds, or that there are two of.
+    """
+    names = [field.name for field in fields]
+    inner = [f"{path}.{name}" if path else name for name in names]
+    twice = next((place for place, name in zip(inner, names, strict=True) if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProgramError(f"there are two columns {twice!r}: give them different names")
+    return RowTypeInfo([type_of_arrow(field.type, place) for field, place in zip(fields, inner, strict=True)], names)

@@ -1,0 +1,41 @@
+"""What all type information is: a frozen, comparable value with a stable description for snapshots."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from headgate.errors import RestoreError
+
+Json = dict[str, Any]
+"""A JSON object."""
+
+
+class TypeInformation(ABC):
+    """The type of a record, key or state value. Frozen, comparable, hashable and picklable."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_json(self) -> Json:
+        """Return the stable description that snapshots store; `from_json` reads it back."""
+
+    @staticmethod
+    def from_json(description: Mapping[str, Any]) -> TypeInformation:
+        """Return the type that `to_json` described. Raises RestoreError for a description of no known type."""
+        kind = description.get("type")
+        reader = READERS.get(kind) if isinstance(kind, str) else None
+        if reader is None:
+            raise RestoreError(
+                f"the stored type {dict(description)!r} is not known to this release of headgate; "
+                "restore with the release that wrote it, or a later one"
+            )
+        return reader(description)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+READERS: Final[dict[str, Callable[[Mapping[str, Any]], TypeInformation]]] = {}
+"""What makes a type of its description, by the kind that the description names. Modules of types add theirs."""
