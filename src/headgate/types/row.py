@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, Final, final
+from typing import Any, Final
 
 
 class RowKind(Enum):
@@ -20,7 +20,6 @@ _INSERT: Final = RowKind.INSERT
 _OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
 
 
-@final
 class Row:
     """A record whose fields are read by position, by name, or as attributes.
 
@@ -39,7 +38,8 @@ class Row:
     Rows are equal when names, kind and values are; they can be keys as long as nobody changes them.
     """
 
-    # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names.
+    # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names. Rows with
+    # names are of a subclass that has these as properties, so that `row.name` need not fail before it is looked up.
     __slots__ = ("_fields", "_row_kind", "_values")
 
     _fields: tuple[str, ...] | None
@@ -53,6 +53,7 @@ class Row:
             names = tuple(sorted(kwargs))
             self._fields = names
             self._values = [kwargs[name] for name in names]
+            self.__class__ = _class_of(names)
         else:
             self._fields = None
             self._values = list(args)
@@ -76,6 +77,7 @@ class Row:
     def set_field_names(self, field_names: Sequence[str]) -> None:
         """Name the fields, in their order."""
         self._fields = tuple(field_names)
+        self.__class__ = _class_of(self._fields)
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
         """Return the values of the fields `names`. Raises ValueError for a name that the row does not have."""
@@ -113,7 +115,7 @@ class Row:
             values[self._index(item)] = value
 
     def __getattr__(self, name: str) -> Any:
-        # Python comes here only when there is no such slot or method, so a field named like a method is read by [].
+        # Python comes here only when there is no such property or method: a field named like a method is read by [].
         if name in _OWN_NAMES:
             raise AttributeError(name)
         if self._fields is None or name not in self._fields:
@@ -136,7 +138,7 @@ class Row:
         return len(self._values)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not Row:
+        if not isinstance(other, Row):
             return False
         if self._fields != other._fields or self._row_kind is not other._row_kind:
             return False
@@ -158,15 +160,42 @@ class Row:
 
 
 _new: Final = object.__new__
+_classes: Final[dict[tuple[str, ...] | None, type[Row]]] = {None: Row}
+_CLASSES_MAX: Final = 4096
+"""Rows with still other names than so many are plain ones, and only slower to read."""
 
 
 def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:
     """Return a row that holds `values` and `fields` as they are: the fast path, nothing is copied or checked."""
-    row = _new(Row)
+    row = _new(_classes.get(fields) or _class_of(fields))
     row._values = values
     row._fields = fields
     row._row_kind = kind
     return row
+
+
+def _class_of(names: tuple[str, ...] | None) -> type[Row]:
+    """Return the class of rows with these names."""
+    found = _classes.get(names)
+    if found is not None:
+        return found
+    if names is None or len(_classes) >= _CLASSES_MAX or not all(isinstance(name, str) for name in names):
+        return Row
+    properties = {name: _property(place) for place, name in reversed(list(enumerate(names))) if _may_be_property(name)}
+    made = type("Row", (Row,), {"__slots__": (), "__module__": Row.__module__, **properties})
+    _classes[names] = made
+    return made
+
+
+def _property(place: int) -> property:
+    def get(row: Row) -> Any:
+        return row._values[place]
+
+    return property(get)
+
+
+def _may_be_property(name: str) -> bool:
+    return not name.startswith("_") and not hasattr(Row, name)
 
 
 def _plain(value: Any) -> Any:

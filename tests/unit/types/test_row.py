@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.types.keys import canonical_bytes
 from headgate.types.row import Row, RowKind, make_row
 
 
@@ -91,3 +92,39 @@ def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
         _ = Row(customer="ann", amount=1).custmer
     with pytest.raises(AttributeError, match="no field 'customer': its fields have no names"):
         _ = Row("ann", 1).customer
+
+
+def test_fields_are_attributes_whatever_they_are_called_but_for_names_of_methods_which_are_read_by_item() -> None:
+    row = make_row((1, 2, 3, 4), ("as_dict", "_fields", "two words", "a"))
+    assert row.a == 4
+    assert getattr(row, "two words") == 3
+    assert row["as_dict"] == 1
+    assert row["_fields"] == 2
+    assert row.as_dict()["as_dict"] == 1
+
+
+def test_the_first_of_two_fields_with_one_name_is_read() -> None:
+    row = make_row((1, 2), ("a", "a"))
+    assert (row.a, row["a"]) == (1, 1)
+
+
+def test_rows_made_in_different_ways_are_equal_and_one_key() -> None:
+    named = make_row((11, "Alice"), ("age", "name"))
+    assert named == Row(age=11, name="Alice")
+    assert hash(named) == hash(Row(age=11, name="Alice"))
+    assert canonical_bytes(named) == canonical_bytes(Row(age=11, name="Alice"))
+    assert isinstance(named, Row)
+
+
+def test_a_row_is_read_by_the_names_that_it_was_given_last() -> None:
+    row = make_row([1, 2], ("a", "b"))
+    row.set_field_names(["b", "c"])
+    assert (row.b, row.c) == (1, 2)
+    with pytest.raises(AttributeError, match="no field 'a': it has b, c"):
+        _ = row.a
+
+
+def test_a_field_that_was_changed_is_read_as_it_is_now() -> None:
+    row = pickle.loads(pickle.dumps(make_row((1, 2), ("a", "b"))))  # noqa: S301  # pickled just now
+    row["b"] = 5
+    assert (row.a, row.b) == (1, 5)

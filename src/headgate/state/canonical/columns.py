@@ -335,7 +335,7 @@ def _row(names: tuple[str, ...], fields: list[ColumnCodec], note: Note) -> Colum
     def encode(value: Any) -> Any:
         if value is None:
             return None
-        if type(value) is not Row:
+        if not isinstance(value, Row):
             return note()
         values: Sequence[Any] = value._values
         if value._fields != own_names or value._row_kind is not RowKind.INSERT:

@@ -219,7 +219,7 @@ _BASIC: Final[dict[BasicType, Callable[[Load], Codec]]] = {
 
 def _row_codec(names: tuple[str, ...], load: Load) -> Codec:
     def encode(value: Any) -> bytes:
-        if type(value) is Row and value._row_kind is _INSERT:
+        if isinstance(value, Row) and value._row_kind is _INSERT:
             fields = value._fields
             if fields == names or fields is None:
                 try:
@@ -252,7 +252,7 @@ def _tuple_codec(types: Sequence[TypeInformation], load: Load) -> Codec:
         tags = b""
         for place, fields, _ in tagged:
             row = items[place]
-            if type(row) is Row and row._row_kind is _INSERT and row._fields in (fields, None):
+            if isinstance(row, Row) and row._row_kind is _INSERT and row._fields in (fields, None):
                 items[place] = row._values
                 tags += b"p" if row._fields is None else b"r"
             else:

@@ -216,7 +216,7 @@ class _RowConverter:
         self._converters = converters
 
     def __call__(self, value: Any) -> Any:
-        if type(value) is Row:
+        if isinstance(value, Row):
             return self._row(value)
         if isinstance(value, (tuple, list)) and len(value) == len(self._old_names):
             values = self._values(dict(zip(self._old_names, value, strict=True)))
