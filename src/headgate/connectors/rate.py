@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar, final
 
 from headgate.errors import ProgramError
-from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.functions.acknowledging import Acknowledger
+from headgate.functions.source import NoMoreSplits, NotReady, Poll, Records, Source, SourceContext, SourceReader
 
 Split = TypeVar("Split")
 
@@ -40,16 +41,23 @@ class RateLimitedSource(Source[Split]):
         self.bounded = source.bounded
         self.parallelism_max = source.parallelism_max
         self.discovery_interval_ms = source.discovery_interval_ms
+        self.discovery_ends = source.discovery_ends
         self.watermarks_per_split = source.watermarks_per_split
 
     def splits(self, parallelism: int) -> list[Split]:
         return self._source.splits(parallelism)
 
-    def discover(self, known: frozenset[str]) -> list[Split]:
+    def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
         return self._source.discover(known)
 
     def split_id(self, split: Split) -> str:
         return self._source.split_id(split)
+
+    def to_remember(self, known: Iterable[str]) -> list[str]:
+        return self._source.to_remember(known)
+
+    def acknowledger(self) -> Acknowledger[Split] | None:
+        return self._source.acknowledger()
 
     def reader(self, context: SourceContext) -> RateLimitedReader[Split]:
         share = self._records_per_second / context.parallelism

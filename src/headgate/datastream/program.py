@@ -73,3 +73,9 @@ class Program:
         graph = self.graph()
         self._new = []
         return graph
+
+
+def acknowledges(graph: LogicalGraph) -> bool:
+    """Return whether a source of the program goes on only with checkpoints."""
+    sources = [node.operator.source for node in graph.nodes if isinstance(node.operator, SourceFactory)]
+    return any(source.acknowledger() is not None for source in sources)

@@ -246,6 +246,35 @@ class StreamExecutionEnvironment(OlderEnvironment):
         return self._begin(source_name, limited, source.row_type)
 
     # --- running ---
+    def from_spark_stream(  # noqa: PLR0913  # the settings of a query, by name
+        self,
+        frame: Any,
+        checkpoint_location: str,
+        source_name: str = "Streaming DataFrame",
+        *,
+        output_mode: str = "append",
+        processing_time: str | None = None,
+        available_now: bool = False,
+        free_cores: int = 1,
+    ) -> DataStream:
+        """Return a stream of the rows of a streaming DataFrame, each a `Row` with the columns' names, exactly once.
+
+        Spark keeps its place at `checkpoint_location`, a folder or URI of this stream alone, which a later job that
+        starts from a savepoint is given again; a micro-batch is acknowledged there when a checkpoint covers it. Output
+        mode and triggers are Spark's: with `available_now` the stream ends. `free_cores` are what Spark needs beside
+        the job's slots. Raises ProgramError for another kind of DataFrame, or a column of a type that has none here.
+        """
+        from headgate.deploy.spark import streams  # noqa: PLC0415  # only for who has pyspark
+
+        options = streams.StreamOptions(
+            output_mode=output_mode,
+            processing_time=processing_time,
+            available_now=available_now,
+            free_cores=free_cores,
+        )
+        source, row_type = streams.source_of(frame, checkpoint_location, options)
+        return self._begin(source_name, source, row_type)
+
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the program and block until it has ended.
@@ -282,7 +311,7 @@ class StreamExecutionEnvironment(OlderEnvironment):
             job_name=job_name or settings.get(JOB_NAME) or _JOB_NAME,
             defaults=replace(self._defaults(settings), stored_max_parallelism=stored_max_parallelism(settings)),
             settings=settings,
-            checkpointing=settings.is_given(CHECKPOINT_INTERVAL),
+            checkpointing=settings.is_given(CHECKPOINT_INTERVAL) or acknowledges(graph),
         )
         job = plan(graph, options)  # first, so that a wrong program fails before a session is started
         return choose.deployment(settings, self._spark).submit(job)

@@ -12,9 +12,11 @@ reader had it at the barrier; one that was found too late for that is found agai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
+
+from headgate.functions.acknowledging import Acknowledger
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +62,14 @@ END_OF_INPUT: Final = EndOfInput()
 Poll = Records | NotReady | EndOfInput
 
 
+@final
+class NoMoreSplits:
+    """There will be no more splits."""
+
+
+NO_MORE_SPLITS: Final = NoMoreSplits()
+
+
 class Source(ABC, Generic[Split]):
     """A place records come from. Pickled once and sent to each subtask, so it holds a description, not a connection."""
 
@@ -70,7 +80,10 @@ class Source(ABC, Generic[Split]):
     """The most subtasks that can read at a time, None for no limit."""
 
     discovery_interval_ms: int | None = None
-    """How often to look for new splits while the job runs, None: never. A source that looks is not bounded."""
+    """How often to look for new splits while the job runs, None: never."""
+
+    discovery_ends: bool = False
+    """Whether `discover` will return NO_MORE_SPLITS one day. Without that, a source that looks is not bounded."""
 
     watermarks_per_split: bool = False
     """Whether readers read several splits at a time, each with event time of its own.
@@ -86,10 +99,11 @@ class Source(ABC, Generic[Split]):
         Raises `SourceError` when there is nothing to read where there should be.
         """
 
-    def discover(self, known: frozenset[str]) -> list[Split]:
-        """Return the splits that are there by now and whose id is not `known`.
+    def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
+        """Return the splits that are there by now and whose id is not `known`, or that there will be no more of them.
 
-        Called in the driver, beside the job master's loop; may block. What it raises is logged, and it is tried again.
+        Called in the driver, beside the job master's loop; may block. What it raises is logged, and it is tried again;
+        but the job fails for good after `SuppressRestartsException`, or an error that it caused.
         """
         raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and needs discover()")
 
@@ -100,6 +114,20 @@ class Source(ABC, Generic[Split]):
         discover in a later version of a job: which splits it was given before is then known, also of those that ended.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
+
+    def to_remember(self, known: Iterable[str]) -> list[str]:
+        """Return the ids, of those that a subtask knows, which `discover` still has to be told of; all by default.
+
+        For a source that discovers without end, and can tell from some of its splits that it had others.
+        """
+        return list(known)
+
+    def acknowledger(self) -> Acknowledger[Split] | None:
+        """Return what tells the outside how far the job has got, the same each time it is asked for; None: nothing.
+
+        Called in the driver. Checkpoints are then made even where no interval is set for them.
+        """
+        return None
 
     @abstractmethod
     def reader(self, context: SourceContext) -> SourceReader[Split]:

@@ -71,6 +71,10 @@ class Services(Protocol):
         """Return a local folder for files of the operator `uid`, empty in each attempt, removed at the slot's end."""
         ...
 
+    def splits_read(self, given: int) -> None:
+        """Report that this subtask's reader has read all it was given, `given` splits of it since the attempt began."""
+        ...
+
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
         ...

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import ProgramError
-from headgate.functions.source import EndOfInput, NotReady, Poll, Records, Result, Source, SourceReader
+from headgate.functions.source import (
+    END_OF_INPUT,
+    EndOfInput,
+    NoMoreSplits,
+    NotReady,
+    Poll,
+    Records,
+    Result,
+    Source,
+    SourceReader,
+)
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
@@ -39,6 +49,9 @@ class SourceOperator(Operator):
         self.woken = False
         """Whether to poll even before the time that the last `NotReady` named."""
         self._discovers = source.discovery_interval_ms is not None
+        self._awaits_splits = self._discovers
+        self._given = 0
+        self._told_read: int | None = None
         self._known: list[str] = []
         self._event_time: WatermarkMaker | SplitWatermarks | None = None
         self._polled = Records([])
@@ -54,7 +67,7 @@ class SourceOperator(Operator):
         splits = context.restored.values(SPLITS_STATE) if is_restored else context.splits or []
         if KNOWN_STATE in context.restored.lists:
             self._known = context.restored.values(KNOWN_STATE)
-        self.add_splits(splits)
+        self._take(splits)
 
     def _event_time_by(self, strategy: WatermarkStrategy) -> WatermarkMaker | SplitWatermarks:
         def maker() -> WatermarkMaker:
@@ -65,8 +78,16 @@ class SourceOperator(Operator):
     def _now_ms(self) -> float:
         return self.context.services.clock.monotonic_ms()
 
-    def add_splits(self, splits: list[Any]) -> None:
-        """Have the reader read these as well."""
+    def add_splits(self, splits: list[Any] | NoMoreSplits) -> None:
+        """Have the reader read these as well, or end when it has read all that it was given."""
+        if isinstance(splits, NoMoreSplits):
+            self._awaits_splits = False
+            self.woken = True
+        else:
+            self._given += len(splits)
+            self._take(splits)
+
+    def _take(self, splits: list[Any]) -> None:
         self._note_known(splits)
         if isinstance(self._event_time, SplitWatermarks):
             self._event_time.add(map(self._source.split_id, splits), self._now_ms())
@@ -77,7 +98,8 @@ class SourceOperator(Operator):
     def _note_known(self, splits: list[Any]) -> None:
         """Note the ids, also of a source that does not discover: a later run of the job may."""
         try:
-            self._known = list(dict.fromkeys([*self._known, *map(self._source.split_id, splits)]))
+            known = dict.fromkeys([*self._known, *map(self._source.split_id, splits)])
+            self._known = self._source.to_remember(known)
         except NotImplementedError:
             if self._discovers:
                 raise
@@ -94,7 +116,7 @@ class SourceOperator(Operator):
         if isinstance(polled, NotReady):
             return polled
         if isinstance(polled, EndOfInput):
-            return NotReady(math.inf) if self._discovers else polled
+            return self._at_end() if self._discovers else polled
         records = expect(Records, polled, self._reader, "poll()").records
         batch = Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):
@@ -104,6 +126,13 @@ class SourceOperator(Operator):
             )
         self._polled = polled
         return batch
+
+    def _at_end(self) -> NotReady | EndOfInput:
+        """All that was given is read: tell so once, then end, or wait for more."""
+        if self._told_read != self._given:
+            self._told_read = self._given
+            self.context.services.splits_read(self._given)
+        return NotReady(math.inf) if self._awaits_splits else END_OF_INPUT
 
     def mark(self, batch: Batch) -> list[Flow]:
         assert self._event_time is not None

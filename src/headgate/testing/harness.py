@@ -164,6 +164,9 @@ class RecordingServices:
         self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
         return Path(self.folder.name)
 
+    def splits_read(self, given: int) -> None:
+        """Do nothing: nobody waits for it."""
+
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Note the records in `collections`, and their number in `parts`."""
         self.parts.append(part)

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from pyspark.sql import SparkSession
 
+from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.door import door_of
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.local import keeps_in_memory, storage_location
@@ -19,6 +20,7 @@ from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.graph.physical import JobPlan
 
+from headgate.runtime.master.sources import sources_of
 _log = logging.getLogger(__name__)
 
 _EXIT_S_MAX: Final = 10.0
@@ -64,7 +66,13 @@ def check(spark: SparkSession, job: JobPlan) -> None:
     preflight.check_session(facts)
     if not keeps_in_memory(job):
         preflight.check_storage(facts, storage_location(job))
-    facts = await_slots(spark, facts, job.slots)
-    preflight.check_slots(facts, job.slots)
+    beside = cores_beside(job)
+    facts = await_slots(spark, facts, job.slots + beside)
+    preflight.check_slots(facts, job.slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)
+
+
+def cores_beside(job: JobPlan) -> int:
+    """Return how many cores Spark needs for a job beside its slots: those of its streaming queries."""
+    return sum(source.free_cores for source in sources_of(job).values() if isinstance(source, MicroBatchSource))

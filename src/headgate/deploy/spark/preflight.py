@@ -78,25 +78,26 @@ def check_storage(facts: SessionFacts, location: str | None) -> None:
         )
 
 
-def check_slots(facts: SessionFacts, needed: int) -> None:
-    """Raise EnvironmentFault when fewer task slots are free than the job holds for its life."""
-    if facts.slots_free >= needed:
+def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
+    """Raise EnvironmentFault when fewer task slots are free than the job holds for its life, and needs beside them."""
+    if facts.slots_free >= needed + beside:
         return
     busy = f", of which {facts.slots_busy} are busy" if facts.slots_busy else ""
     change = (
-        f"start the session with master local[{needed + 1}] or more"
+        f"start the session with master local[{needed + max(beside, 1)}] or more"
         if facts.local
         else "give the application more executors or cores (spark.executor.instances, spark.executor.cores, "
         "spark.cores.max; spark.task.cpus counts for each slot)"
     )
     raise EnvironmentFault(
-        f"the job holds {needed} task slots for its life, but Spark has {facts.slots_total}{busy}: {change}, "
+        f"the job holds {needed} task slots for its life{more}, but Spark has {facts.slots_total}{busy}: {change}, "
         "wait for the other work, or lower the parallelism"
     )
 
 
 def warnings(facts: SessionFacts) -> list[str]:
     """Return what is likely to go wrong later, in sentences that name the setting."""
+    more = f", and Spark makes the micro-batches of its streaming sources on {beside} more" if beside else ""
     if facts.local or facts.slots_per_executor is None:
         return []
     slots = facts.slots_per_executor

@@ -19,6 +19,7 @@ from headgate.checkpoint.messages import (
     SubtaskRecovered,
 )
 from headgate.elements import Barrier
+from headgate.functions.source import NoMoreSplits
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 
@@ -127,6 +128,19 @@ class Progress:
     metrics: dict[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitsRead:
+    """The reader of a source that discovers has read all that it was given in this attempt.
+
+    `given` counts the splits that came in `AddSplits`; those that it was deployed with are not among them.
+    """
+
+    attempt: Attempt
+    subtask: SubtaskId
+    given: int
+
+
 FromSlot = (
     RegisterSlot
     | SlotReady
@@ -139,6 +153,7 @@ FromSlot = (
     | SubtaskRecovered
     | Collected
     | Progress
+    | SplitsRead
 )
 
 
@@ -191,10 +206,13 @@ class Trigger:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSplits:
-    """Give sources of this slot splits that were discovered. A reader gets them behind the barrier triggered last."""
+    """Give sources of this slot splits that were discovered, or tell that there will be no more.
+
+    A reader gets them behind the barrier triggered last.
+    """
 
     attempt: Attempt
-    splits: dict[SubtaskId, list[Any]]
+    splits: dict[SubtaskId, list[Any] | NoMoreSplits]
 
 
 @final

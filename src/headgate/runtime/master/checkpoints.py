@@ -155,7 +155,7 @@ class Checkpoints:
             self._settled.append(action)
 
     def when_tidy(self, action: Callable[[], None]) -> None:
-        """Act as `when_settled` does, and not before the checkpoints that are not retained are gone."""
+        """Act as `when_settled` does, and not before what is not retained is gone, and what is left over aborted."""
 
         def settled() -> None:
             if self._retaining:
@@ -281,7 +281,7 @@ class Checkpoints:
 
         If it cannot be done the attempt fails, and what it restores is committed again.
         """
-        if not self._storage.commits_globally:
+        if not self._storage.acts_on_completion:
             then()
             return
 

@@ -5,29 +5,40 @@ found, and all else goes on. What was found is handed out on the loop, over the 
 checkpoints as well: a split that is handed out behind a trigger reaches its reader behind the barrier. Nothing of it is
 stored here: each subtask's state says which splits it was ever given, so an attempt knows exactly those of the
 checkpoint that it starts from, and finds the others again.
+
+A source that acknowledges waits for checkpoints: one is taken when its readers have read all that they were given.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, final
+from typing import Any, Final, Protocol, final
 
 from headgate import options
 from headgate.clock import Clock
-from headgate.functions.source import Source
+from headgate.errors import SuppressRestartsException
+from headgate.functions.source import NoMoreSplits, Source
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
+from headgate.operators.error_text import causes
 from headgate.operators.source import KNOWN_STATE, SPLITS_STATE
+from headgate.runtime.control.messages import AddSplits, SplitsRead, ToSlot
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.master.job_storage import RestorePoint, Splits
+from headgate.runtime.master.reading import Reading
 from headgate.runtime.master.sources import sources_of
 from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)
+
+CHECKPOINT_RETRY_MS: Final = 1_000.0
+"""Pause before another checkpoint is asked for when the one that a source waits for has failed."""
 
 
 class DiscoveryHost(Protocol):
@@ -43,8 +54,16 @@ class DiscoveryHost(Protocol):
         """Where blocking work is done."""
         ...
 
-    def assign(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any]) -> None:
-        """Send splits to the slot of a subtask."""
+    def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
+        """Send a message to the slot of a subtask."""
+        ...
+
+    def trigger_checkpoint(self, answer: Future[str]) -> None:
+        """Take a checkpoint now; `answer` gets its location, or an error."""
+        ...
+
+    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+        """The attempt fails, and the job with it if that may not mend."""
         ...
 
 
@@ -57,7 +76,10 @@ class _Looking:
     starts_from: Callable[[], frozenset[str]]
     """Returns the ids of the splits that the attempt begins with."""
     due_ms: float
+    reading: Reading
     known: frozenset[str] | None = None
+    checkpoint_ms: float = math.inf
+    """When to take a checkpoint, so that what is read can be acknowledged."""
 
 
 @final
@@ -87,7 +109,11 @@ class Discovery:
             else:
                 starts_from = partial(_ids, source, splits.get(vertex.id, []))
                 due_ms = now_ms + (source.discovery_interval_ms or 0)
-            self._looking[vertex.id] = _Looking(source, starts_from, due_ms)
+            self._looking[vertex.id] = _Looking(source, starts_from, due_ms, self._reading(vertex, restored))
+
+    def _reading(self, vertex: VertexPlan, restored: list[dict[str, ListElements]]) -> Reading:
+        unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists)
+        return Reading(vertex.parallelism, unfinished=unfinished)
 
     def attempt_ended(self) -> None:
         """Hand out nothing more."""
@@ -101,7 +127,31 @@ class Discovery:
         for vertex, looking in self._looking.items():
             if vertex not in self._asked and now_ms >= looking.due_ms:
                 self._look(self._attempt, vertex, looking)
-        return min((own.due_ms for vertex, own in self._looking.items() if vertex not in self._asked), default=None)
+            if now_ms >= looking.checkpoint_ms:
+                self._take_checkpoint(looking)
+        due = [own.due_ms for vertex, own in self._looking.items() if vertex not in self._asked]
+        wake_ms = min([*due, *(own.checkpoint_ms for own in self._looking.values())], default=math.inf)
+        return None if math.isinf(wake_ms) else wake_ms
+
+    def splits_read(self, message: SplitsRead) -> None:
+        """A subtask of the running attempt has read all that it had got."""
+        looking = self._looking.get(message.subtask.vertex)
+        if looking is None or message.attempt != self._attempt:
+            return
+        if looking.reading.ended(message.subtask.index, message.given) and looking.source.acknowledger() is not None:
+            looking.checkpoint_ms = self._host.clock.monotonic_ms()
+
+    def _take_checkpoint(self, looking: _Looking) -> None:
+        """Take one, and another one a while later if it fails; but one attempt takes none for another."""
+
+        def answered(answer: Future[str]) -> None:
+            if answer.exception() is not None:
+                looking.checkpoint_ms = self._host.clock.monotonic_ms() + CHECKPOINT_RETRY_MS
+
+        looking.checkpoint_ms = math.inf
+        answer = Future[str]()
+        answer.add_done_callback(answered)
+        self._host.trigger_checkpoint(answer)
 
     def _restored_ids(
         self, vertex: VertexPlan, source: Source[Any], restored: list[dict[str, ListElements]]
@@ -118,35 +168,44 @@ class Discovery:
     def _look(self, attempt: Attempt, vertex: int, looking: _Looking) -> None:
         source, known = looking.source, looking.known
 
-        def look() -> tuple[frozenset[str], dict[str, Any]]:
+        def look() -> tuple[frozenset[str], dict[str, Any] | NoMoreSplits]:
             before = looking.starts_from() if known is None else known
-            found: list[Any] = expect(list, source.discover(before), source, "discover()")
-            named = {source.split_id(split): split for split in found}
+            found = source.discover(before)
+            if isinstance(found, NoMoreSplits):
+                return before, found
+            splits: list[Any] = expect(list, found, source, "discover()")
+            named = {source.split_id(split): split for split in splits}
             return before, {split_id: split for split_id, split in named.items() if split_id not in before}
 
-        def done(result: tuple[frozenset[str], dict[str, Any]] | BaseException) -> None:
+        def done(result: tuple[frozenset[str], dict[str, Any] | NoMoreSplits] | BaseException) -> None:
             self._asked.discard(vertex)
             if attempt != self._attempt:
                 return
             looking.due_ms = self._host.clock.monotonic_ms() + (source.discovery_interval_ms or 0)
             if isinstance(result, BaseException):
-                _log.warning("no new splits of %s: %s", type(source).__name__, result)
+                self._failed(attempt, source, result)
                 return
             before, new = result
-            looking.known = before | new.keys()
-            self._assign(attempt, vertex, len(before), list(new.values()))
+            if isinstance(new, NoMoreSplits):
+                looking.due_ms = math.inf
+                for index in range(self._plan.vertices[vertex].parallelism):
+                    self._give(attempt, SubtaskId(vertex, index), new)
+                return
+            looking.known = frozenset(source.to_remember([*before, *new]))
+            for index, splits in looking.reading.deal(list(new.values()), len(before)).items():
+                self._give(attempt, SubtaskId(vertex, index), splits)
 
         self._asked.add(vertex)
         self._host.io.submit_waiting(look, done)
 
-    def _assign(self, attempt: Attempt, vertex: int, number: int, new: list[Any]) -> None:
-        """Hand splits out in turn, beginning where the `number` known before have ended."""
-        parallelism = self._plan.vertices[vertex].parallelism
-        dealt: dict[int, list[Any]] = {}
-        for place, split in enumerate(new, number):
-            dealt.setdefault(place % parallelism, []).append(split)
-        for index, splits in dealt.items():
-            self._host.assign(attempt, SubtaskId(vertex, index), splits)
+    def _failed(self, attempt: Attempt, source: Source[Any], error: BaseException) -> None:
+        if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
+            self._host.fail_attempt(attempt, f"{type(source).__name__}: {error}", may_mend=False)
+        else:
+            _log.warning("no new splits of %s: %s", type(source).__name__, error)
+
+    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any] | NoMoreSplits) -> None:
+        self._host.send_to(subtask, AddSplits(attempt=attempt, splits={subtask: splits}))
 
 
 def _ids(source: Source[Any], splits: list[Any]) -> frozenset[str]:

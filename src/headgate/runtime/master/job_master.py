@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Protocol, assert_never, final
+from typing import Protocol, assert_never, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
@@ -27,12 +27,7 @@ from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
 from headgate.runtime.master.discovery import Discovery
-from headgate.runtime.master.job_storage import (
-    Beginning,
-    JobStorage,
-    RestorePoint,
-    Splits,
-)
+from headgate.runtime.master.job_storage import Beginning, JobStorage, RestorePoint, Splits
 from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.restoring import restore_may_mend
@@ -230,6 +225,8 @@ class JobMaster:
                     self._services.collected(message)
             case messages.Progress():
                 self._on_progress(message)
+            case messages.SplitsRead():
+                self._discovery.splits_read(message)
             case messages.RegisterSlot():
                 _log.warning("slot %d registered twice on one connection", message.slot)
             case _:
@@ -336,11 +333,11 @@ class JobMaster:
         for link in list(self._links.values()):
             link.send(message)
 
-    def assign(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any]) -> None:
-        """Send splits to the slot of a subtask."""
+    def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
+        """Send a message to the slot of a subtask."""
         slot = self._plan.slot_of(subtask)
         if slot in self._links:
-            self._links[slot].send(messages.AddSplits(attempt=attempt, splits={subtask: splits}))
+            self._links[slot].send(message)
 
     def _resolve(self, attempt: Attempt) -> None:
         def done(result: RestorePoint | BaseException) -> None:

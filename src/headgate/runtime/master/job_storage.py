@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,12 +31,14 @@ from headgate.operators.base import expect
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
 from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
-from headgate.runtime.master.sources import check_discovery, sources_of
+from headgate.runtime.master.sources import Acknowledgers, check_discovery, sources_of
 from headgate.runtime.master.supervision import JobStatus
 
 __all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
 
 Splits = dict[int, list[Any]]
+_log = logging.getLogger(__name__)
+
 """The splits of each source, by vertex."""
 
 
@@ -85,6 +88,7 @@ class JobStorage:
         self._uncommitted = False
         self._global_commits: GlobalCommits | None = None
 
+        self._acknowledgers: Acknowledgers | None = None
     # --- beginning
 
     def prepare(self, plan: JobPlan) -> Beginning:
@@ -104,6 +108,7 @@ class JobStorage:
             check_transaction_timeout(plan, uid, sink)
         self._global_commits = GlobalCommits(plan)
         for vertex, source in sources_of(plan).items():
+        self._acknowledgers = Acknowledgers(plan)
             check_discovery(plan.vertices[vertex].operators[0].name, source)
         splits = {
             vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
@@ -135,8 +140,9 @@ class JobStorage:
     def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
         """Begin an attempt: find what it starts from.
 
-        What it holds for commits of all subtasks together is committed. Raises `RestoreError` when that cannot be used,
-        or the job is another driver's by now, `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
+        What it holds for commits of all subtasks together is committed, and sources that acknowledge are told. Raises
+        `RestoreError` when that cannot be used, a source cannot go on from it, or the job is another driver's by now,
+        `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
         """
         own = self._own()
         workflow.begin_attempt(self._store, attempt)
@@ -152,8 +158,16 @@ class JobStorage:
         if found.point.manifest is not None:
             self._commit(plan, found.point.manifest, found.point.root)
         return found.point
+        self._tell_restored(found.point)
 
     def _check_owned(self) -> None:
+    def _tell_restored(self, point: RestorePoint) -> None:
+        """Tell sources that acknowledge, which then begin to read; but not those of a job that only commits."""
+        if self._acknowledgers is None or not self._acknowledgers.any or point.finishing:
+            return
+        store = self._store if point.root is None else self._open_store(point.root)
+        self._acknowledgers.restored(store, point.manifest)
+
         if self._is_superseded():
             assert self._superseded is not None
             raise RestoreError(self._superseded.reason)
@@ -212,7 +226,7 @@ class JobStorage:
     def commit_globally(self, plan: JobPlan, manifest: Manifest, root: str | None) -> Stored | Refused | Superseded:
         """Commit what a checkpoint, or the savepoint at `root`, holds for commits of all subtasks together.
 
-        Raises `InDoubt`: to be called again.
+        Then have sources acknowledge what it holds. Raises `InDoubt`: to be called again.
         """
         if self._is_superseded():
             assert self._superseded is not None
@@ -220,6 +234,8 @@ class JobStorage:
         try:
             self._commit(plan, manifest, root)
         except CommitLostError as error:
+            if self._acknowledgers is not None and self._acknowledgers.any:
+                self._acknowledgers.completed(self._store if root is None else self._open_store(root), manifest)
             return Refused(str(error), may_mend=False)
         except (RetriableCommitError, StorageError) as error:
             raise InDoubt(str(error)) from error
@@ -288,6 +304,7 @@ class JobStorage:
         finally:
             self.release(plan)
         if self._is_superseded():
+        self._close_sources()
             return
         if self._claim is not None and outcome.status is JobStatus.FINISHED:
             self._delete_claimed(self._claim)
@@ -332,7 +349,8 @@ class JobStorage:
                 stack.callback(sink.discard, plan.job_id)
 
     def release(self, plan: JobPlan) -> None:
-        """Give the targets of all sinks back; raise the first failure of it at the end."""
+        """Give the targets of all sinks back, and close sources; raise the first failure of a sink at the end."""
+        self._close_sources()
         if self._superseded is not None:
             return
         with contextlib.ExitStack() as stack:
@@ -342,6 +360,13 @@ class JobStorage:
 
 def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
     """Return the manifest of a checkpoint that all subtasks have acknowledged."""
+    def _close_sources(self) -> None:
+        try:
+            if self._acknowledgers is not None:
+                self._acknowledgers.close()
+        except Exception:  # noqa: BLE001  # the job has ended, whatever a source makes of it
+            _log.exception("a source could not be told that the job is over")
+
     return Manifest(
         job_id=plan.job_id,
         checkpoint_id=order.checkpoint_id,

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import pickle
+from collections.abc import Iterator
+from typing import Any, final
 
+from headgate import options
+from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import ProgramError
+from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
-from headgate.operators.source import SourceFactory
+from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceFactory
+from headgate.state.operator.list_elements import ListElements
 
 
 def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:
@@ -29,8 +38,61 @@ def check_discovery(name: str, source: Source[Any]) -> None:
             f"source {name!r} ({kind}) looks for new splits every {interval_ms} ms: its discovery_interval_ms must be "
             "above 0, or None for never"
         )
-    if source.bounded:
+    if source.bounded and not source.discovery_ends:
         raise ProgramError(
             f"source {name!r} ({kind}) looks for new splits while it runs, so it never ends: set bounded = False, or "
             "discovery_interval_ms = None"
         )
+
+
+@final
+class Acknowledgers:
+    """Those of a job's sources that acknowledge what they have read. Its methods block, `any` excepted."""
+
+    def __init__(self, plan: JobPlan) -> None:
+        self._moved = plan.settings.get(options.MOVED_CLASSES)
+        found = {plan.vertices[vertex].operators[0].uid: source for vertex, source in sources_of(plan).items()}
+        acknowledging = {uid: source.acknowledger() for uid, source in found.items()}
+        self._acknowledgers = {uid: each for uid, each in acknowledging.items() if each is not None}
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self._acknowledgers)
+
+    def restored(self, store: CheckpointStore, manifest: Manifest | None) -> None:
+        """Tell them what an attempt starts from, None: from nothing. Raises `RestoreError`, `StorageError`."""
+        for acknowledger, progress in self._progress(store, manifest):
+            acknowledger.restored(progress)
+
+    def completed(self, store: CheckpointStore, manifest: Manifest) -> None:
+        """Tell them of a complete checkpoint or savepoint in `store`. Raises `StorageError`."""
+        for acknowledger, progress in self._progress(store, manifest):
+            acknowledger.completed(progress)
+
+    def close(self) -> None:
+        """Tell them that the job is over; raise the first failure at the end."""
+        with contextlib.ExitStack() as stack:
+            for acknowledger in self._acknowledgers.values():
+                stack.callback(acknowledger.close)
+
+    def _progress(
+        self, store: CheckpointStore, manifest: Manifest | None
+    ) -> Iterator[tuple[Acknowledger[Any], SourceProgress[Any]]]:
+        operators = {} if manifest is None else {operator.uid: operator for operator in manifest.operators}
+        for uid, acknowledger in self._acknowledgers.items():
+            yield acknowledger, self._held(store, operators[uid]) if uid in operators else SourceProgress()
+
+    def _held(self, store: CheckpointStore, operator: OperatorManifest) -> SourceProgress[Any]:
+        def every(name: str) -> list[Any]:
+            held = [state.lists[name] for state in operator.subtasks.values() if name in state.lists]
+            where = f"the splits of source {operator.name!r}"
+            return [value for each in held for value in read_list(store, each).values(where, self._moved)]
+
+        return SourceProgress(known=frozenset(every(KNOWN_STATE)), unfinished=tuple(every(SPLITS_STATE)))
+
+
+def read_list(store: CheckpointStore, state: ListState) -> ListElements:
+    """Return the elements of a list state of our own; blocks. Raises `StorageError`."""
+    # From the job's own storage, with the checksum that its manifest names.
+    return ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301

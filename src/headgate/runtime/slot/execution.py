@@ -13,6 +13,7 @@ from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, Bar
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
+from headgate.functions.source import NoMoreSplits
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.graph.physical import ChannelPlan, JobPlan, OperatorPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
@@ -302,8 +303,8 @@ class Execution:
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
-    def add_splits(self, splits: dict[SubtaskId, list[Any]]) -> None:
-        """Give sources more to read."""
+    def add_splits(self, splits: dict[SubtaskId, list[Any] | NoMoreSplits]) -> None:
+        """Give sources more to read, or tell them that there is no more to come."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
 

@@ -41,6 +41,10 @@ class ExecutionHost(SubtaskHost, Protocol):
         """The subtask's sinks have committed everything up to the checkpoint."""
         ...
 
+    def splits_read(self, subtask: SubtaskId, given: int) -> None:
+        """The subtask's reader has read all it was given, `given` splits of it since the attempt began."""
+        ...
+
     def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Send records to the program that waits for them."""
         ...
@@ -103,6 +107,9 @@ class SubtaskServices:
 
     def scratch(self, uid: str) -> Path:
         return self.host.scratch(self.subtask, uid)
+
+    def splits_read(self, given: int) -> None:
+        self.host.splits_read(self.subtask, given)
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         self.host.collect(self.subtask, checkpoint_id, part, records)

@@ -38,6 +38,7 @@ from headgate.runtime.control.messages import (
     Shutdown,
     SlotReady,
     SlotTornDown,
+    SplitsRead,
     Start,
     TaskFailed,
     TearDown,
@@ -413,6 +414,9 @@ class Slot:
 
     def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
         self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))
+
+    def splits_read(self, subtask: SubtaskId, given: int) -> None:
+        self._send(SplitsRead(attempt=self._current(), subtask=subtask, given=given))
 
     def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         self._send(

@@ -1,0 +1,325 @@
+"""The protocol between a query that hands over numbered batches and a job that reads each of them exactly once.
+
+Theory of operation
+-------------------
+The query has a durable record of its own: which batches were acknowledged, and which one it has planned. It offers one
+batch at a time, waits until that is acknowledged, and offers a batch again that was not, with the same number and rows.
+A batch is *covered* by a snapshot of the job whose state knows it and has nothing of it left to read. It is
+acknowledged when a complete checkpoint covers it. So the record is never ahead of the newest complete checkpoint, and
+at most one batch behind it:
+
+    killed                               record  newest checkpoint   what the next driver does with batch 7
+    while 7 is being written             6       covers 6            writes it anew; the half-written one is never read
+    before a checkpoint knows of 7       6       covers 6            writes it anew
+    with 7 half read in a checkpoint     6       knows 7             reads the rest of what was written
+    covered, and not yet acknowledged    6       covers 7            acknowledges it at once
+    after that                           7       covers 7            is never offered it again
+
+    state    meaning                                    legal edges
+    NEW      the query does not run yet                 Restored -> IDLE, and the query starts
+    IDLE     the query works on its next batch          Offered, covered -> IDLE, and it is acknowledged
+                                                        Offered, known to the snapshot -> READING
+                                                        Offered -> WRITING
+                                                        QueryEnded of a query that is to end -> OVER
+    WRITING  the batch is being written to storage      Written -> READING, and its splits are handed out
+    READING  the job reads the batch                    Completed or Restored, covered -> IDLE, and it is acknowledged
+                                                        Restored, unknown to the snapshot and not written -> WRITING
+    OVER     the query has nothing more                 (there are no more splits)
+    FAILED   the query has failed                       (the job fails)
+    all      QueryEnded otherwise -> FAILED; Closed -> CLOSED, and the query is stopped and its batch refused
+
+Restored with a snapshot that does not fit the record is refused, in any state, and changes nothing: an acknowledged
+batch is never offered again, so that a job which went back before it would miss its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never, final
+
+from headgate.errors import RestoreError
+from headgate.story import Story
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """What a snapshot holds of the batches: of which query, the newest that it knows, and whether that is read.
+
+    A snapshot that knows nothing has no query.
+    """
+
+    query: str | None = None
+    known: int = -1
+    covered: int = -1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the query's own storage says: its id, None before it has ever run; the last batches planned, acknowledged.
+
+    Batches count from 0; -1 stands for none.
+    """
+
+    query: str | None = None
+    planned: int = -1
+    acknowledged: int = -1
+
+
+# --- what happens
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """An attempt is about to start from a snapshot, or from nothing."""
+
+    position: Position
+    record: Record
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A checkpoint is complete."""
+
+    position: Position
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The query hands over a batch. All batches before it are acknowledged, and its record says so."""
+
+    batch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The batch is in storage, whole."""
+
+    batch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryEnded:
+    """The query runs no more: it has failed, or (None) was stopped or has come to its end."""
+
+    error: str | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The job is over."""
+
+
+Event = Restored | Completed | Offered | Written | QueryEnded | Closed
+
+# --- what is to be done
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StartQuery:
+    """Start the query."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StopQuery:
+    """Stop the query, if it runs."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write the batch to storage, into a folder of its own, then answer `Written`."""
+
+    batch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Let the query go on: the batch is acknowledged."""
+
+    batch: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Have the query fail with the batch, which is offered again when it is started the next time."""
+
+    batch: int
+    reason: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Delete the files of all batches up to this one, which are acknowledged: what needs them is never restored."""
+
+    batch: int
+
+
+Effect = StartQuery | StopQuery | Write | Acknowledge | Refuse | Drop
+
+
+@final
+class State(Enum):
+    """Where the protocol is: see the table at the top of this module."""
+
+    NEW = "new"
+    IDLE = "idle"
+    WRITING = "writing"
+    READING = "reading"
+    OVER = "over"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+_STOPPED = "it was stopped from outside the job"
+
+
+@final
+class BatchProtocol:
+    """The protocol of one query and one job, in one driver. Pure."""
+
+    def __init__(self, *, ends: bool) -> None:
+        """`ends`: the query is one that comes to an end by itself."""
+        self.state = State.NEW
+        self.failure: str | None = None
+        """Why the query has failed."""
+        self._ends = ends
+        self._story = Story("batch protocol")
+        self._position = Position()
+        self._batch = -1
+        self._written = -1
+        self._acknowledged = -1
+
+    @property
+    def reading(self) -> int | None:
+        """The batch whose splits are to be handed out to an attempt that does not know them; None: there is none."""
+        return self._batch if self.state is State.READING and self._written == self._batch else None
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Return what to do, in this order. Raises RestoreError for a snapshot that does not fit the query."""
+        self._story.add(event)
+        match event:
+            case Restored():
+                return self._on_restored(event)
+            case Completed(position=position):
+                self._position = position
+                return self._go_on()
+            case Offered(batch=batch):
+                return self._on_offered(batch)
+            case Written(batch=batch):
+                return self._on_written(batch)
+            case QueryEnded(error=error):
+                return self._on_query_ended(error)
+            case Closed():
+                return self._on_closed()
+            case _:
+                assert_never(event)
+
+    def _on_restored(self, event: Restored) -> list[Effect]:
+        if self.state is State.FAILED:
+            raise RestoreError(f"the streaming query has failed: {self.failure}")
+        if self.state is State.CLOSED:
+            raise RestoreError("the streaming query was stopped with the job that read it: make another source of it")
+        self._acknowledged = max(self._acknowledged, event.record.acknowledged)
+        check_fits(event.position, event.record, self._acknowledged)
+        self._position = event.position
+        if self.state is State.NEW:
+            self.state = State.IDLE
+            return [Drop(event.record.acknowledged), StartQuery()]
+        return self._go_on()
+
+    def _on_offered(self, batch: int) -> list[Effect]:
+        if self.state is not State.IDLE:
+            return [Refuse(batch, "the job reads no more")]
+        self._batch, self.state = batch, State.READING
+        return [Drop(batch - 1), *self._go_on()]
+
+    def _go_on(self) -> list[Effect]:
+        """Acknowledge the batch if it is covered; write it if nobody has."""
+        if self.state is not State.READING:
+            return []
+        batch = self._batch
+        if batch <= self._position.covered:
+            self.state, self._acknowledged = State.IDLE, max(self._acknowledged, batch)
+            return [Acknowledge(batch)]
+        if batch <= max(self._position.known, self._written):
+            return []
+        self.state = State.WRITING
+        return [Write(batch)]
+
+    def _on_written(self, batch: int) -> list[Effect]:
+        if self.state is not State.WRITING:
+            return []  # the job or the query has ended meanwhile
+        if batch != self._batch:
+            raise self._story.broken(f"batch {batch} was written, but {self._batch} is asked for")
+        self._written, self.state = batch, State.READING
+        return []
+
+    def _on_query_ended(self, error: str | None) -> list[Effect]:
+        if self.state is State.CLOSED:
+            return []
+        if error is None and self._ends and self.state is State.IDLE:
+            self.state = State.OVER
+        else:
+            self.state, self.failure = State.FAILED, error or _STOPPED
+        return []
+
+    def _on_closed(self) -> list[Effect]:
+        waiting = self.state in (State.WRITING, State.READING)
+        self.state = State.CLOSED
+        refusal = [Refuse(self._batch, "the job has ended, and no checkpoint covers the batch")] if waiting else []
+        return [*refusal, StopQuery()]
+
+
+def check_fits(position: Position, record: Record, acknowledged: int) -> None:
+    """Raise RestoreError, saying what to do, unless a query with this record goes on exactly where a snapshot is."""
+    if position.query != record.query and position.query is not None:
+        found = "no query has run there yet" if record.query is None else f"that holds query {record.query}"
+        raise RestoreError(
+            f"the snapshot goes on behind batch {position.covered} of the streaming query {position.query}, but by the "
+            f"query's checkpoint location {found}: give the location of that query; or, to begin with another query, "
+            "give the source another uid and restore with execution.state-recovery.ignore-unclaimed-state"
+        )
+    if position.covered < acknowledged:
+        start = (
+            "the job starts without a snapshot" if position.query is None else f"the snapshot covers {position.covered}"
+        )
+        raise RestoreError(
+            f"the streaming query has acknowledged batch {acknowledged}, but {start}: Spark would not hand over again "
+            "what came in between, and its records would be lost. Start from the job's newest checkpoint, or a "
+            "savepoint that is as new; or give from_spark_stream() a new checkpoint location, from which the query "
+            "reads its input from the beginning"
+        )
+    if position.known > record.planned:
+        raise RestoreError(
+            f"the snapshot knows batch {position.known} of the streaming query, but by its checkpoint location Spark "
+            f"has planned no batch after {record.planned}: the location is older than the snapshot, as after going "
+            "back to a copy. Restore the location as well, or start from an older snapshot"
+        )
+
+
+def position_of(known: Iterable[tuple[str, int]], unfinished: Iterable[tuple[str, int]]) -> Position:
+    """Return what a snapshot holds, from the query and batch of each split that it knows, and has not read."""
+    batches = {*known, *unfinished}
+    queries = {query for query, _ in batches}
+    if not queries:
+        return Position()
+    if len(queries) > 1:
+        raise RestoreError(f"the snapshot holds batches of several streaming queries: {', '.join(sorted(queries))}")
+    newest = max(batch for _, batch in batches)
+    rest = [batch for _, batch in unfinished]
+    return Position(query=queries.pop(), known=newest, covered=min(rest) - 1 if rest else newest)

@@ -1,0 +1,73 @@
+"""The source of numbered batches, as slots see it: Parquet, of which more comes while the job runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from headgate.connectors.files.bulk_format import ParquetFormat
+from headgate.connectors.files.parquet_source import RowGroupSplit
+from headgate.connectors.micro_batches import splits
+from headgate.connectors.micro_batches.feed import BatchFeed
+from headgate.connectors.micro_batches.splits import BatchSplit, EmptyBatch
+from headgate.errors import EnvironmentFault
+from headgate.functions.acknowledging import Acknowledger
+from headgate.functions.source import NoMoreSplits, Poll, Source, SourceContext, SourceReader
+
+
+@final
+class MicroBatchSource(Source[BatchSplit]):
+    """The rows of the batches that a feed takes, each batch acknowledged when a checkpoint covers it."""
+
+    discovery_interval_ms = 1
+    """At once: looking waits for batches itself."""
+
+    def __init__(self, feed: BatchFeed, *, bounded: bool, free_cores: int = 0) -> None:
+        """`free_cores`: what the query needs of Spark beside the job's slots."""
+        self.free_cores = free_cores
+        self.bounded = self.discovery_ends = bounded
+        self._feed: BatchFeed | None = feed
+
+    def splits(self, parallelism: int) -> list[BatchSplit]:
+        return []
+
+    def discover(self, known: frozenset[str]) -> list[BatchSplit] | NoMoreSplits:
+        if self._feed is None:
+            raise EnvironmentFault("batches can only be taken by the driver that made the source")
+        return self._feed.discover(known)
+
+    def split_id(self, split: BatchSplit) -> str:
+        return splits.id_of(split)
+
+    def to_remember(self, known: Iterable[str]) -> list[str]:
+        return splits.newest(known)
+
+    def acknowledger(self) -> Acknowledger[BatchSplit] | None:
+        return self._feed
+
+    def reader(self, context: SourceContext) -> SourceReader[BatchSplit]:
+        return MicroBatchReader(ParquetFormat().reader(context))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the feed behind: slots need only splits."""
+        return {**self.__dict__, "_feed": None}
+
+
+@final
+class MicroBatchReader(SourceReader[BatchSplit]):
+    """Reads row groups; batches without rows have none."""
+
+    def __init__(self, rows: SourceReader[RowGroupSplit]) -> None:
+        self._rows = rows
+
+    def add_splits(self, splits: list[BatchSplit]) -> None:
+        self._rows.add_splits([split for split in splits if not isinstance(split, EmptyBatch)])
+
+    def poll(self, records_max: int) -> Poll:
+        return self._rows.poll(records_max)
+
+    def snapshot(self) -> list[BatchSplit]:
+        return [*self._rows.snapshot()]
+
+    def close(self) -> None:
+        self._rows.close()

@@ -1,0 +1,80 @@
+"""Numbered batches in storage, and the splits that they are cut into.
+
+A batch of a query lies in `<folder>/<query>/<batch>-<nonce>/` as Parquet, and a split is one row group of it. A batch
+without rows is a split, too, with nothing to read: state has to know of it all the same. The id of a split is the end
+of its path, so that a snapshot tells of which query and batch each one is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from pyarrow import fs
+
+from headgate.connectors.files.bulk_format import ParquetFormat
+from headgate.connectors.files.parquet_source import RowGroupSplit
+from headgate.connectors.files.places import Place, list_files
+from headgate.connectors.micro_batches.protocol import Position, position_of
+from headgate.errors import SourceError
+from headgate.functions.acknowledging import SourceProgress
+
+_log = logging.getLogger(__name__)
+_PART_BYTES = 16 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EmptyBatch:
+    """A batch without rows: `place` is its folder."""
+
+    place: Place
+
+
+BatchSplit = RowGroupSplit | EmptyBatch
+
+
+def cut(folder: Place) -> list[BatchSplit]:
+    """Return the splits of a batch that was written into this folder: at least one. Blocks. Raises SourceError."""
+    return [*ParquetFormat().cut(list_files(folder, SourceError), _PART_BYTES)] or [EmptyBatch(folder)]
+
+
+def id_of(split: BatchSplit) -> str:
+    """Return `<query>/<batch>-<nonce>`, and for a row group its file and number."""
+    if isinstance(split, EmptyBatch):
+        return "/".join(split.place.path.rstrip("/").split("/")[-2:])
+    return "/".join([*split.place.path.split("/")[-3:], split.part])
+
+
+def batch_of(split_id: str) -> tuple[str, int]:
+    """Return the query and the batch of a split."""
+    query, batch = split_id.split("/")[:2]
+    return query, int(batch.partition("-")[0])
+
+
+def newest(ids: Iterable[str]) -> list[str]:
+    """Return the ids of the newest batch: as batches come one after the other, they tell which came before."""
+    by_batch: dict[int, list[str]] = {}
+    for split_id in ids:
+        by_batch.setdefault(batch_of(split_id)[1], []).append(split_id)
+    return by_batch[max(by_batch)] if by_batch else []
+
+
+def position(progress: SourceProgress[BatchSplit]) -> Position:
+    """Return which batches a snapshot holds. Raises RestoreError if they are of several queries."""
+    return position_of(map(batch_of, progress.known), [batch_of(id_of(split)) for split in progress.unfinished])
+
+
+def drop(folder: Place, batch: int) -> None:
+    """Delete all batches of all queries in the folder up to this one; log what cannot be. Blocks."""
+    try:
+        infos = folder.system.get_file_info(fs.FileSelector(folder.path, allow_not_found=True, recursive=True))
+        depth = len(folder.path.rstrip("/").split("/")) + 2
+        below = [info.path for info in infos if not info.is_file and len(info.path.rstrip("/").split("/")) == depth]
+        for path in below:
+            if batch_of("/".join(path.rstrip("/").split("/")[-2:]))[1] <= batch:
+                folder.system.delete_dir(path)
+    except (OSError, ValueError) as error:
+        _log.warning("batches that nothing needs any more could not be deleted from %s: %s", folder, error)

@@ -1,0 +1,134 @@
+"""Streaming DataFrames as sources: `from_spark_stream`.
+
+Spark runs the query, beside the slots, and hands each micro-batch over by `foreachBatch`. It is written to storage as
+Parquet, read by the job, and acknowledged when a complete checkpoint covers it: the call returns, and Spark commits the
+batch in its own checkpoint location. What that says decides, with the job's snapshot, where both go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from dataclasses import dataclass
+from typing import Final, final
+
+from pyarrow import fs
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate.connectors.files.places import Place
+from headgate.connectors.micro_batches.feed import BatchFeed
+from headgate.connectors.micro_batches.protocol import Record
+from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.errors import ProgramError, StorageError
+from headgate.types.arrow import type_of_schema
+from headgate.types.typeinfo import RowTypeInfo
+
+ROW_GROUP_BYTES: Final = 16 << 20
+_OUTPUT_MODES: Final = ("append", "update", "complete")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOptions:
+    """How Spark runs a query: see `StreamExecutionEnvironment.from_spark_stream`. Raises ProgramError."""
+
+    output_mode: str = "append"
+    processing_time: str | None = None
+    available_now: bool = False
+    free_cores: int = 1
+
+    def __post_init__(self) -> None:
+        if self.output_mode not in _OUTPUT_MODES:
+            raise ProgramError(f"output_mode={self.output_mode!r}: it is one of {', '.join(_OUTPUT_MODES)}")
+        if self.processing_time is not None and self.available_now:
+            raise ProgramError("processing_time and available_now are two triggers, and a query has one")
+        if self.free_cores < 1:
+            raise ProgramError(f"free_cores={self.free_cores}: Spark needs one core at least to make micro-batches")
+
+
+def source_of(frame: DataFrame, location: str, options: StreamOptions) -> tuple[MicroBatchSource, RowTypeInfo]:
+    """Return the source of a streaming DataFrame, and the type of its records.
+
+    Raises ProgramError for anything else, and for a column whose type has none here.
+    """
+    if not isinstance(frame, DataFrame):
+        raise ProgramError(f"from_spark_stream() takes a streaming DataFrame of a classic Spark session, not {frame!r}")
+    if not frame.isStreaming:
+        raise ProgramError("from_spark_stream() takes a streaming DataFrame, but this one is bounded: use from_spark()")
+    if not isinstance(location, str) or not location:
+        raise ProgramError(f"the checkpoint location of a streaming query is a folder or URI, not {location!r}")
+    query = SparkQuery(frame, uri_of(location), options)
+    feed = BatchFeed(query, f"{uri_of(location)}/batches", ends=options.available_now)
+    source = MicroBatchSource(feed, bounded=options.available_now, free_cores=options.free_cores)
+    return source, type_of_schema(to_arrow_schema(frame.schema))
+
+
+def uri_of(location: str) -> str:
+    """Return a location as Spark and pyarrow both read it: a path without scheme is a local one."""
+    place = Place.of(location, ProgramError)
+    return location.rstrip("/") if place.root else f"file://{place.path}"
+
+
+@final
+class SparkQuery:
+    """A streaming query, and its record at `<location>/query`: a `Query` of `BatchFeed`."""
+
+    def __init__(self, frame: DataFrame, location: str, options: StreamOptions) -> None:
+        self._frame = frame
+        self._location = f"{location}/query"
+        self._place = Place.of(self._location, ProgramError)
+        self._options = options
+        self._running: StreamingQuery | None = None
+
+    def record(self) -> Record:
+        try:
+            return Record(query=self._id(), planned=self._newest("offsets"), acknowledged=self._newest("commits"))
+        except (OSError, ValueError, KeyError) as error:
+            raise StorageError(f"cannot read the streaming query's record at {self._place}: {error}") from error
+
+    def _id(self) -> str | None:
+        place = self._place.child("metadata")
+        try:
+            with place.system.open_input_stream(place.path) as stream:
+                return str(json.loads(stream.readall())["id"])
+        except FileNotFoundError:
+            return None
+
+    def _newest(self, log: str) -> int:
+        place = self._place.child(log)
+        infos = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
+        return max((int(info.base_name) for info in infos if info.base_name.isdecimal()), default=-1)
+
+    def start(self, feed: BatchFeed) -> None:
+        def process(batch: DataFrame, number: int) -> None:
+            feed.process(self._id() or "", number, lambda folder: write(batch, folder))
+
+        writer = self._frame.writeStream.foreachBatch(process).outputMode(self._options.output_mode)
+        if self._options.available_now:
+            writer = writer.trigger(availableNow=True)
+        elif self._options.processing_time is not None:
+            writer = writer.trigger(processingTime=self._options.processing_time)
+        self._running = writer.option("checkpointLocation", self._location).start()
+        threading.Thread(target=self._await, args=(self._running, feed), name="headgate-query", daemon=True).start()
+
+    def _await(self, running: StreamingQuery, feed: BatchFeed) -> None:
+        try:
+            running.awaitTermination()
+        except PySparkException as error:
+            feed.ended(str(error))
+        else:
+            feed.ended(None)
+
+    def stop(self) -> None:
+        if self._running is not None:
+            with contextlib.suppress(PySparkException):  # it was not to end so, but has
+                self._running.stop()
+
+
+def write(batch: DataFrame, folder: str) -> None:
+    """Write a micro-batch as Parquet."""
+    batch.write.option("parquet.block.size", ROW_GROUP_BYTES).parquet(folder)

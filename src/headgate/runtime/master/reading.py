@@ -1,0 +1,40 @@
+"""Which subtasks of a source read which of the splits that are found, and when they have read them all. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+
+@final
+class Reading:
+    """What the subtasks of one source were given in an attempt, and whether they have read it all."""
+
+    def __init__(self, parallelism: int, *, unfinished: bool) -> None:
+        """`unfinished`: the attempt starts with splits to read."""
+        self._next = 0
+        self._given = [0] * parallelism
+        self._read: list[int | None] = [None] * parallelism
+        self._any = unfinished
+
+    def deal(self, splits: list[Any], known: int) -> dict[int, list[Any]]:
+        """Return which subtask is given which of these: in turn, beginning where those before have ended.
+
+        `known`: there were at least so many.
+        """
+        self._next = max(self._next, known)
+        dealt: dict[int, list[Any]] = {}
+        for split in splits:
+            dealt.setdefault(self._next % len(self._given), []).append(split)
+            self._next += 1
+        for index, some in dealt.items():
+            self._given[index] += len(some)
+            self._any = True
+        return dealt
+
+    def ended(self, index: int, given: int) -> bool:
+        """A subtask has read all of the splits `given` to it; return whether this is the end of all there were."""
+        self._read[index] = given
+        if self._read != self._given or not self._any:
+            return False
+        self._any = False
+        return True
