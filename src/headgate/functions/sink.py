@@ -159,3 +159,10 @@ class GlobalCommitter(ABC, Generic[Committable]):
         Idempotent, and called again after a restart, also by another job that starts from a snapshot that holds the
         committables: what was prepared by whom has to be part of them. Raises as `Committer.commit` does.
         """
+
+    def abort(self, checkpoint_id: CheckpointId, committables: list[Committable]) -> None:
+        """Remove what was prepared for a checkpoint that was never completed, and that no other will commit.
+
+        Called when an attempt has ended, with what the driver has heard of by then: a slot that dies takes the rest
+        with it, and after the end of the driver there is no call. What it raises is logged.
+        """

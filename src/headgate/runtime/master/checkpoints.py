@@ -23,6 +23,7 @@ from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.io import Io
 from headgate.runtime.master.deployment import coordinator_of, registry_of, statistics_of
 from headgate.runtime.master.job_storage import JobStorage, RestorePoint, manifest_of
+from headgate.runtime.master.prepared import PreparedOutput
 from headgate.runtime.master.requests import Requests
 from headgate.runtime.master.writes import Outcome, Write, Writes
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
@@ -84,6 +85,8 @@ class Checkpoints:
         self._settled: list[Callable[[], None]] = []
         self._writes = Writes(host)
         self._stored: Manifest | None = None
+        self._prepared = PreparedOutput()
+        self._aborting = False
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
@@ -96,6 +99,7 @@ class Checkpoints:
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
         clock = self._host.clock
+        self._prepared.begin(attempt, point.checkpoint_id)
         if point.manifest is not None:
             self._note_restore(point.manifest, point.root)
         for own in [*reversed(point.older), *([] if point.own is None else [point.own])]:
@@ -127,10 +131,24 @@ class Checkpoints:
     def attempt_ended(self, attempt: Attempt) -> None:
         """Nothing of the attempt counts any more."""
         self._on(coordination.AttemptEnded(attempt=attempt, now_ms=self._now()))
+        if self._storage.commits_globally:
+            # Behind that event: what came before it may yet complete a checkpoint.
+            self._host.handle(lambda: self.when_settled(self._abort_output))
+
+    def _abort_output(self) -> None:
+        after, prepared = self._prepared.take(self.latest)
+        self._aborting = True
+
+        def ended() -> None:
+            self._aborting = False
+            self._go_on_when_tidy()
+
+        self._clean_up(lambda: self._storage.abort_globally(prepared, after), ended)
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""
         if isinstance(message, SubtaskAcked):
+            self._prepared.acked(message)
             self.statistics.acked(message, self._host.clock.wall_ms())
         self._on(coordination.Received(message=message, now_ms=self._now()))
 
@@ -158,12 +176,16 @@ class Checkpoints:
         """Act as `when_settled` does, and not before what is not retained is gone, and what is left over aborted."""
 
         def settled() -> None:
-            if self._retaining:
-                self._tidied.append(action)
-            else:
-                action()
+            self._tidied.append(action)
+            self._go_on_when_tidy()
 
         self.when_settled(settled)
+
+    def _go_on_when_tidy(self) -> None:
+        if not self._retaining and not self._aborting:
+            tidied, self._tidied = self._tidied, []
+            for waiting in tidied:
+                waiting()
 
     def _now(self) -> float:
         return self._host.clock.monotonic_ms()
@@ -225,6 +247,8 @@ class Checkpoints:
         checkpoint_id = order.checkpoint_id
         location = None if order.savepoint is None else order.savepoint.location
         manifest = manifest_of(self._plan, order, self.latest)
+        if location is not None:
+            self._prepared.saving(checkpoint_id)
 
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
@@ -321,10 +345,7 @@ class Checkpoints:
         def ended() -> None:
             self._retaining = False
             self._retain()
-            if not self._retaining:
-                tidied, self._tidied = self._tidied, []
-                for waiting in tidied:
-                    waiting()
+            self._go_on_when_tidy()
 
         self._clean_up(work, ended)
 

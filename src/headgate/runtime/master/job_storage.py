@@ -29,6 +29,7 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import expect
 from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.master.prepared import Prepared
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
 from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
 from headgate.runtime.master.sources import Acknowledgers, check_discovery, sources_of
@@ -36,9 +37,9 @@ from headgate.runtime.master.supervision import JobStatus
 
 __all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
 
-Splits = dict[int, list[Any]]
 _log = logging.getLogger(__name__)
 
+Splits = dict[int, list[Any]]
 """The splits of each source, by vertex."""
 
 
@@ -87,8 +88,8 @@ class JobStorage:
         self._untidy: tuple[Resolution, Attempt] | None = None
         self._uncommitted = False
         self._global_commits: GlobalCommits | None = None
-
         self._acknowledgers: Acknowledgers | None = None
+
     # --- beginning
 
     def prepare(self, plan: JobPlan) -> Beginning:
@@ -107,8 +108,8 @@ class JobStorage:
             sink.prepare(plan.job_id)
             check_transaction_timeout(plan, uid, sink)
         self._global_commits = GlobalCommits(plan)
-        for vertex, source in sources_of(plan).items():
         self._acknowledgers = Acknowledgers(plan)
+        for vertex, source in sources_of(plan).items():
             check_discovery(plan.vertices[vertex].operators[0].name, source)
         splits = {
             vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
@@ -157,10 +158,9 @@ class JobStorage:
             self._untidy = (found.resolution, attempt)
         if found.point.manifest is not None:
             self._commit(plan, found.point.manifest, found.point.root)
-        return found.point
         self._tell_restored(found.point)
+        return found.point
 
-    def _check_owned(self) -> None:
     def _tell_restored(self, point: RestorePoint) -> None:
         """Tell sources that acknowledge, which then begin to read; but not those of a job that only commits."""
         if self._acknowledgers is None or not self._acknowledgers.any or point.finishing:
@@ -168,6 +168,7 @@ class JobStorage:
         store = self._store if point.root is None else self._open_store(point.root)
         self._acknowledgers.restored(store, point.manifest)
 
+    def _check_owned(self) -> None:
         if self._is_superseded():
             assert self._superseded is not None
             raise RestoreError(self._superseded.reason)
@@ -233,9 +234,9 @@ class JobStorage:
             return self._superseded
         try:
             self._commit(plan, manifest, root)
-        except CommitLostError as error:
             if self._acknowledgers is not None and self._acknowledgers.any:
                 self._acknowledgers.completed(self._store if root is None else self._open_store(root), manifest)
+        except CommitLostError as error:
             return Refused(str(error), may_mend=False)
         except (RetriableCommitError, StorageError) as error:
             raise InDoubt(str(error)) from error
@@ -248,6 +249,16 @@ class JobStorage:
             self._global_commits = GlobalCommits(plan)
         if self._global_commits.any:
             self._global_commits.commit(self._store if root is None else self._open_store(root), manifest)
+
+    def abort_globally(self, prepared: Prepared, after: CheckpointId) -> None:
+        """Abort what was prepared for commits of all subtasks together, for checkpoints after this one. Best effort."""
+        if self._global_commits is not None and prepared and not self._is_superseded():
+            self._global_commits.abort(self._store, prepared, after)
+
+    @property
+    def acts_on_completion(self) -> bool:
+        """Whether sinks commit, or sources acknowledge, in the driver when a checkpoint is complete. Does not block."""
+        return self.commits_globally or (self._acknowledgers is not None and self._acknowledgers.any)
 
     @property
     def commits_globally(self) -> bool:
@@ -293,6 +304,7 @@ class JobStorage:
 
     def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
         """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
+        self._close_sources()
         if self._is_superseded():
             return
         failed = outcome.status is JobStatus.FAILED
@@ -304,7 +316,6 @@ class JobStorage:
         finally:
             self.release(plan)
         if self._is_superseded():
-        self._close_sources()
             return
         if self._claim is not None and outcome.status is JobStatus.FINISHED:
             self._delete_claimed(self._claim)
@@ -348,6 +359,13 @@ class JobStorage:
             for sink in sinks_by_uid(plan).values():
                 stack.callback(sink.discard, plan.job_id)
 
+    def _close_sources(self) -> None:
+        try:
+            if self._acknowledgers is not None:
+                self._acknowledgers.close()
+        except Exception:  # noqa: BLE001  # the job has ended, whatever a source makes of it
+            _log.exception("a source could not be told that the job is over")
+
     def release(self, plan: JobPlan) -> None:
         """Give the targets of all sinks back, and close sources; raise the first failure of a sink at the end."""
         self._close_sources()
@@ -360,13 +378,6 @@ class JobStorage:
 
 def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
     """Return the manifest of a checkpoint that all subtasks have acknowledged."""
-    def _close_sources(self) -> None:
-        try:
-            if self._acknowledgers is not None:
-                self._acknowledgers.close()
-        except Exception:  # noqa: BLE001  # the job has ended, whatever a source makes of it
-            _log.exception("a source could not be told that the job is over")
-
     return Manifest(
         job_id=plan.job_id,
         checkpoint_id=order.checkpoint_id,

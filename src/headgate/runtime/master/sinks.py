@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pickle
+from collections.abc import Iterator
 from typing import Any, final
 
 from headgate import options
 from headgate.checkpoint.commit import PendingCommit
+from headgate.checkpoint.handles import ListState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import ProgramError, SinkError
@@ -15,6 +18,7 @@ from headgate.functions.sink import GlobalCommitter, Sink
 from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE, CommittingFactory, SinkFactory
+from headgate.runtime.master.prepared import Prepared
 from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)
@@ -90,11 +94,20 @@ class GlobalCommits:
             if committer is not None:
                 self._commit(committer, self._pending(store, operator))
 
+    def abort(self, store: CheckpointStore, prepared: Prepared, after: CheckpointId) -> None:
+        """Abort what was prepared for checkpoints after this one, oldest first; failures are logged."""
+        for uid, committer in self._committers.items():
+            parts: list[PendingCommit] = []
+            for (own, subtask), state in sorted(prepared.items()):
+                with _logged(f"what subtask {subtask} of sink {uid!r} has prepared could not be read"):
+                    parts += self._parts(store, state, uid) if own == uid else []
+            for checkpoint_id, committables in _by_checkpoint(parts).items():
+                with _logged(f"what sink {uid!r} has prepared for checkpoint {checkpoint_id} could not be aborted"):
+                    if checkpoint_id > after:
+                        committer.abort(checkpoint_id, committables)
+
     def _commit(self, committer: GlobalCommitter[Any], pending: list[PendingCommit]) -> None:
-        by_checkpoint: dict[CheckpointId, list[Any]] = {}
-        for part in sorted(pending, key=lambda part: part.checkpoint_id):
-            by_checkpoint.setdefault(part.checkpoint_id, []).extend(part.committables)
-        for checkpoint_id, committables in by_checkpoint.items():
+        for checkpoint_id, committables in _by_checkpoint(pending).items():
             try:
                 committer.commit(checkpoint_id, committables)
             except SinkError:
@@ -107,8 +120,26 @@ class GlobalCommits:
             pending
             for _, state in sorted(operator.subtasks.items())
             if COMMITTABLES_STATE in state.lists
-            # From the job's own storage, with the checksum that its manifest names.
-            for pending in ListElements(
-                elements=pickle.loads(read_state(store, state.lists[COMMITTABLES_STATE].handle))  # noqa: S301
-            ).values(f"the committables of operator {operator.name!r}", self._moved)
+            for pending in self._parts(store, state.lists[COMMITTABLES_STATE], operator.name)
         ]
+
+    def _parts(self, store: CheckpointStore, state: ListState, operator: str) -> list[PendingCommit]:
+        # From the job's own storage, with the checksum that its manifest or its subtask names.
+        elements = ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301
+        return elements.values(f"the committables of operator {operator!r}", self._moved)
+
+
+def _by_checkpoint(pending: list[PendingCommit]) -> dict[CheckpointId, list[Any]]:
+    by_checkpoint: dict[CheckpointId, list[Any]] = {}
+    for part in sorted(pending, key=lambda part: part.checkpoint_id):
+        by_checkpoint.setdefault(part.checkpoint_id, []).extend(part.committables)
+    return by_checkpoint
+
+
+@contextlib.contextmanager
+def _logged(trouble: str) -> Iterator[None]:
+    """Log what is raised: what is left over harms nothing."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # a clean-up stops nothing
+        _log.warning("%s, and stays", trouble, exc_info=True)

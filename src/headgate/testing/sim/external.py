@@ -114,6 +114,14 @@ class External:
         self.world.note("outside", f"{name} is final, {len(transaction.records)} records")
         self.final[name] = transaction.records
 
+    def abort(self, names: list[str]) -> None:
+        """Abort what nobody will ever commit; some of it may be gone already."""
+        for name in names:
+            if name in self._permitted or name in self.final:
+                self.world.violated(f"transaction {name} is aborted by the driver, although a durable manifest names it")
+            if self.pending.pop(name, None) is not None:
+                self.world.note("outside", f"{name} is aborted by the driver")
+
     def recover(self, context: SinkContext, restored: list[str]) -> None:
         """Abort what older attempts of the subtask left behind, except `restored`."""
         if self.newest is None or self.newest < (context.job_id, context.attempt):
@@ -220,3 +228,6 @@ class SimGlobalCommitter(GlobalCommitter[str]):
 
     def commit(self, checkpoint_id: CheckpointId, committables: list[str]) -> None:
         system(self._number).commit(committables)
+
+    def abort(self, checkpoint_id: CheckpointId, committables: list[str]) -> None:
+        system(self._number).abort(committables)
