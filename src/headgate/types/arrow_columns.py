@@ -131,7 +131,7 @@ def fields_of_record(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
     """
     if isinstance(record, Row):
         if record._fields is None or record._fields == names:
-            return record._values  # type: ignore[no-any-return]
+            return record._values
         return _by_name(record.as_dict(), names, record)
     if isinstance(record, dict):
         return _by_name(record, names, record)
