@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
+SPARK40 := .venv-spark40
+SPARK40_STAMP := $(SPARK40)/.locked
 SEED ?= 1
 # Three for two cores: many tests wait for a while for what a job does at an interval.
 WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
@@ -14,7 +16,7 @@ ON_SPARK := (spark or standalone) and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak soak-memory soak-chaos docs clean
+.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak soak-memory soak-chaos docs spark40 clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +38,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock: ## write the lock files anew from pyproject.toml (needs uv)
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group peers -o requirements/peers.lock
+	$(LOCK) pyproject.toml --extra spark --group build --group spark40 -o requirements/spark40.lock
 	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
@@ -74,6 +77,16 @@ sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
 
+spark40: $(STAMP) $(SPARK40_STAMP) ## one job on Spark 4.0, the oldest there is, and one on the newest
+	PYTHONPATH=src $(SPARK40)/bin/python -m tests.cluster.barrier_job
+	$(BIN)/python -m tests.cluster.barrier_job
+
+$(SPARK40_STAMP): requirements/build.lock requirements/spark40.lock
+	$(PYTHON) -m venv $(SPARK40)
+	$(SPARK40)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
+	$(SPARK40)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark40.lock
+	@touch $@
+
 soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
 	$(BIN)/python -m pytest -q -m soak
 
@@ -87,5 +100,5 @@ docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	rm -rf $(VENV) $(PEERS) $(SPARK40) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,6 +36,7 @@ from headgate.datastream.data_stream import DataStream
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.legacy import OlderEnvironment
 from headgate.datastream.program import Program, Upstream
+from headgate.datastream.python_dependencies import PythonDependencies
 from headgate.deploy import choose
 from headgate.deploy.arguments import command_line
 from headgate.deploy.handle import JobHandle
@@ -69,7 +70,7 @@ _JOB_NAME = "headgate job"
 
 
 @final
-class StreamExecutionEnvironment(OlderEnvironment):
+class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     """Builds and runs one program at a time.
 
     Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf.

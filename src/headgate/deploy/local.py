@@ -15,6 +15,8 @@ from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
+from headgate.deploy.code.given import given_code
+from headgate.deploy.code.here import CodeHere
 from headgate.deploy.door import JobFolder, door_of
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.package import pack, unpack
@@ -54,6 +56,7 @@ class LocalHost:
         self._plan = plan
         self._clock = clock
         self._package = pack(plan)
+        self._code = CodeHere(given_code(plan.settings))
         self._woken = threading.Event()
         self._io = ThreadIo(2, "headgate-io", self.wake)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -116,6 +119,7 @@ class LocalHost:
         self.kill(self._launch)
         self._io.close()
         self._clear_scratch()
+        self._code.close()
         if self._temporary is not None:
             self._temporary.cleanup()
 

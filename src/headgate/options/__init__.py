@@ -1,6 +1,7 @@
 """Every option of headgate. Flink's own keys keep Flink's names, defaults and meaning; ours begin with `headgate.`."""
 
 from headgate.options.checkpoints import *  # noqa: F403
+from headgate.options.code import *  # noqa: F403
 from headgate.options.deployment import *  # noqa: F403
 from headgate.options.pipeline import *  # noqa: F403
 from headgate.options.resolution import REGISTRY as REGISTRY

@@ -202,21 +202,12 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Shipping files and Python environments with the job",
-        instead="ship them with Spark: spark.submit.pyFiles, spark.archives, or the image of the workers",
+        title="Files in the distributed cache",
+        instead="ship them with env.add_python_archive(), or Spark's --files and --archives",
         planned=False,
         names="""
             common.dependency_manager
-            datastream.stream_execution_environment.StreamExecutionEnvironment: add_python_archive add_python_file
             datastream.stream_execution_environment.StreamExecutionEnvironment: register_cached_file
-            datastream.stream_execution_environment.StreamExecutionEnvironment: set_python_executable
-            datastream.stream_execution_environment.StreamExecutionEnvironment: set_python_requirements
-        """,
-        options="""
-            python.files
-            python.archives
-            python.requirements
-            python.executable
         """,
     ),
     Feature(

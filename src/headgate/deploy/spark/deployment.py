@@ -18,9 +18,10 @@ from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
+from headgate.deploy.spark.shipping import ship
 from headgate.graph.physical import JobPlan
-
 from headgate.runtime.master.sources import sources_of
+
 _log = logging.getLogger(__name__)
 
 _EXIT_S_MAX: Final = 10.0
@@ -51,7 +52,7 @@ class SparkDeployment:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
-        host = SparkHost(job, spark)
+        host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
         running = RunningJob(job, host, door_of(job.settings, default=True)).start()
         _running.add(running)
         # Last in, first out: jobs end before the session that they run on is stopped.

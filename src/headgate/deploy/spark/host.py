@@ -26,6 +26,7 @@ from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.shared_storage import StorageProof
+from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT, environment
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
@@ -63,8 +64,9 @@ class _Services:
 class SparkHost:
     """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, but for `wake`."""
 
-    def __init__(self, plan: JobPlan, spark: SparkSession) -> None:
+    def __init__(self, plan: JobPlan, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan
+        self._code = code
         self._spark = spark
         self._local = is_local(spark.sparkContext.master or "")
         self._package: bytes | Broadcast[bytes] = self._packed()
@@ -163,6 +165,7 @@ class SparkHost:
             group=f"headgate-{self._plan.job_id}-{launch}",
             description=f"headgate: {self._plan.job_name}",
             pool=self._plan.settings.get(options.SCHEDULER_POOL),
+            code=self._code,
         )
         task = self._task(launch, self._proof)
         self._stage = Stage(self._spark, order, task, lambda error: self._on_ended(launch, error))
@@ -187,7 +190,7 @@ class SparkHost:
         def make() -> SlotTask:
             if proof is not None:
                 proof.begin()
-            return slot_task(spec, self._package, modules)
+            return slot_task(spec, self._package, modules, self._code)
 
         return make
 

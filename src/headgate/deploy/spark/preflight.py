@@ -48,6 +48,15 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
+def check_version(version: str) -> None:
+    """Raise EnvironmentFault for a Spark that is too old."""
+    if int(version.partition(".")[0]) < SPARK_MAJOR_MIN:
+        raise EnvironmentFault(
+            f"headgate needs Spark {SPARK_MAJOR_MIN}.0 or newer, this is {version}: run the program on a cluster of "
+            f"Spark {SPARK_MAJOR_MIN}, with the pyspark of its version"
+        )
+
+
 def check_session(facts: SessionFacts) -> None:
     """Raise EnvironmentFault for what no waiting mends; the message names the setting to change."""
     if facts.connect:
@@ -55,8 +64,7 @@ def check_session(facts: SessionFacts) -> None:
             "this is a Spark Connect session, and a Connect client can host no streaming job: pass a classic "
             'SparkSession, made with SparkSession.builder.master("spark://...") or by spark-submit'
         )
-    if int(facts.spark_version.partition(".")[0]) < SPARK_MAJOR_MIN:
-        raise EnvironmentFault(f"headgate needs Spark {SPARK_MAJOR_MIN}.0 or newer, this is {facts.spark_version}")
+    check_version(facts.spark_version)
     if facts.dynamic_allocation and not facts.local:
         raise EnvironmentFault(
             "dynamic allocation is on, and Spark refuses barrier stages under it: set "
@@ -89,6 +97,7 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
         else "give the application more executors or cores (spark.executor.instances, spark.executor.cores, "
         "spark.cores.max; spark.task.cpus counts for each slot)"
     )
+    more = f", and Spark makes the micro-batches of its streaming sources on {beside} more" if beside else ""
     raise EnvironmentFault(
         f"the job holds {needed} task slots for its life{more}, but Spark has {facts.slots_total}{busy}: {change}, "
         "wait for the other work, or lower the parallelism"
@@ -97,7 +106,6 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
 
 def warnings(facts: SessionFacts) -> list[str]:
     """Return what is likely to go wrong later, in sentences that name the setting."""
-    more = f", and Spark makes the micro-batches of its streaming sources on {beside} more" if beside else ""
     if facts.local or facts.slots_per_executor is None:
         return []
     slots = facts.slots_per_executor

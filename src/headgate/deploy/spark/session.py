@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon
 from headgate.deploy.spark.java import ensure_java
+from headgate.deploy.spark.preflight import check_version
 
 _log = logging.getLogger(__name__)
 
@@ -58,9 +59,13 @@ def active(spark: SparkSession | None) -> SparkSession | None:
 
 
 def conf(spark: SparkSession | None) -> dict[str, str]:
-    """Return the conf of `spark` or of the active session, else that of spark-submit; nothing without any of them."""
+    """Return the conf of `spark` or of the active session, else that of spark-submit; nothing without any of them.
+
+    Raises EnvironmentFault for a Spark that is too old to be asked.
+    """
     session = active(spark)
     if session is not None:
+        check_version(session.version)
         return {key: str(value) for key, value in session.conf.getAll.items()}
     if not is_submitted():
         return {}

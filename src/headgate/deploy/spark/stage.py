@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.deploy.spark.observe import slots_free
+from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
 from headgate.deploy.spark.stage_error import explain
 
@@ -36,6 +37,7 @@ class StageOrder:
     group: str
     description: str
     pool: str | None
+    code: ShippedCode
 
 
 @final
@@ -87,7 +89,9 @@ class Stage:
         if self._killed:
             return
         # A result stage: Spark would try again by itself if others had to read what the slots return.
-        context.parallelize([], self._order.slots).barrier().mapPartitions(task).collect()
+        stage = context.parallelize([], self._order.slots).barrier().mapPartitions(task)
+        stage.ctx = JobContext(context, self._order.code)  # type: ignore[assignment]  # stands in for it
+        stage.collect()
 
     def _await_slots(self) -> None:
         """Wait for slots that are still held or still to come: Spark looks for them once in 15 s only."""

@@ -1,0 +1,76 @@
+"""The methods of an environment that give code along with its jobs."""
+
+from __future__ import annotations
+
+from headgate.common.configuration import Configuration
+from headgate.config import Option
+from headgate.datastream.checks import check_text
+from headgate.deploy.code.given import FOLDER_MARK, SEPARATOR, archive, module_file, requirements
+from headgate.deploy.code.here import make_importable
+from headgate.errors import ConfigError
+from headgate.options import PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
+
+
+class PythonDependencies:
+    """Methods of StreamExecutionEnvironment that say what the slots need besides the program itself.
+
+    Each is the same as setting its option, but a path that is not there is told at once.
+    """
+
+    _configuration: Configuration
+
+    def add_python_file(self, file_path: str) -> None:
+        """Let slots import from a module (.py), a folder, or an archive of modules (.zip, .whl, .egg).
+
+        What a folder holds can be imported, and the folder itself if it is a package. The driver can import it from now
+        on, too. Of two modules of one name the one added last wins. Raises ConfigError when it is not there.
+        """
+        path = module_file(_path("add_python_file", file_path))
+        make_importable([path])
+        self._put_first(PYTHON_FILES, str(path))
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Have an archive unpacked in the working folder of slots, in the folder `target_dir`.
+
+        Functions open its files by relative paths, such as `model.zip/weights.bin`. Without `target_dir` the folder has
+        the archive's name. Raises ConfigError when it is no archive that can be unpacked.
+        """
+        path = _path("add_python_archive", archive_path)
+        if target_dir is not None:
+            path += FOLDER_MARK + _path("add_python_archive", target_dir)
+        found = archive(path)
+        self._put_first(PYTHON_ARCHIVES, f"{found.path}{FOLDER_MARK}{found.folder}")
+
+    def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        """Have the packages of a requirements file installed for the job's slots.
+
+        pip installs them on the driver's machine when a job is submitted, once for each text of the file, and they are
+        shipped. `requirements_cache_dir` is a folder with the packages, as `pip download` makes it; nothing is then
+        downloaded. Raises ConfigError when either is not there.
+        """
+        file = _path("set_python_requirements", requirements_file_path)
+        folder = None if requirements_cache_dir is None else _path("set_python_requirements", requirements_cache_dir)
+        found = requirements(file, folder)
+        mark = "" if found.packages is None else f"{FOLDER_MARK}{found.packages}"
+        self._configuration.write(PYTHON_REQUIREMENTS, f"{found.file}{mark}")
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Set the Python that runs the slots: a path on the workers, or one in an archive that was added.
+
+        It must be of the driver's minor version, and have headgate and pyarrow.
+        """
+        check_text("the Python of slots", python_exec)
+        self._configuration.write(PYTHON_EXECUTABLE, python_exec)
+
+    def _put_first(self, option: Option[str | None], path: str) -> None:
+        before = self._configuration.read(option)
+        self._configuration.write(option, path if before is None else f"{path}{SEPARATOR}{before}")
+
+
+def _path(method: str, path: object) -> str:
+    """Return the path; raise ConfigError for what none is, or could not stand in an option."""
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{method}() takes a path as text, not {path!r}")
+    if SEPARATOR in path or FOLDER_MARK in path:
+        raise ConfigError(f"{method}(): {path} has a {SEPARATOR} or {FOLDER_MARK}, which separates paths: rename it")
+    return path

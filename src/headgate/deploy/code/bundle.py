@@ -1,0 +1,69 @@
+"""The files that a program gives along, as one archive: each in a numbered folder, so that none hides another."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from headgate.errors import ConfigError
+
+_NOT_SHIPPED: Final = frozenset({"__pycache__", ".git", ".venv"})
+
+
+def write_bundle(files: Sequence[Path], target: Path) -> tuple[str, ...]:
+    """Write the files to `target`, a .tar; return the folders in it that modules are imported from, first first.
+
+    What is the same gives the same bytes. Raises ConfigError for an archive that cannot be read.
+    """
+    folders: list[str] = []
+    with tarfile.open(target, "w", dereference=True) as bundle:
+        for number, file in enumerate(files):
+            folders += [f"{number}/{name}".rstrip("/") for name in _add(bundle, file, str(number))]
+    return tuple(folders)
+
+
+def _add(bundle: tarfile.TarFile, file: Path, folder: str) -> Iterator[str]:
+    """Put a file into a folder of the bundle; yield the folders in there that modules are imported from."""
+    if file.is_file() and file.suffix != ".py":
+        _add_unpacked(bundle, file, folder)
+        yield ""
+        return
+    for path in _walk(file):
+        bundle.add(path, f"{folder}/{path.relative_to(file.parent)}", recursive=False, filter=without_owner)
+    if file.is_dir():
+        yield file.name
+    if file.is_file() or (file / "__init__.py").is_file():
+        yield ""
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    yield path
+    if path.is_dir():
+        for below in sorted(path.iterdir()):
+            if below.name not in _NOT_SHIPPED:
+                yield from _walk(below)
+
+
+def _add_unpacked(bundle: tarfile.TarFile, file: Path, folder: str) -> None:
+    """An archive of modules may hold compiled ones, which Python loads from files only."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in sorted(name for name in archive.namelist() if not name.endswith("/")):
+                content = archive.read(name)
+                member = tarfile.TarInfo(f"{folder}/{os.path.normpath(name)}")
+                member.size = len(content)
+                bundle.addfile(member, io.BytesIO(content))
+    except zipfile.BadZipFile as error:
+        raise ConfigError(f"python.files: {file} cannot be read as an archive of modules: {error}") from error
+
+
+def without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Return the member of an archive as whoever unpacks it is to own it."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member

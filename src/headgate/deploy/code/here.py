@@ -1,0 +1,79 @@
+"""Code that a program gives along, in the process of its driver: for the driver itself, and for MiniCluster's slots."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from headgate.deploy.code.given import Archive, GivenCode
+from headgate.deploy.code.installed import installed
+from headgate.errors import EnvironmentFault
+from headgate.options import PYTHON_EXECUTABLE
+
+_log = logging.getLogger(__name__)
+
+
+def import_paths(path: Path) -> list[Path]:
+    """Return the entries of `sys.path` with which a module, folder or archive of modules can be imported."""
+    if path.suffix == ".py":
+        return [path.parent]
+    return [path, path.parent] if (path / "__init__.py").is_file() else [path]
+
+
+def make_importable(files: Sequence[Path]) -> None:
+    """Let this process import from the files, after all that it could import before."""
+    wanted = [str(entry) for file in files for entry in import_paths(file)]
+    sys.path.extend(entry for entry in dict.fromkeys(wanted) if entry not in sys.path)
+    importlib.invalidate_caches()
+
+
+@final
+class CodeHere:
+    """What a job in this process needs of the code given along: importable, and unpacked in the working folder."""
+
+    def __init__(self, code: GivenCode) -> None:
+        """Do it; blocks while packages are installed. Raises EnvironmentFault when it cannot be done."""
+        self._links: list[Path] = []
+        self._unpacked: list[Path] = []
+        if code.requirements is not None:
+            entry = str(installed(code.requirements).folder)
+            sys.path[:] = [entry, *(other for other in sys.path if other != entry)]
+        make_importable(code.files)
+        if code.executable is not None:
+            _log.warning("%s is %s, but MiniCluster runs in this process", PYTHON_EXECUTABLE.key, code.executable)
+        try:
+            for archive in code.archives:
+                self._unpack(archive)
+        except BaseException:
+            self.close()
+            raise
+
+    def _unpack(self, archive: Archive) -> None:
+        link = Path.cwd() / archive.folder
+        if os.path.lexists(link):
+            raise EnvironmentFault(
+                f"{archive.path} is to be unpacked as {link}, where MiniCluster's functions look for it, but that is "
+                "there already: name another folder (target_dir), or run the program in another one"
+            )
+        folder = Path(tempfile.mkdtemp(prefix="headgate-archive-"))
+        self._unpacked.append(folder)
+        try:
+            shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
+        except (OSError, ValueError, shutil.ReadError) as error:
+            raise EnvironmentFault(f"{archive.path} cannot be unpacked: {error}") from error
+        link.symlink_to(folder)
+        self._links.append(link)
+
+    def close(self) -> None:
+        """Remove what was unpacked. Modules stay importable: other jobs of the process may use them."""
+        for link in self._links:
+            link.unlink(missing_ok=True)
+        for folder in self._unpacked:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,143 @@
+"""Ships the code that a program gives along to the workers of a session, for the slots of one job.
+
+Spark unpacks archives in the folder of each executor, for the whole session. Each goes there under a name made from its
+content, so that jobs with other files do not meet, and the same files travel once. What a job makes of them is its own:
+its slots run in Python workers that no other job has, with the modules on their path and the archives in their working
+folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, final
+
+from pyspark import SparkContext, SparkFiles
+
+from headgate.config import Settings
+from headgate.deploy.code.bundle import write_bundle
+from headgate.deploy.code.given import ARCHIVE_SUFFIXES, GivenCode, given_code
+from headgate.deploy.code.here import make_importable
+from headgate.deploy.code.installed import installed
+from headgate.deploy.spark.preflight import is_local
+from headgate.errors import ConfigError
+from headgate.options import PYTHON_EXECUTABLE
+
+CODE_VARIABLE: Final = "HEADGATE_CODE"
+"""Environment variable of a worker: which code it has. Spark gives workers with another environment to other jobs."""
+_STAGED: Final = "headgate-staged"
+_CHUNK_BYTES: Final = 2**20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShippedCode:
+    """What there is for the slots of a job, by names below the folder where Spark unpacks.
+
+    `imports` are for the module path, the first wins; `folders` maps names in the working folder to what is unpacked.
+    `python` is the Python to start, None for the session's.
+    """
+
+    imports: tuple[str, ...] = ()
+    folders: tuple[tuple[str, str], ...] = ()
+    python: str | None = None
+
+    @property
+    def name(self) -> str:
+        """A name that only the same code has; empty for nothing."""
+        if not self.imports and not self.folders:
+            return ""
+        return hashlib.sha256(repr((self.imports, self.folders)).encode()).hexdigest()[:16]
+
+
+def ship(context: SparkContext, settings: Settings) -> ShippedCode:
+    """Give the session what the settings name. Blocks while files are copied and packages installed.
+
+    The driver can import the files, too. Raises ConfigError for what is not there, EnvironmentFault for packages that
+    cannot be installed.
+    """
+    code = given_code(settings)
+    if code.is_nothing:
+        return ShippedCode()
+    make_importable(code.files)
+    session = _Session(context)
+    imports = [*session.add_files(code), *session.add_requirements(code)]
+    folders = tuple((each.folder, session.add(each.path)) for each in code.archives)
+    return ShippedCode(imports=tuple(imports), folders=folders, python=session.python(code.executable, dict(folders)))
+
+
+@final
+class _Session:
+    """The archives of a session. Nothing in it has to be removed: it all goes with the session's own files."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._root = Path(SparkFiles.getRootDirectory()).absolute()
+        self._staged = self._root / _STAGED
+        self._staged.mkdir(exist_ok=True)
+
+    def add(self, file: Path) -> str:
+        """Have Spark unpack a file everywhere; return the name of the folder."""
+        name = f"headgate-{_digest(file)}"
+        staged = self._staged / (name + next(end for end in sorted(ARCHIVE_SUFFIXES) if file.name.endswith(end)))
+        if not staged.exists():
+            copy = staged.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(file, copy)
+            copy.replace(staged)
+        self._context.addArchive(f"{staged.as_uri()}#{name}")
+        return name
+
+    def add_files(self, code: GivenCode) -> Iterable[str]:
+        if not code.files:
+            return []
+        with tempfile.TemporaryDirectory(prefix="headgate-code-") as folder:
+            bundle = Path(folder) / "files.tar"
+            inside = write_bundle(code.files, bundle)
+            name = self.add(bundle)
+        return [f"{name}/{path}" for path in inside]
+
+    def add_requirements(self, code: GivenCode) -> Iterable[str]:
+        return [] if code.requirements is None else [self.add(installed(code.requirements).archive)]
+
+    def python(self, executable: str | None, folders: dict[str, str]) -> str | None:
+        """Return how executors start the Python: by a path in their working folder if it is in an archive."""
+        if executable is None:
+            return None
+        local = is_local(self._context.master or "")
+        first, _, rest = executable.removeprefix("./").partition("/")
+        if first in folders and rest:
+            return str(self._root / folders[first] / rest) if local else f"./{folders[first]}/{rest}"
+        if rest and not os.path.isabs(executable):
+            raise ConfigError(
+                f"{PYTHON_EXECUTABLE.key} is {executable}, which is no absolute path and in none of the job's archives "
+                f"({', '.join(folders) or 'there are none'}): add the archive, or give a path that all workers have"
+            )
+        if local and shutil.which(executable) is None:
+            raise ConfigError(f"{PYTHON_EXECUTABLE.key}: there is no program {executable} on this machine")
+        return executable
+
+
+def _digest(file: Path) -> str:
+    found = hashlib.sha256()
+    with file.open("rb") as content:
+        while chunk := content.read(_CHUNK_BYTES):
+            found.update(chunk)
+    return found.hexdigest()[:16]
+
+
+@final
+class JobContext:
+    """A Spark context as the RDDs of one job see it: their Python and the environment of their workers are its own."""
+
+    def __init__(self, context: SparkContext, code: ShippedCode) -> None:
+        self._context = context
+        self.pythonExec = code.python or context.pythonExec
+        self.environment = {**context.environment, **({CODE_VARIABLE: code.name} if code.name else {})}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)

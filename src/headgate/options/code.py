@@ -1,0 +1,35 @@
+"""Options of the code that goes to the slots. As everywhere in Flink, a comma stands between several paths."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.config import Option
+from headgate.config_kinds import TEXT
+
+PYTHON_FILES: Final = Option[str | None](
+    "python.files",
+    TEXT,
+    None,
+    "Modules (.py), folders and archives of modules (.zip, .whl, .egg) that the slots can import; paths of the driver.",
+)
+PYTHON_ARCHIVES: Final = Option[str | None](
+    "python.archives",
+    TEXT,
+    None,
+    "Archives (.zip, .tar, .tar.gz, .tgz, .jar) unpacked in the working folder of the slots, each in a folder of its "
+    "own name, or of the name after a `#`.",
+)
+PYTHON_REQUIREMENTS: Final = Option[str | None](
+    "python.requirements",
+    TEXT,
+    None,
+    "File of requirements that are installed with pip in the driver and shipped to the slots; after a `#` a folder "
+    "that holds the packages.",
+)
+PYTHON_EXECUTABLE: Final = Option[str | None](
+    "python.executable",
+    TEXT,
+    None,
+    "Python that runs the slots: a path on the workers, or one in an archive such as env.zip/env/bin/python.",
+)

@@ -1,0 +1,133 @@
+"""Code that a program gives along, on MiniCluster: modules, archives and packages are there while its job runs."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headgate.common import Configuration
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.errors import ConfigError, EnvironmentFault
+from tests.unit.deploy.code.wheels import make_wheel
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, and the only place for temporary files and caches."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+def environment(**settings: str) -> StreamExecutionEnvironment:
+    given = {f"python.{key}": value for key, value in settings.items()}
+    conf = Configuration.from_dict({"headgate.deploy.target": "minicluster", **given})
+    return StreamExecutionEnvironment.get_execution_environment(conf)
+
+
+def results(env: StreamExecutionEnvironment, function: Callable[[int], Any]) -> list[Any]:
+    return list(env.from_collection([1]).map(function).execute_and_collect())
+
+
+def test_functions_import_files_that_were_added_or_set(folder: Path) -> None:
+    (folder / "lib").mkdir()
+    (folder / "lib" / "headgate_test_prices.py").write_text("PRICE = 20")
+    (folder / "headgate_test_rules").mkdir()
+    (folder / "headgate_test_rules" / "__init__.py").write_text("TAX = 2")
+    env = environment(files=str(folder / "headgate_test_rules"))
+    env.add_python_file("lib")
+
+    def price(number: int) -> int:
+        import headgate_test_prices  # type: ignore[import-not-found]  # noqa: PLC0415  # there when the job runs
+        import headgate_test_rules  # type: ignore[import-not-found]  # noqa: PLC0415
+
+        return int(headgate_test_prices.PRICE + headgate_test_rules.TAX)
+
+    assert results(env, price) == [22]
+
+
+def make_archive(folder: Path, kind: str = "zip") -> str:
+    (folder / "content").mkdir()
+    (folder / "content" / "weights.txt").write_text("7")
+    return shutil.make_archive("model", kind, folder / "content")
+
+
+@pytest.mark.parametrize("kind", ["zip", "gztar"])
+def test_archives_are_unpacked_in_the_working_folder_and_gone_after_the_job(folder: Path, kind: str) -> None:
+    env = environment()
+    env.add_python_archive(make_archive(folder, kind), "weights")
+    before = sorted(folder.iterdir())
+    assert results(env, lambda _: Path("weights/weights.txt").read_text()) == ["7"]
+    assert sorted(folder.iterdir()) == before
+    assert list((folder / "tmp").iterdir()) == []
+
+
+def test_what_stands_where_an_archive_is_to_be_unpacked_stays(folder: Path) -> None:
+    env = environment()
+    env.add_python_archive(make_archive(folder))  # would be unpacked as the archive itself
+    with pytest.raises(EnvironmentFault, match=r"unpacked as .*/model\.zip, .* is there already: name another folder"):
+        results(env, str)
+    assert (folder / "model.zip").is_file()
+    assert list((folder / "tmp").iterdir()) == []
+
+
+def test_an_archive_that_is_none_is_named(folder: Path) -> None:
+    (folder / "broken.zip").write_text("no archive")
+    with pytest.raises(EnvironmentFault, match=r"broken\.zip cannot be unpacked"):
+        results(environment(archives="broken.zip#broken"), str)
+
+
+@pytest.fixture
+def wheels(folder: Path) -> Path:
+    (folder / "wheels").mkdir()
+    make_wheel(folder / "wheels", "headgate_test_tool", "VERSION = 'from the wheel'")
+    (folder / "requirements.txt").write_text("headgate_test_tool==1.0\n")
+    return folder / "wheels"
+
+
+def version_of_tool(_: int) -> str:
+    import headgate_test_tool  # type: ignore[import-not-found]  # noqa: PLC0415  # there when the job runs
+
+    return str(headgate_test_tool.VERSION)
+
+
+@pytest.mark.slow
+def test_requirements_are_installed_once_for_each_text(
+    wheels: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = environment()
+    env.set_python_requirements("requirements.txt", "wheels")
+    assert results(env, version_of_tool) == ["from the wheel"]
+    monkeypatch.setattr(sys, "executable", "/no/python/for/pip")
+    again = environment(requirements="requirements.txt#wheels")
+    assert results(again, version_of_tool) == ["from the wheel"]
+    assert len(list((folder / "cache" / "headgate" / "requirements").iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_requirements_that_cannot_be_installed_are_told_with_what_pip_says(wheels: Path, folder: Path) -> None:
+    (folder / "requirements.txt").write_text("headgate_test_tool==2.0\n")
+    with pytest.raises(EnvironmentFault, match=r"(?s)pip cannot install .*requirements\.txt.*headgate_test_tool==2\.0"):
+        results(environment(requirements="requirements.txt#wheels"), version_of_tool)
+    assert list((folder / "cache" / "headgate" / "requirements").iterdir()) == []
+
+
+def test_another_python_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert results(environment(executable="/usr/bin/python3"), lambda _: sys.executable) == [sys.executable]
+    assert "python.executable is /usr/bin/python3, but MiniCluster runs in this process" in caplog.text
+
+
+def test_settings_are_checked_before_a_job_starts() -> None:
+    with pytest.raises(ConfigError, match=r"python\.files: there is no .*/gone\.py"):
+        results(environment(files="gone.py"), str)
