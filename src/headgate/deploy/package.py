@@ -18,6 +18,7 @@ import cloudpickle
 
 from headgate.errors import EnvironmentFault
 from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.state.formats.missing_module import files_of_modules, how_to_ship, remember
 
 
 @final
@@ -35,7 +36,8 @@ class SealedFactory:
 def pack(plan: JobPlan) -> bytes:
     """Return the job as bytes. Its functions were checked when the graph was built."""
     sealed = replace(plan, vertices=tuple(map(_seal, plan.vertices)))
-    return cloudpickle.dumps((_main_classes(), sealed), 5)  # type: ignore[no-any-return]  # cloudpickle has no types
+    job = cloudpickle.dumps((_main_classes(), sealed), 5)
+    return pickle.dumps((files_of_modules(), job), 5)
 
 
 def _seal(vertex: VertexPlan) -> VertexPlan:
@@ -69,7 +71,9 @@ def unpack(data: bytes) -> JobPlan:
 
     Raises `EnvironmentFault` when a module that the job needs is not there.
     """
-    classes, plan = _load(data)
+    files, job = pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
+    remember(files)
+    classes, plan = _load(job)
     main = sys.modules["__main__"]
     for name, value in classes.items():
         setattr(main, name, value)
@@ -82,6 +86,10 @@ def _load(data: bytes) -> Any:
         return pickle.loads(data)  # noqa: S301  # handed over by the job's own driver
     except ModuleNotFoundError as error:
         raise EnvironmentFault(
-            f"the job needs module {error.name!r}, which this worker does not have. Ship it with the job "
-            "(spark.submit.pyFiles, or --py-files of spark-submit) or install it on the workers"
+            f"the job needs module {error.name!r}, which this worker does not have: {how_to_ship(error.name or '')}"
+        ) from error
+    except (ImportError, AttributeError) as error:
+        raise EnvironmentFault(
+            f"a module of this worker is not what the driver has: {error}. Ship the driver's: env.add_python_file(), "
+            "--py-files of spark-submit, or headgate pack"
         ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+import sysconfig
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from headgate.errors import EnvironmentFault
 from headgate.graph.physical import JobPlan
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory, MapOperator
+from headgate.state.formats import missing_module
 from tests.unit.runtime.plans import line_plan
 
 
@@ -89,11 +91,36 @@ def test_a_class_that_cannot_travel_is_left_out(main: ModuleType) -> None:
     assert not hasattr(main, "Locked")
 
 
-def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        (
+            "/jobs/only_in_the_driver.py",
+            r"the driver has it as /jobs/only_in_the_driver\.py.*env\.add_python_file\('/jobs/only_in_the_driver\.py'\)"
+            r".*--py-files of spark-submit.*headgate pack --add /jobs/only_in_the_driver\.py",
+        ),
+        (f"{sysconfig.get_path('purelib')}/only_in_the_driver.py", r"set_python_requirements\(\).*\(headgate pack\)"),
+    ],
+)
+def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
+    monkeypatch: pytest.MonkeyPatch, file: str, told: str
+) -> None:
     module = ModuleType("only_in_the_driver")
+    module.__file__ = file
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec("def function(value): return value", vars(module))
     package = pack(line_plan([1], MapFactory(module.function), CollectFactory()))
     monkeypatch.delitem(sys.modules, module.__name__)
-    with pytest.raises(EnvironmentFault, match=r"needs module 'only_in_the_driver'.*spark.submit.pyFiles"):
+    monkeypatch.setattr(missing_module, "_of_driver", {})
+    with pytest.raises(EnvironmentFault, match=rf"needs module 'only_in_the_driver'.*{told}"):
+        functions_of(unpack(package))
+
+
+def test_a_module_that_is_another_one_on_the_worker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("newer_in_the_driver")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec("def function(value): return value", vars(module))
+    package = pack(line_plan([1], MapFactory(module.function), CollectFactory()))
+    del vars(module)["function"]
+    with pytest.raises(EnvironmentFault, match=r"not what the driver has: .*'function'.*newer_in_the_driver"):
         functions_of(unpack(package))

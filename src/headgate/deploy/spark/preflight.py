@@ -130,5 +130,6 @@ def unfit(own: dict[str, str], slot: dict[str, str]) -> str | None:
     found = ", ".join(f"{name} {slot.get(name, 'missing')} instead of {own[name]}" for name in different)
     return (
         f"the worker on host {slot.get('host', 'unknown')} runs {found}: install the same versions there as in the "
-        "driver, or set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has them"
+        "driver, ship the driver's environment (headgate pack), or set PYSPARK_PYTHON (or spark.pyspark.python) to a "
+        "Python that has them"
     )

@@ -1,12 +1,15 @@
-"""What a failed stage says, in words of headgate: Spark's own report is a hundred lines of foreign stack. Pure."""
+"""What a failed stage says, in words of headgate: Spark's own report is a hundred lines of foreign stack."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from headgate.state.formats.missing_module import how_to_ship
+
 _MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _VERSION: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\]([^\n]*)")
+_NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)".*?: error=\d+, ([^\n]*)')
 _CANCELLED: Final = re.compile(r"Job \d+ cancelled[^\n]*")
 _JAVA_ERROR: Final = re.compile(r"^: (?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Fault|Lost|Exit)): (.+)$", re.MULTILINE)
@@ -23,7 +26,15 @@ def explain(report: str) -> str:
     if version is not None:
         return (
             f"the Python of the workers differs from the driver's:{version[1]} Set PYSPARK_PYTHON (or "
-            "spark.pyspark.python) to the same minor version of Python as the driver's, on every worker"
+            "spark.pyspark.python, or env.set_python_executable) to the same minor version of Python as the driver's, "
+            "on every worker"
+        )
+    python = _NO_PYTHON.search(report)
+    if python is not None:
+        return (
+            f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: PYSPARK_PYTHON, "
+            "spark.pyspark.python or env.set_python_executable; one of an environment that headgate pack has made "
+            "starts only where the Python is that it was made with"
         )
     cancelled = _CANCELLED.search(report)
     if cancelled is not None:
@@ -44,13 +55,11 @@ def _missing(module: str) -> str:
     name = module.partition(".")[0]
     if name in _OWN_NEEDS:
         return (
-            f"the Python of a worker has no module {module!r}: install headgate[spark] for the Python that "
-            "PYSPARK_PYTHON (or spark.pyspark.python) names, on every worker, or ship it with spark.archives"
+            f"the Python of a worker has no module {module!r}, which slots need: ship an environment that has it "
+            "(headgate pack tells how), or install headgate[spark] on every worker for the Python that PYSPARK_PYTHON "
+            "(or spark.pyspark.python) names"
         )
-    return (
-        f"the job needs module {module!r}, which a worker does not have. Ship it with the job (spark.submit.pyFiles, "
-        "or --py-files of spark-submit) or install it on the workers"
-    )
+    return f"the job needs module {module!r}, which a worker does not have: {how_to_ship(module)}"
 
 
 def _first(report: str, mark: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headgate.errors import (
     DamagedFileError,
     EnvironmentFault,
@@ -14,6 +16,16 @@ from headgate.functions.sink import CommitLostError
 from headgate.operators.base import UserCodeError
 from headgate.operators.error_text import causes, last_line, short_repr, user_frames
 from headgate.runtime.control.messages import UserFailure
+from headgate.state.formats.missing_module import how_to_ship
+
+_WRONG: Final = (
+    RestoreError,
+    DamagedFileError,
+    ProgramError,
+    UnsupportedError,
+    CommitLostError,
+    ModuleNotFoundError,
+)
 
 
 def may_mend(error: BaseException) -> bool:
@@ -26,7 +38,7 @@ def may_mend(error: BaseException) -> bool:
     if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
         return False
     cause = _cause(error)
-    wrong = isinstance(cause, (RestoreError, DamagedFileError, ProgramError, UnsupportedError, CommitLostError))
+    wrong = isinstance(cause, _WRONG)
     return not wrong and type(cause) is not EnvironmentFault
 
 
@@ -41,8 +53,14 @@ def failure_of(error: BaseException, operator: str, subtask: int) -> UserFailure
     return UserFailure(
         operator=operator,
         subtask=subtask,
-        error=last_line(cause) + during,
+        error=last_line(cause) + during + _advice(cause),
         traceback=user_frames(cause),
         key=short_repr(error.key) if isinstance(error, UserCodeError) and error.key is not None else None,
         record=short_repr(error.record) if isinstance(error, UserCodeError) and error.has_record else None,
     )
+
+
+def _advice(cause: BaseException) -> str:
+    if not isinstance(cause, ModuleNotFoundError) or cause.name is None:
+        return ""
+    return f"; {how_to_ship(cause.name)}"

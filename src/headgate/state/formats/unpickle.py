@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Final, final
 
 from headgate.errors import RestoreError
 from headgate.options import MOVED_CLASSES
+from headgate.state.formats.missing_module import how_to_ship
 
 _OWN: Final = {
     "headgate.connectors.file_reader": "headgate.connectors.files.line_reader",
@@ -97,8 +98,14 @@ class _Unpickler(pickle.Unpickler):
             )
         return (
             f"objects of the class {old}, which is not there any more ({error}); define it under its old name again, "
-            f"or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class"
+            f"or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class{_or_ship(error)}"
         )
+
+
+def _or_ship(error: Exception) -> str:
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return ""
+    return f". If the program has it: {how_to_ship(error.name)}"
 
 
 def _moved_name(old: str, moved: Mapping[str, str]) -> str | None:

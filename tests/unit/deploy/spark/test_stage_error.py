@@ -22,11 +22,19 @@ WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most
     [
         (WORKER + "ModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000", "install headgate.spark."),
         (WORKER + "ModuleNotFoundError: No module named 'headgate'\n", "PYSPARK_PYTHON"),
-        (WORKER + "ModuleNotFoundError: No module named 'my_rules.late'\n", "module 'my_rules.late'.*pyFiles"),
+        (
+            WORKER + "ModuleNotFoundError: No module named 'my_rules.late'\n",
+            "module 'my_rules.late'.*set_python_requirements",
+        ),
         (
             WORKER + "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker "
             "has different version: 3.12 than that in driver: 3.11, PySpark cannot run.\n",
             "3.12 than that in driver: 3.11.*PYSPARK_PYTHON",
+        ),
+        (
+            ABORTED
+            + 'java.io.IOException: Cannot run program "./env/bin/python": error=2, No such file or directory\n\tat',
+            "cannot start the Python ./env/bin/python: No such file or directory. Name one",
         ),
         (PREFIX + ": org.apache.spark.SparkException: Job 5 cancelled as part of cancellation of all jobs\n", "Job 5"),
         (

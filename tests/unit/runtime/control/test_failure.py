@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from headgate.errors import (
@@ -90,6 +92,7 @@ def test_a_report_is_made_of_an_error_that_cannot_be_shown() -> None:
         (ProgramError("declared twice"), False),
         (UnsupportedError("no such state"), False),
         (EnvironmentFault("no module"), False),
+        (ModuleNotFoundError("No module named 'shop'", name="shop"), False),
     ],
 )
 def test_a_restart_is_tried_only_where_it_can_help(error: Exception, mends: bool) -> None:
@@ -118,3 +121,8 @@ def test_errors_that_cause_each_other_are_looked_at_once() -> None:
     one, other = ValueError(), ValueError()
     one.__cause__, other.__cause__ = other, one
     assert may_mend(one)
+
+
+def test_a_module_that_a_function_misses_is_told_with_how_to_ship_it() -> None:
+    error = ModuleNotFoundError("No module named 'shop'", name="shop")
+    assert re.search(r"No module named 'shop'; shop is .*headgate pack", failure_of(error, "price", 0).error)

@@ -60,8 +60,11 @@ def test_a_module_that_is_gone_is_named(
 ) -> None:
     data, _ = moved_cart(modules)
     monkeypatch.delitem(sys.modules, OLD)
-    with pytest.raises(RestoreError, match=r"state 's' holds objects of the class shop_before\.Cart.*No module named"):
+    with pytest.raises(
+        RestoreError, match=r"state 's' holds objects of the class shop_before\.Cart.*No module named"
+    ) as told:
         loader({}, "state 's'")(data)
+    assert "headgate pack" in str(told.value)
 
 
 @pytest.mark.parametrize("moved", [{f"{OLD}.Cart": f"{NEW}.Cart"}, {OLD: NEW}])

@@ -1,0 +1,54 @@
+"""What to say when a module is missing where it is needed: where the driver has it, and each way to ship it.
+
+The driver tells slots where its own modules are, those of the user's that are installed nowhere: a slot that lacks one
+can then name the file. In the driver itself that is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Mapping
+from typing import Final
+
+_of_driver: Final[dict[str, str]] = {}
+
+
+def files_of_modules() -> dict[str, str]:
+    """Return the modules and packages of this process that are not installed, with their files and folders."""
+    installed = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders = tuple(f"{folder}{os.sep}" for folder in {*installed, *site.getsitepackages(), site.getusersitepackages()})
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if "." in name or name == "__main__" or not isinstance(file, str) or file.startswith(folders):
+            continue
+        found[name] = os.path.dirname(file) if hasattr(module, "__path__") else file
+    return found
+
+
+def remember(files: Mapping[str, str]) -> None:
+    """Know from now on where the driver of this process has its modules."""
+    _of_driver.update(files)
+
+
+def how_to_ship(module: str) -> str:
+    """Return where the driver has a module, and each way to have it in the slots; for the end of a message.
+
+    >>> how_to_ship("numpy.linalg")  # doctest: +ELLIPSIS
+    'numpy is a package that ...: install it on the workers, name it in a file for env.set_python_requirements(), or ...
+    """
+    name = module.partition(".")[0]
+    file = _of_driver.get(name) or files_of_modules().get(name)
+    if file is None:
+        return (
+            f"{name} is a package that has to be installed where slots run: install it on the workers, name it in a "
+            "file for env.set_python_requirements(), or ship an environment that has it (headgate pack)"
+        )
+    zipped = file if file.endswith(".py") else f"{file}, zipped,"
+    return (
+        f"the driver has it as {file}. Ship it with the job: env.add_python_file({file!r}), or {zipped} with "
+        f"--py-files of spark-submit, or in an environment: headgate pack --add {file}"
+    )
