@@ -118,7 +118,7 @@ class External:
         """Abort what nobody will ever commit; some of it may be gone already."""
         for name in names:
             if name in self._permitted or name in self.final:
-                self.world.violated(f"transaction {name} is aborted by the driver, although a durable manifest names it")
+                self.world.violated(f"transaction {name} is aborted by the driver, although a manifest names it")
             if self.pending.pop(name, None) is not None:
                 self.world.note("outside", f"{name} is aborted by the driver")
 
