@@ -9,6 +9,7 @@ from typing import Final, TypeVar, final
 from headgate.errors import ProgramError
 from headgate.functions.acknowledging import Acknowledger
 from headgate.functions.source import NoMoreSplits, NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.ids import JobId
 
 Split = TypeVar("Split")
 
@@ -44,8 +45,23 @@ class RateLimitedSource(Source[Split]):
         self.discovery_ends = source.discovery_ends
         self.watermarks_per_split = source.watermarks_per_split
 
+    def prepare(self, job_id: JobId) -> None:
+        self._source.prepare(job_id)
+
     def splits(self, parallelism: int) -> list[Split]:
         return self._source.splits(parallelism)
+
+    def interrupt(self) -> None:
+        self._source.interrupt()
+
+    def keep(self) -> None:
+        self._source.keep()
+
+    def discard(self, job_id: JobId) -> None:
+        self._source.discard(job_id)
+
+    def release(self, job_id: JobId) -> None:
+        self._source.release(job_id)
 
     def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
         return self._source.discover(known)

@@ -54,7 +54,6 @@ from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.state.descriptors import MapStateDescriptor
-from headgate.types.arrow import arrow_schema
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
@@ -276,8 +275,9 @@ class DataStream(OperatorSettings):
                 "to_spark() needs to know the columns: give the last operator an output_type, for instance "
                 'map(..., output_type=Types.ROW_NAMED(["id", "name"], [Types.LONG(), Types.STRING()]))'
             )
-        schema = arrow_schema(self._output_type)
-        return self._environment.collect_frame(schema, lambda sink: self._end("DataFrame", SinkFactory(sink)))
+        return self._environment.collect_frame(
+            self._output_type, lambda sink: self._end("DataFrame", SinkFactory(sink))
+        )
 
     # --- how it is done ---
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, final
 
-import pyarrow as pa
-
 from headgate import unsupported
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
@@ -35,7 +33,7 @@ from headgate.datastream.collection import typed_records
 from headgate.datastream.data_stream import DataStream
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.legacy import OlderEnvironment
-from headgate.datastream.program import Program, Upstream
+from headgate.datastream.program import Program, Upstream, acknowledges
 from headgate.datastream.python_dependencies import PythonDependencies
 from headgate.deploy import choose
 from headgate.deploy.arguments import command_line
@@ -64,6 +62,7 @@ from headgate.options import (
     UNALIGNED_FORCED,
     resolve,
 )
+from headgate.types.arrow_types import schema_in_micros
 from headgate.types.typeinfo import TypeInformation
 
 _JOB_NAME = "headgate job"
@@ -238,15 +237,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
         The DataFrame is computed once, when the job starts, and written to the job's storage. The order of rows is that
         of its partitions when one subtask reads them. `records_per_second` limits how fast they are read. Raises
-        ProgramError for a streaming DataFrame, or a column that is not flat.
+        ProgramError for a streaming DataFrame, or a column that no record can hold.
         """
         from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
 
-        source = frames.DataFrameSource(frame, frames.new_folder(self._settings()))
+        source = frames.DataFrameSource(frame, source_name, frames.storage_of(self._settings()))
         limited = source if records_per_second is None else RateLimitedSource(source, records_per_second)
         return self._begin(source_name, limited, source.row_type)
 
-    # --- running ---
     def from_spark_stream(  # noqa: PLR0913  # the settings of a query, by name
         self,
         frame: Any,
@@ -276,6 +274,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         source, row_type = streams.source_of(frame, checkpoint_location, options)
         return self._begin(source_name, source, row_type)
 
+    # --- running ---
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the program and block until it has ended.
@@ -317,15 +316,20 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         job = plan(graph, options)  # first, so that a wrong program fails before a session is started
         return choose.deployment(settings, self._spark).submit(job)
 
-    def collect_frame(self, schema: pa.Schema, end: Callable[[FileSink], object]) -> Any:
+    def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> Any:
         """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""
         from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
 
-        folder = frames.new_folder(self._settings())
-        end(FileSink.for_bulk_format(folder, BulkWriterFactory.parquet_writer(schema)).build())
-        self._program.check_bounded("to_spark()")
-        self.execute()
-        return frames.read(folder, schema, self._spark)
+        result = frames.DataFrameResult(type_info, frames.storage_of(self._settings()), self._spark)
+        columns = BulkWriterFactory.parquet_writer(schema_in_micros(type_info))
+        try:
+            end(FileSink.for_bulk_format(result.folder, columns).build())
+            self._program.check_bounded("to_spark()")
+            self.execute()
+        except BaseException:
+            result.discard()
+            raise
+        return result.read()
 
     def get_execution_plan(self) -> str:
         """Return the program's operators as JSON. Raises ProgramError when it cannot run as written."""

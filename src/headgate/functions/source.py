@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
 from headgate.functions.acknowledging import Acknowledger
+from headgate.ids import JobId
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,12 +93,34 @@ class Source(ABC, Generic[Split]):
     subtask without splits is idle.
     """
 
+    def prepare(self, job_id: JobId) -> None:
+        """Take note of the job, once for each driver of it, before anything else. Called in the driver; may block."""
+
     @abstractmethod
     def splits(self, parallelism: int) -> list[Split]:
         """Return the splits of a fresh start. Called in the driver; may block.
 
-        Raises `SourceError` when there is nothing to read where there should be.
+        Not called for a job that starts from a snapshot which knows the source. Raises `SourceError` when there is
+        nothing to read where there should be.
         """
+
+    def interrupt(self) -> None:
+        """End a call of `splits` that may be under way: the job was cancelled. Called in the driver; must not block."""
+
+    def keep(self) -> None:
+        """Let what was made for the job stay whatever becomes of it: a savepoint has still to read of it.
+
+        Called in the driver, before that savepoint is complete; may block.
+        """
+
+    def discard(self, job_id: JobId) -> None:
+        """Remove what was made for the job, except what was to be kept: no snapshot of it has still to read.
+
+        Called in the driver, before `release`, when the job has ended, or could not begin; may block.
+        """
+
+    def release(self, job_id: JobId) -> None:
+        """Let go of what is held for the job, which has ended. Called in the driver; may block; may be called twice."""
 
     def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
         """Return the splits that are there by now and whose id is not `known`, or that there will be no more of them.

@@ -135,6 +135,25 @@ def arrow_schema(type_info: TypeInformation) -> pa.Schema:
     return pa.schema([pa.field(name, arrow_type(field, name)) for name, field in fields])
 
 
+def schema_in_micros(type_info: TypeInformation) -> pa.Schema:
+    """Return what `arrow_schema` returns, but with instants in microseconds: any year, and what Spark and Parquet hold.
+
+    Raises ProgramError as that does.
+    """
+    return pa.schema([pa.field(field.name, _in_micros(field.type)) for field in arrow_schema(type_info)])
+
+
+def _in_micros(data_type: pa.DataType) -> pa.DataType:
+    is_a = pa.types
+    if is_a.is_timestamp(data_type):
+        return pa.timestamp("us", tz=data_type.tz)
+    if is_a.is_struct(data_type):
+        return pa.struct([field.with_type(_in_micros(field.type)) for field in data_type.fields])
+    if is_a.is_map(data_type):
+        return pa.map_(_in_micros(data_type.key_type), _in_micros(data_type.item_type))
+    return pa.list_(_in_micros(data_type.value_type)) if is_a.is_list(data_type) else data_type
+
+
 def type_of_arrow(data_type: pa.DataType, field: str) -> TypeInformation:
     """Return the type of one Arrow column's values. Raises ProgramError naming `field`, or what is within it."""
     found = _TYPES.get(data_type)

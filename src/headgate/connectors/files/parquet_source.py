@@ -38,7 +38,8 @@ class RowGroupSplit:
 def open_parquet(place: Place) -> pq.ParquetFile:
     """Open a file. Raises `SourceError` when it is not there, or not Parquet."""
     try:
-        return pq.ParquetFile(place.path, filesystem=place.system)
+        # Times of the old format of Spark and Hive are in nanoseconds, which no year after 2262 has.
+        return pq.ParquetFile(place.path, filesystem=place.system, coerce_int96_timestamp_unit="us")
     except FAILURES as error:
         raise SourceError(f"cannot read {str(place)!r} as Parquet: {error}") from error
 

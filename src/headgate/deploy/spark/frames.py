@@ -1,88 +1,178 @@
 """DataFrames at both ends of a program: `from_spark` and `to_spark`.
 
 A DataFrame is written as Parquet before the job's slots start, so that Spark has its cores to itself while it computes
-it, and a restarted job reads again exactly what it read before. Results are written as Parquet, exactly once, and read
-when the job has ended. The folders are removed when the program exits.
+it, and a restarted job reads again exactly what it read before. What was written goes when the job has ended, unless a
+snapshot that stays has still to read of it. Results are written as Parquet, exactly once, and read when the job has
+ended; they go when the program exits.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import tempfile
 import uuid
-from typing import Any, final
+from collections.abc import Callable
+from typing import Any, Final, final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from headgate.checkpoint.paths import absolute, below
 from headgate.config import Settings
-from headgate.connectors.files.bulk_format import ParquetFormat
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
+from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
+from headgate.deploy.spark import session as sessions
+from headgate.deploy.spark.places import as_spark_says
+from headgate.deploy.spark.schemas import row_type_of, struct_type_of
+from headgate.deploy.spark.shared_folder import check_shared
+from headgate.deploy.spark.writing import FrameWriting
 from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
 from headgate.functions.source import Source, SourceContext, SourceReader
+from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
-from headgate.types.arrow import type_of_schema
-from headgate.types.typeinfo import RowTypeInfo
+from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
-_ROW_GROUP_BYTES = 16 << 20
+FRAMES: Final = "frames"
+"""The folder, in that of a job, of the DataFrames that it reads."""
+KEPT: Final = "_kept"
+"""The file there that says that a savepoint has still to read of them."""
 
 
 @final
 class DataFrameSource(Source[RowGroupSplit]):
     """The rows of a bounded DataFrame, partition by partition; a split is a row group of what was written.
 
-    Raises ProgramError for what is not a bounded DataFrame, or has a column that is not flat.
+    Raises ProgramError for what is not a bounded DataFrame, or has a column that no record can hold.
     """
 
-    def __init__(self, frame: DataFrame, folder: str) -> None:
+    def __init__(self, frame: DataFrame, name: str, location: str | None) -> None:
+        """`location` is the folder or URI below which the job is stored, None: a temporary one."""
         if not isinstance(frame, DataFrame):
             raise ProgramError(f"from_spark() takes a Spark DataFrame, not {frame!r}")
+        if type(frame).__module__.startswith("pyspark.sql.connect"):
+            raise ProgramError(
+                "from_spark() takes a DataFrame of a classic SparkSession, and this one is of Spark Connect"
+            )
         if frame.isStreaming:
-            raise ProgramError("from_spark() takes a bounded DataFrame, but this one is streaming: use spark.read")
-        self.row_type: RowTypeInfo = type_of_schema(to_arrow_schema(frame.schema))
+            raise ProgramError(
+                "from_spark() takes a bounded DataFrame, but this one is streaming: use from_spark_stream(), or "
+                "spark.read"
+            )
+        self.row_type: RowTypeInfo = row_type_of(frame.schema)
         self._frame: DataFrame | None = frame
-        self._folder = folder
-        self._format = ParquetFormat()
+        self._format = SparkParquetFormat(self.row_type)
+        self._writing: FrameWriting | None = FrameWriting(frame, f"the DataFrame {name!r}")
+        self._location = location
+        self._temporary: str | None = None
+        self._folder = ""
 
-    def splits(self, parallelism: int) -> list[RowGroupSplit]:
-        """Compute and write the DataFrame; return the row groups."""
+    def prepare(self, job_id: JobId) -> None:
         if self._frame is None:
             raise EnvironmentFault("a DataFrame can only be written by the driver that made it")
-        written = self._frame.write.option("parquet.block.size", _ROW_GROUP_BYTES).mode("overwrite")
-        written.parquet(self._folder)
-        return self._format.cut(list_files(Place.of(self._folder, SourceError), SourceError), _ROW_GROUP_BYTES)
+        if self._location is None:
+            self._temporary = tempfile.mkdtemp(prefix="headgate-frames-")
+        self._folder = below(below(absolute(self._temporary or self._location or ""), job_id), FRAMES)
+
+    def splits(self, parallelism: int) -> list[RowGroupSplit]:
+        """Compute and write the DataFrame; return the row groups. Raises `SourceError` with the cause."""
+        assert self._frame is not None
+        assert self._writing is not None
+        folder = below(self._folder, uuid.uuid4().hex)
+        try:
+            check_shared(self._frame.sparkSession, folder)
+            self._writing.write(folder)
+        except BaseException:
+            _remove(folder)
+            raise
+        return self._format.cut(list_files(Place.of(folder, SourceError), SourceError), ROW_GROUP_BYTES)
+
+    def interrupt(self) -> None:
+        if self._writing is not None:
+            self._writing.cancel()
+
+    def keep(self) -> None:
+        place = Place.of(self._folder, StorageError)
+        with contextlib.suppress(OSError):
+            place.system.create_dir(place.path)
+        place.system.open_output_stream(place.child(KEPT).path).close()
+
+    def discard(self, job_id: JobId) -> None:
+        if not self._is_kept():
+            _remove(self._folder)
+
+    def release(self, job_id: JobId) -> None:
+        if self._temporary is not None and not self._is_kept():
+            _remove(self._temporary)  # with the checkpoints of a job without storage of its own
+
+    def _is_kept(self) -> bool:
+        place = Place.of(self._folder, StorageError).child(KEPT)
+        return bool(place.system.get_file_info(place.path).is_file)
 
     def reader(self, context: SourceContext) -> SourceReader[RowGroupSplit]:
         return self._format.reader(context)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the DataFrame behind: slots need only splits."""
-        return {**self.__dict__, "_frame": None}
+        return {**self.__dict__, "_frame": None, "_writing": None}
 
 
-def new_folder(settings: Settings) -> str:
-    """Return a folder for one DataFrame in the job's storage; it is removed when the program exits."""
-    base = settings.get(STORAGE_DIR) or settings.get(CHECKPOINT_DIR)
-    if base is None:
-        base = tempfile.mkdtemp(prefix="headgate-frames-")
-        atexit.register(_remove, base)
-        return f"{base}/frame"
-    folder = f"{base.rstrip('/')}/frame-{uuid.uuid4().hex}"
-    atexit.register(_remove, folder)
-    return folder
+def storage_of(settings: Settings) -> str | None:
+    """Return the folder or URI below which a job and its DataFrames are stored, None: a temporary one."""
+    return settings.get(CHECKPOINT_DIR) or settings.get(STORAGE_DIR)
 
 
-def read(folder: str, schema: pa.Schema, spark: SparkSession | None) -> DataFrame:
-    """Return what a job wrote into the folder as a DataFrame of `spark`, else of the active session."""
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise EnvironmentFault(
-            "to_spark() needs a Spark session to make a DataFrame: pass one to get_execution_environment(spark=...), "
-            "or use execute_and_collect()"
+@final
+class DataFrameResult:
+    """The records of a stream that become a DataFrame: where they are written, and then read."""
+
+    def __init__(self, type_info: TypeInformation, location: str | None, spark: SparkSession | None) -> None:
+        """Raises ProgramError for records that are no columns, EnvironmentFault when Spark could not read them."""
+        self._struct = struct_type_of(type_info)
+        self._spark = spark
+        base = location or tempfile.mkdtemp(prefix="headgate-frames-")
+        self.folder = below(absolute(base), f"to-spark-{uuid.uuid4().hex}")
+        self._remove_at_exit(base if location is None else self.folder)
+        found = sessions.active(spark)
+        if found is not None:
+            _check_times(found, self._struct.json())
+            check_shared(found, self.folder)
+
+    def _remove_at_exit(self, folder: str) -> None:
+        self._remove: Callable[[], None] = lambda: _remove(folder)
+        atexit.register(self._remove)
+
+    def discard(self) -> None:
+        """Remove what was written: there is no result."""
+        atexit.unregister(self._remove)
+        self._remove()
+
+    def read(self) -> DataFrame:
+        """Return what was written, as a DataFrame of the session, else of the active one. Raises EnvironmentFault."""
+        session = sessions.active(self._spark)
+        if session is None:
+            raise EnvironmentFault(
+                "to_spark() needs a Spark session to make a DataFrame: pass one to "
+                "get_execution_environment(spark=...), or use execute_and_collect()"
+            )
+        if not _has_files(Place.of(self.folder, StorageError)):
+            return session.createDataFrame([], self._struct)
+        return session.read.schema(self._struct).parquet(as_spark_says(self.folder))
+
+
+def _has_files(place: Place) -> bool:
+    try:
+        return bool(list_files(place, StorageError))
+    except StorageError:
+        return False  # an object store has no empty folders
+
+
+def _check_times(spark: SparkSession, columns: str) -> None:
+    if '"type":"time(' in columns and spark.conf.get("spark.sql.timeType.enabled", "false") != "true":
+        raise ProgramError(
+            "to_spark() has a field of the type Time, and Spark has times of day only with "
+            "spark.sql.timeType.enabled=true: set that, or map the field to text"
         )
-    return session.read.schema(from_arrow_schema(schema)).parquet(folder)
 
 
 def _remove(folder: str) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headgate.deploy.spark.places import as_spark_says
 from headgate.deploy.spark.session import obtain
-
-_SPARK_SCHEMES: Final = {"s3://": "s3a://", "gcs://": "gs://"}
-"""Where Hadoop's name of a file system is not Arrow's."""
 
 
 def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
@@ -21,7 +19,7 @@ def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
 
 def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFrame:
     """Return Parquet files, all with the same columns, as a data frame. Executors must be able to read them."""
-    return obtain(spark, 1).read.parquet(*map(_as_spark_says, places))
+    return obtain(spark, 1).read.parquet(*map(as_spark_says, places))
 
 
 def schema_of(frame: DataFrame, columns: Sequence[str]) -> pa.Schema:
@@ -37,10 +35,3 @@ def rows_of_tasks(
 ) -> list[tuple[Any, ...]]:
     """Have `work` done in the tasks of Spark, on the batches of each partition; return the rows that come of it."""
     return [tuple(row) for row in frame.select(*columns).mapInArrow(lambda batches: work(batches), schema).collect()]
-
-
-def _as_spark_says(place: str) -> str:
-    if "://" not in place:
-        return f"file://{place}"
-    scheme, separator, rest = place.partition("://")
-    return f"{_SPARK_SCHEMES.get(scheme + separator, scheme + separator)}{rest}"

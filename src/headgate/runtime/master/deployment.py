@@ -24,6 +24,7 @@ from headgate.runtime.master.restart import (
     NoRestart,
     RestartStrategy,
 )
+from headgate.runtime.master.restoring import begins_anew
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
@@ -130,7 +131,7 @@ def deploy_messages(
         dealt = {
             subtask: splits[subtask.vertex][subtask.index :: plan.vertex_of(subtask).parallelism]
             for subtask in own
-            if subtask.vertex in splits and _begins_anew(plan, subtask, point)
+            if subtask.vertex in splits and begins_anew(plan, subtask, point)
         }
         return Deploy(
             attempt=attempt,
@@ -145,16 +146,3 @@ def deploy_messages(
         )
 
     return {SlotIndex(index): message(SlotIndex(index)) for index in range(plan.slots)}
-
-
-def _begins_anew(plan: JobPlan, subtask: SubtaskId, point: RestorePoint) -> bool:
-    """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
-
-    One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.
-    """
-    if point.manifest is None:
-        return True
-    uid = plan.vertex_of(subtask).operators[0].uid
-    if point.finishing or uid in point.restored.get(subtask, {}):
-        return False
-    return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)

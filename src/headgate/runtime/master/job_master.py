@@ -123,12 +123,12 @@ class JobMaster:
 
         def done(result: Beginning | BaseException) -> None:
             self._preparing = False
-            if isinstance(result, BaseException):
+            if self._cancelled and (isinstance(result, BaseException) or result.ended is None):
+                self._end(JobStatus.CANCELLED, None)
+            elif isinstance(result, BaseException):
                 self._refuse(_describe(result))
             elif result.ended is not None:
                 self._end(JobStatus(result.ended.status), result.ended.cause)
-            elif self._cancelled:
-                self._end(JobStatus.CANCELLED, None)
             else:
                 self._starting.splits = result.splits
                 self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
@@ -138,7 +138,9 @@ class JobMaster:
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
         self._cancelled = True
-        if self.outcome is None and not (self._preparing or self._ending):
+        if self._preparing:
+            self._storage.interrupt()
+        elif self.outcome is None and not self._ending:
             self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
@@ -354,6 +356,7 @@ class JobMaster:
                 )
                 return
             self._starting.point = result
+            self._starting.splits |= result.late_splits
             self._supervise(
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )

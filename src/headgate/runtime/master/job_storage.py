@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 from headgate import options
 from headgate.checkpoint import paths, workflow
@@ -27,7 +27,7 @@ from headgate.errors import RestoreError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
-from headgate.operators.base import expect
+from headgate.runtime.master.inputs import Inputs, Splits
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.prepared import Prepared
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
@@ -35,12 +35,9 @@ from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeo
 from headgate.runtime.master.sources import Acknowledgers, check_discovery, sources_of
 from headgate.runtime.master.supervision import JobStatus
 
-__all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Stored", "Superseded"]
+__all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Splits", "Stored", "Superseded"]
 
 _log = logging.getLogger(__name__)
-
-Splits = dict[int, list[Any]]
-"""The splits of each source, by vertex."""
 
 
 @final
@@ -89,6 +86,7 @@ class JobStorage:
         self._uncommitted = False
         self._global_commits: GlobalCommits | None = None
         self._acknowledgers: Acknowledgers | None = None
+        self._inputs: Inputs | None = None
 
     # --- beginning
 
@@ -111,11 +109,20 @@ class JobStorage:
         self._acknowledgers = Acknowledgers(plan)
         for vertex, source in sources_of(plan).items():
             check_discovery(plan.vertices[vertex].operators[0].name, source)
-        splits = {
-            vertex: expect(list, source.splits(plan.vertices[vertex].parallelism), source, "splits()")
-            for vertex, source in sources_of(plan).items()
-        }
-        return Beginning(splits=splits, last_attempt=workflow.last_attempt(self._store))
+        return Beginning(splits=self._splits(plan), last_attempt=workflow.last_attempt(self._store))
+
+    def _splits(self, plan: JobPlan) -> Splits:
+        """Return the splits of the sources that begin anew, as far as can be known before the first attempt."""
+        self._inputs = inputs = Inputs(plan)
+        inputs.prepare()
+        chain = ownership.read_chain(self._store)
+        known = Finder(self._store, self._open_store, plan, chain).known_operators()
+        return {} if known is None else inputs.splits(known)
+
+    def interrupt(self) -> None:
+        """End the waiting of `prepare` for sources, if there is any: the job was cancelled. Does not block."""
+        if self._inputs is not None:
+            self._inputs.interrupt()
 
     def _ended(self) -> JobResult | None:
         return ownership.valid_result(self._store, ownership.read_chain(self._store))
@@ -159,7 +166,11 @@ class JobStorage:
         if found.point.manifest is not None:
             self._commit(plan, found.point.manifest, found.point.root)
         self._tell_restored(found.point)
-        return found.point
+        return (
+            found.point
+            if self._inputs is None
+            else replace(found.point, late_splits=self._inputs.late_splits(found.point))
+        )
 
     def _tell_restored(self, point: RestorePoint) -> None:
         """Tell sources that acknowledge, which then begin to read; but not those of a job that only commits."""
@@ -198,7 +209,9 @@ class JobStorage:
         owned = self._owned(manifest)
         try:
             target = None if savepoint is None else self._open_store(savepoint)
-        except StorageError as error:
+            if target is not None and self._inputs is not None:
+                self._inputs.keep_for(target, owned)
+        except (StorageError, OSError) as error:
             return Refused(str(error))
         return self._noted(ownership.store_as_owner(self._store, owned, target))
 
@@ -313,6 +326,7 @@ class JobStorage:
             self._write_result(outcome)
             if not is_kept:
                 self._discard_output(plan)
+            self._discard_input(plan, is_kept=is_kept)
         finally:
             self.release(plan)
         if self._is_superseded():
@@ -340,8 +354,7 @@ class JobStorage:
         """Delete what the attempts have left behind, none of which runs any more, and checkpoints beyond the number."""
         if self._owner is None or self._chain is None:
             return
-        search = workflow.Search(known_complete=None, may_fall_back=True, chain=self._chain, damaged=self._damaged)
-        found = workflow.resolve_latest(self._store, plan.job_id, search)
+        found = self._complete(plan, self._chain)
         beyond = found.older[plan.settings.get(options.CHECKPOINTS_RETAINED) - 1 :]
         retained = replace(
             found,
@@ -350,6 +363,22 @@ class JobStorage:
         )
         next_attempt = Attempt(workflow.last_attempt(self._store) + 1)
         disposal.remove_leftovers(self._store, self._owner, retained, next_attempt)
+
+    def _complete(self, plan: JobPlan, chain: Chain) -> Resolution:
+        """Return which checkpoints of the job are complete."""
+        search = workflow.Search(known_complete=None, may_fall_back=True, chain=chain, damaged=self._damaged)
+        return workflow.resolve_latest(self._store, plan.job_id, search)
+
+    def _discard_input(self, plan: JobPlan, *, is_kept: bool) -> None:
+        """Have sources remove what they have made for the job, unless a checkpoint that stays has still to read it."""
+        if self._inputs is None or self._is_superseded():
+            return
+        if is_kept and self._chain is not None:
+            found = self._complete(plan, self._chain)
+            complete = [*found.older, *([] if found.manifest is None else [found.manifest])]
+            if self._inputs.needed_by(self._store, complete):
+                return
+        self._inputs.discard()
 
     def _discard_output(self, plan: JobPlan) -> None:
         """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""
@@ -372,6 +401,8 @@ class JobStorage:
         if self._superseded is not None:
             return
         with contextlib.ExitStack() as stack:
+            if self._inputs is not None:
+                stack.callback(self._inputs.release)
             for sink in sinks_by_uid(plan).values():
                 stack.callback(sink.release, plan.job_id)
 

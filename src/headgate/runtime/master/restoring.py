@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import Any, final
 
 from headgate import options
 from headgate.checkpoint import workflow
@@ -50,6 +50,7 @@ class RestorePoint:
     root: str | None = None
     finishing: bool = False
     older: tuple[Manifest, ...] = ()
+    late_splits: dict[int, list[Any]] = field(default_factory=dict)
 
     @property
     def checkpoint_id(self) -> CheckpointId | None:
@@ -110,6 +111,23 @@ class Finder:
                 return Found(point=replace(point, older=resolution.older), resolution=resolution)
             except DamagedFileError as error:
                 damaged[resolution.manifest.checkpoint_id] = str(error)  # which may now be passed over, or may not
+
+    def known_operators(self) -> frozenset[str] | None:
+        """Return the uids of the operators that the snapshot to start from knows; None: it cannot be read, or is final.
+
+        Only a look ahead: `find` decides.
+        """
+        try:
+            if intents.read_stop(self.store, self.chain) is not None:
+                return None
+            manifest = self._own(None, {}, None).manifest
+            location = self.plan.settings.get(options.RECOVERY_PATH)
+            if manifest is None and location is not None:
+                manifest = open_snapshot(absolute(location), self.open_store).manifest
+        except (RestoreError, StorageError):
+            return None
+        found = () if manifest is None else follow_uid_hashes(manifest, shapes_of(self.plan)).operators
+        return frozenset(operator.uid for operator in found)
 
     def claim(self) -> Claim | None:
         """Return the snapshot that the job has claimed, by this driver or an earlier one, if it is not yet gone."""
@@ -174,6 +192,19 @@ class Finder:
         if get(options.RECOVER_WITHOUT_CHANNEL_STATE) == manifest.checkpoint_id:
             return {}
         return assign_in_flight(manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE))
+
+
+def begins_anew(plan: JobPlan, subtask: SubtaskId, point: RestorePoint) -> bool:
+    """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
+
+    One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.
+    """
+    if point.manifest is None:
+        return True
+    uid = plan.vertex_of(subtask).operators[0].uid
+    if point.finishing or uid in point.restored.get(subtask, {}):
+        return False
+    return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)
 
 
 def restore_may_mend(error: BaseException) -> bool:

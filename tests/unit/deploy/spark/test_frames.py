@@ -65,11 +65,25 @@ def test_an_empty_dataframe_is_an_empty_stream(spark: SparkSession, env: StreamE
     assert list(env.from_spark(spark.range(0)).execute_and_collect()) == []
 
 
-def test_a_column_that_is_not_flat_is_named_before_anything_runs(
-    spark: SparkSession, env: StreamExecutionEnvironment
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("1 a, 2 a", r"two columns 'a' in the DataFrame"),
+        ("array(struct(1 a, 2 a)) pairs", r"two columns 'pairs\[\]\.a'"),
+        ("parse_json('1') v", r"column 'v' of the DataFrame is 'variant'"),
+        ("map('k', struct(array(interval '1' year) years)) m", r"column 'm\[value\]\.years\[\]' .* is 'interval year'"),
+    ],
+)
+def test_a_column_that_no_record_holds_is_named_before_anything_runs(
+    spark: SparkSession, env: StreamExecutionEnvironment, columns: str, message: str
 ) -> None:
-    with pytest.raises(ProgramError, match="'pair'"):
-        env.from_spark(spark.range(1).selectExpr("struct(id, id) as pair"))
+    with pytest.raises(ProgramError, match=message):
+        env.from_spark(spark.sql(f"select {columns}"))
+
+
+def test_a_dataframe_without_columns_is_refused(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    with pytest.raises(ProgramError, match="the DataFrame has no columns"):
+        env.from_spark(spark.range(3).select())
 
 
 def test_what_is_no_bounded_dataframe_is_refused(spark: SparkSession, env: StreamExecutionEnvironment) -> None:

@@ -1,0 +1,76 @@
+"""Parquet as Spark writes it, read as rows of a known type.
+
+Columns are taken by their place: Spark's may have names that no two columns of a file can have. Times with a zone, and
+lengths of time, are stored without saying so.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import pyarrow as pa
+from pyarrow import fs
+
+from headgate.connectors.files.bulk_format import BulkFormat, ParquetFormat
+from headgate.connectors.files.parquet_source import RowGroupSplit
+from headgate.connectors.files.places import FoundFile
+from headgate.errors import SuppressRestartsException
+from headgate.functions.source import Poll, Records, SourceContext, SourceReader
+from headgate.types.arrow_types import schema_in_micros
+from headgate.types.typeinfo import RowTypeInfo
+
+ROW_GROUP_BYTES: Final = 16 << 20
+"""How large Spark is told to make row groups, each of which is a split."""
+
+
+@final
+class SparkParquetFormat(BulkFormat[RowGroupSplit]):
+    """The format of what Spark has written of a DataFrame with these columns."""
+
+    def __init__(self, row_type: RowTypeInfo) -> None:
+        self._row_type = row_type
+        self._files = ParquetFormat()
+
+    def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:
+        return self._files.cut(files, part_bytes)
+
+    def reader(self, context: SourceContext) -> SparkParquetReader:
+        return SparkParquetReader(self._files.reader(context), schema_in_micros(self._row_type))
+
+
+@final
+class SparkParquetReader(SourceReader[RowGroupSplit]):
+    """Reads row groups, and gives their columns the names and types of `schema`."""
+
+    def __init__(self, files: SourceReader[RowGroupSplit], schema: pa.Schema) -> None:
+        self._files = files
+        self._schema = schema
+
+    def add_splits(self, splits: list[RowGroupSplit]) -> None:
+        """Take more to read. Raises SuppressRestartsException when what was written is gone."""
+        for place in {split.place.folder for split in splits}:
+            if place.system.get_file_info(place.path).type == fs.FileType.NotFound:
+                raise SuppressRestartsException(
+                    f"the rows that Spark has written to {str(place)!r}, and that a snapshot has still to read, are "
+                    "gone: bring the folder back, or start without the snapshot"
+                )
+        self._files.add_splits(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        polled = self._files.poll(records_max)
+        if isinstance(polled, Records) and isinstance(polled.records, pa.RecordBatch):
+            return Records(self._fitted(polled.records))
+        return polled
+
+    def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def snapshot(self) -> list[RowGroupSplit]:
+        return self._files.snapshot()
+
+    def close(self) -> None:
+        self._files.close()

@@ -1,0 +1,28 @@
+"""What Spark calls the places that pyarrow knows under other names."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+_SPARK_SCHEMES: Final = {"s3": "s3a", "gcs": "gs"}
+"""Where Hadoop's name of a file system is not Arrow's."""
+
+
+def as_spark_says(place: str) -> str:
+    """Return a local path, or a URI as pyarrow reads it, as a URI that Spark reads.
+
+    What a URI says of the server, or of who asks, is left out: Spark has settings for it (`spark.hadoop.fs.s3a.*`).
+
+    >>> as_spark_says("s3://key:secret@bucket/streams?region=eu-central-1"), as_spark_says("/data/streams")
+    ('s3a://bucket/streams', 'file:///data/streams')
+    """
+    if place.startswith("file:"):
+        return place
+    if "://" not in place:
+        return f"file://{place}"
+    parts = urlsplit(place)
+    scheme = _SPARK_SCHEMES.get(parts.scheme, parts.scheme)
+    # The part before the @ is a user in a URI of S3, and a container in one of Azure.
+    host = parts.netloc.rpartition("@")[2] if scheme == "s3a" else parts.netloc
+    return f"{scheme}://{host}{parts.path}"

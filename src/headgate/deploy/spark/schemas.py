@@ -1,0 +1,157 @@
+"""Schemas of Spark as row types, and the way back: which column of a DataFrame is which field of a row.
+
+The table of them is in docs/dataframes.md. What a record cannot hold is an error that names the column with its path,
+such as `address.lines[]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import types as spark
+
+from headgate.errors import ProgramError
+from headgate.types.arrow_types import SINGLE_COLUMN, fields_of
+from headgate.types.typeinfo import (
+    BasicArrayTypeInfo,
+    DecimalTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+_Atom = tuple[TypeInformation, Callable[[], spark.DataType]]
+
+_ATOMS: Final[dict[str, _Atom]] = {
+    "string": (Types.STRING(), spark.StringType),
+    "boolean": (Types.BOOLEAN(), spark.BooleanType),
+    "tinyint": (Types.BYTE(), spark.ByteType),
+    "smallint": (Types.SHORT(), spark.ShortType),
+    "int": (Types.INT(), spark.IntegerType),
+    "bigint": (Types.LONG(), spark.LongType),
+    "float": (Types.FLOAT(), spark.FloatType),
+    "double": (Types.DOUBLE(), spark.DoubleType),
+    "binary": (Types.PRIMITIVE_ARRAY(Types.BYTE()), spark.BinaryType),
+    "date": (Types.SQL_DATE(), spark.DateType),
+    "timestamp": (Types.INSTANT(), spark.TimestampType),
+    "timestamp_ntz": (Types.SQL_TIMESTAMP(), spark.TimestampNTZType),
+    "interval day to second": (Types.SQL_INTERVAL(), spark.DayTimeIntervalType),
+    "void": (Types.SQL_NULL(), spark.NullType),
+}
+"""By Spark's name of the type."""
+
+_BY_TYPE: Final[dict[TypeInformation, Callable[[], spark.DataType]]] = {
+    **dict(_ATOMS.values()),
+    Types.CHAR(): spark.StringType,
+    Types.BIG_INT(): lambda: spark.DecimalType(38, 0),
+    Types.BIG_DEC(): lambda: spark.DecimalType(38, 18),
+}
+
+
+def row_type_of(schema: spark.StructType) -> RowTypeInfo:
+    """Return the type of the rows of a DataFrame.
+
+    Raises ProgramError naming the column that no record can hold, or that there are two of.
+    """
+    return _row_type(schema, "")
+
+
+def _row_type(struct: spark.StructType, path: str) -> RowTypeInfo:
+    names = [field.name for field in struct.fields]
+    inner = [f"{path}.{name}" if path else name for name in names]
+    twice = next((place for place, name in zip(inner, names, strict=True) if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProgramError(
+            f"there are two columns {twice!r} in the DataFrame: give them different names, for instance with toDF()"
+        )
+    if not names:
+        raise ProgramError(f"{_whole(path)} has no columns, and Spark stores no rows without any: leave it out")
+    types = [_type_of(field.dataType, place) for field, place in zip(struct.fields, inner, strict=True)]
+    return RowTypeInfo(types, names)
+
+
+def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
+    match data_type:
+        case spark.StructType():
+            return _row_type(data_type, path)
+        case spark.ArrayType():
+            return Types.LIST(_type_of(data_type.elementType, f"{path}[]"))
+        case spark.MapType():
+            key = _type_of(data_type.keyType, f"{path}[key]")
+            return Types.MAP(key, _type_of(data_type.valueType, f"{path}[value]"))
+        case spark.DecimalType():
+            return _decimal(data_type)
+        case spark.StringType() | spark.CharType() | spark.VarcharType():
+            return Types.STRING()
+        case spark.DayTimeIntervalType():
+            return Types.SQL_INTERVAL()
+    found = _ATOMS.get(data_type.simpleString())
+    if found is not None:
+        return found[0]
+    if data_type.typeName() == "time":
+        return Types.SQL_TIME()
+    raise ProgramError(
+        f"column {path!r} of the DataFrame is {data_type.simpleString()!r}, which no record can hold: cast it, or "
+        "leave it out (docs/dataframes.md has the table of types)"
+    )
+
+
+def _decimal(data_type: spark.DecimalType) -> TypeInformation:
+    digits = data_type.precision, data_type.scale
+    return {(38, 0): Types.BIG_INT(), (38, 18): Types.BIG_DEC()}.get(digits) or Types.SQL_DECIMAL(*digits)
+
+
+def struct_type_of(type_info: TypeInformation) -> spark.StructType:
+    """Return the columns of a DataFrame of such records: one for each field, else a single one named "value".
+
+    Raises ProgramError naming the field that no column can hold.
+    """
+    if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
+        return _struct(fields_of(type_info), "")
+    return _struct([(SINGLE_COLUMN, type_info)], "")
+
+
+def _whole(path: str) -> str:
+    return f"column {path!r}" if path else "the DataFrame"
+
+
+def _struct(fields: list[tuple[str, TypeInformation]], path: str) -> spark.StructType:
+    lower = [name.lower() for name, _ in fields]
+    twice = next((name for name, _ in fields if lower.count(name.lower()) > 1), None)
+    if twice is not None:
+        raise ProgramError(
+            f"there are two fields like {twice!r}: Spark's columns need names that differ not only in case"
+        )
+    if not fields:
+        raise ProgramError(f"{_whole(path)} has no columns, and Spark stores no rows without any: give it one")
+    return spark.StructType(
+        [spark.StructField(name, _spark_type(own, f"{path}.{name}" if path else name)) for name, own in fields]
+    )
+
+
+def _spark_type(type_info: TypeInformation, path: str) -> spark.DataType:
+    found = _BY_TYPE.get(type_info)
+    if found is not None:
+        return found()
+    match type_info:
+        case DecimalTypeInfo():
+            return spark.DecimalType(type_info.precision, type_info.scale)
+        case RowTypeInfo() | TupleTypeInfo():
+            return _struct(fields_of(type_info), path)
+        case ListTypeInfo() | ObjectArrayTypeInfo() | BasicArrayTypeInfo() | PrimitiveArrayTypeInfo():
+            return spark.ArrayType(_spark_type(type_info.element_type, f"{path}[]"))
+        case MapTypeInfo():
+            key = _spark_type(type_info.key_type_info, f"{path}[key]")
+            return spark.MapType(key, _spark_type(type_info.value_type_info, f"{path}[value]"))
+    if type_info == Types.SQL_TIME() and hasattr(spark, "TimeType"):
+        return spark.TimeType()
+    raise ProgramError(
+        f"field {path!r} is a {type_info}, which no column of a DataFrame can hold; map it first "
+        "(docs/dataframes.md has the table of types)"
+    )
