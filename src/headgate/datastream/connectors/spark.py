@@ -1,0 +1,12 @@
+"""Sinks that PySpark's own data sources bring along: any Python stream writer. Needs the extra `headgate[spark]`."""
+
+from __future__ import annotations
+
+from headgate.errors import EnvironmentFault
+
+try:
+    from headgate.deploy.spark.stream_writer import SparkSink
+except ModuleNotFoundError as error:
+    raise EnvironmentFault("SparkSink needs an extra: pip install 'headgate[spark]'") from error
+
+__all__ = ["SparkSink"]

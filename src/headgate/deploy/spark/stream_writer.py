@@ -1,0 +1,203 @@
+"""A sink that drives a stream writer of a PySpark Python data source: its write, commit and abort.
+
+The writer's `write` runs in the slots, over the records between two barriers. What it returns is part of the
+checkpoint; when that is complete, the driver calls `commit` with the messages of all subtasks, and the checkpoint's
+number as the batch id. What can never be committed any more is given to `abort`.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+from pyspark.errors import PySparkNotImplementedError
+from pyspark.sql import datasource
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceStreamWriter, WriterCommitMessage
+
+from headgate.deploy.spark.stream_writer_call import WriteCall
+from headgate.deploy.spark.stream_writer_columns import AnySchema, WriterColumns
+from headgate.errors import ProgramError, SinkError
+from headgate.functions.sink import Committer, GlobalCommitter, RetriableCommitError, Sink, SinkContext, SinkWriter
+from headgate.ids import CheckpointId, JobId
+
+_log = logging.getLogger(__name__)
+
+_ROWS_HELD: Final = 10_000
+"""As many as Spark gives an Arrow writer at a time."""
+
+_TAKES_BATCHES: Final = getattr(datasource, "DataSourceStreamArrowWriter", ())
+"""The class of writers that take Arrow batches, which Spark has since 4.1."""
+
+
+@final
+class SparkSink(Sink[WriterCommitMessage]):
+    """Any stream writer of a PySpark Python data source, driven by checkpoints in the place of micro-batches.
+
+    Exactly once if the writer's `commit` does nothing the second time for the same batch id; `idempotent_commit=True`
+    says that it does. Otherwise a batch may be committed twice when a commit is cut short, and a warning says so.
+    """
+
+    def __init__(self, writer: DataSourceStreamWriter, schema: AnySchema, *, idempotent_commit: bool = False) -> None:
+        """Use `for_writer` or `for_data_source`."""
+        self._writer = writer
+        self._columns = WriterColumns.of(schema)
+        self._idempotent_commit = idempotent_commit
+
+    @staticmethod
+    def for_data_source(
+        source: type[DataSource],
+        schema: AnySchema,
+        *,
+        options: Mapping[str, Any] | None = None,
+        idempotent_commit: bool = False,
+    ) -> SparkSink:
+        """Return a sink to the stream writer of a data source with these options.
+
+        `schema` is what the writer is given: a row type, a StructType or an Arrow schema. Raises `ProgramError` when
+        the data source has no stream writer; what the data source raises is not caught.
+        """
+        if not (isinstance(source, type) and issubclass(source, DataSource)):
+            raise ProgramError(
+                f"for_data_source() takes a subclass of pyspark's DataSource, not {source!r}; for a data source that "
+                "is known by its name give the class that was registered"
+            )
+        given = CaseInsensitiveDict({key: _text(value) for key, value in (options or {}).items()})
+        try:
+            writer = source(given).streamWriter(WriterColumns.of(schema).struct, False)
+        except (NotImplementedError, PySparkNotImplementedError) as error:
+            raise ProgramError(
+                f"the data source {source.name()!r} ({source.__name__}) has no stream writer: it does not define "
+                "streamWriter(schema, overwrite)"
+            ) from error
+        return SparkSink.for_writer(writer, schema, idempotent_commit=idempotent_commit)
+
+    @staticmethod
+    def for_writer(writer: DataSourceStreamWriter, schema: AnySchema, *, idempotent_commit: bool = False) -> SparkSink:
+        """Return a sink to a stream writer, which must be picklable. Raises `ProgramError` for what is no such writer.
+
+        >>> from pyspark.sql.datasource import DataSourceStreamWriter
+        >>> from headgate.types.typeinfo import Types
+        >>> SparkSink.for_writer(object(), Types.ROW_NAMED(["number"], [Types.LONG()]))
+        Traceback (most recent call last):
+        headgate.errors.ProgramError: a Spark sink takes a DataSourceStreamWriter, not <class 'object'>
+        """
+        if not isinstance(writer, DataSourceStreamWriter):
+            raise ProgramError(f"a Spark sink takes a DataSourceStreamWriter, not {type(writer)!r}")
+        return SparkSink(writer, schema, idempotent_commit=idempotent_commit)
+
+    def prepare(self, job_id: JobId) -> None:
+        if not self._idempotent_commit:
+            _log.warning(
+                "%s.commit may be called twice for a batch when a job fails: its output is at least once. If a second "
+                "commit of a batch id changes nothing, say so with idempotent_commit=True: then it is exactly once",
+                type(self._writer).__name__,
+            )
+
+    def writer(self, context: SinkContext) -> SparkSinkWriter:
+        return SparkSinkWriter(self._writer, self._columns, context)
+
+    def committer(self, context: SinkContext) -> SparkCommitter:
+        return SparkCommitter()
+
+    def global_committer(self) -> SparkGlobalCommitter:
+        return SparkGlobalCommitter(self._writer)
+
+
+def _text(value: Any) -> str:
+    """Return an option as Spark's writers are given it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@final
+class SparkSinkWriter(SinkWriter[WriterCommitMessage]):
+    """Calls `write` once between two barriers, if there are records: with a copy of the writer, as each task of Spark.
+
+    Some thousand records are held before they are given to the writer together.
+    """
+
+    def __init__(self, writer: DataSourceStreamWriter, columns: WriterColumns, context: SinkContext) -> None:
+        self._writer = writer
+        self._columns = columns
+        self._context = context
+        self._name = f"{type(writer).__name__}.write"
+        self._held: list[Any] = []
+        self._call: WriteCall | None = None
+
+    def write(self, records: list[Any]) -> None:
+        self._held += records
+        if len(self._held) >= _ROWS_HELD:
+            self._flush()
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        if not held:
+            return
+        batches = self._columns.batches(held)
+        if self._call is None:
+            self._call = WriteCall(copy.deepcopy(self._writer).write, self._name, self._context)
+        for batch in batches:
+            self._call.give([batch] if isinstance(self._writer, _TAKES_BATCHES) else self._columns.rows(batch))
+
+    def prepare_commit(self, checkpoint_id: CheckpointId) -> list[WriterCommitMessage]:
+        self._flush()
+        if self._call is None:
+            return []
+        message = self._call.end()
+        self._call = None
+        self._check(message)
+        return [message]
+
+    def _check(self, message: object) -> None:
+        if not isinstance(message, WriterCommitMessage):
+            raise SinkError(f"{self._name} has to return a WriterCommitMessage, but returned {message!r:.200}")
+        try:
+            pickle.dumps(message)
+        except Exception as error:
+            raise SinkError(
+                f"the commit message of {self._name}, a {type(message).__name__}, cannot be pickled: {error}; it is "
+                "kept in checkpoints, so let it hold names and numbers, no open files or connections"
+            ) from error
+
+    def close(self) -> None:
+        call, self._call = self._call, None
+        self._held = []
+        if call is not None:
+            call.abandon()
+
+
+@final
+class SparkCommitter(Committer[WriterCommitMessage]):
+    """Has nothing to do: the driver commits, for all subtasks at once, and aborts."""
+
+    def commit(self, committables: list[WriterCommitMessage]) -> None:
+        pass
+
+
+@final
+class SparkGlobalCommitter(GlobalCommitter[WriterCommitMessage]):
+    """Calls the writer's `commit` and `abort` with the messages of all subtasks that had records."""
+
+    def __init__(self, writer: DataSourceStreamWriter) -> None:
+        self._writer = writer
+        self._committed = 0
+
+    def commit(self, checkpoint_id: CheckpointId, committables: list[WriterCommitMessage]) -> None:
+        if checkpoint_id <= self._committed:
+            return  # what is committed stays part of snapshots for a while
+        try:
+            copy.deepcopy(self._writer).commit(list(committables), checkpoint_id)
+        except SinkError:
+            raise
+        except Exception as error:
+            name = f"{type(self._writer).__name__}.commit"
+            _log.warning("%s of batch %d failed", name, checkpoint_id, exc_info=True)
+            raise RetriableCommitError(
+                f"{name} of batch {checkpoint_id} raised {type(error).__name__}: {error}"
+            ) from error
+        self._committed = checkpoint_id
+
+    def abort(self, checkpoint_id: CheckpointId, committables: list[WriterCommitMessage]) -> None:
+        copy.deepcopy(self._writer).abort(list(committables), checkpoint_id)

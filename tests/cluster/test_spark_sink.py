@@ -1,0 +1,60 @@
+"""A stream writer of PySpark does the same for Spark's own stream and for a job of headgate on the same session."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.common import Configuration, Types
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream.connectors.spark import SparkSink
+from headgate.types.row import Row
+from tests.stream_writers import StagedFilesSource, batches_in, rows_in
+
+INNER = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.LIST(Types.STRING())])
+TYPE = Types.ROW_NAMED(["number", "inner", "at", "day"], [Types.LONG(), INNER, Types.STRING(), Types.STRING()])
+COUNT = 400
+
+
+def record(number: int) -> Row:
+    inner = Row(a=number, b=["x"] * (number % 3)) if number % 5 else None
+    return Row(number=number, inner=inner, at=None, day=str(dt.date(2024, 1, 1 + number % 28)))
+
+
+def by_spark(spark: SparkSession, folder: Path) -> list[Any]:
+    (folder / "in").mkdir()
+    lines = (json.dumps(record(number).as_dict(recursive=True)) for number in range(COUNT))
+    (folder / "in" / "numbers.json").write_text("\n".join(lines))
+    schema = "number bigint, inner struct<a: bigint, b: array<string>>, at string, day string"
+    spark.dataSource.register(StagedFilesSource)
+    rows = spark.readStream.schema(schema).json(str(folder / "in")).repartition(3)
+    stream = rows.writeStream.format("staged-files").trigger(availableNow=True).outputMode("append")
+    query = stream.option("path", str(folder / "spark")).option("checkpointLocation", str(folder / "progress")).start()
+    query.awaitTermination(60)
+    assert query.exception() is None
+    return rows_in(folder / "spark")
+
+
+def by_headgate(spark: SparkSession, folder: Path) -> list[Any]:
+    conf = Configuration.from_dict({"headgate.storage.dir": str(folder / "storage")})
+    env = StreamExecutionEnvironment.get_execution_environment(conf, spark=spark).set_parallelism(2)
+    env.enable_checkpointing(100)
+    sink = SparkSink.for_data_source(StagedFilesSource, TYPE, options={"path": folder / "ours"}, idempotent_commit=True)
+    numbers = env.from_collection([record(number) for number in range(COUNT)], TYPE)
+    numbers.rebalance().sink_to(sink)
+    env.execute("to a stream writer")
+    return rows_in(folder / "ours")
+
+
+@pytest.mark.spark
+def test_a_stream_writer_writes_the_same_rows_for_spark_and_for_a_job(spark: SparkSession, tmp_path: Path) -> None:
+    ours, sparks = by_headgate(spark, tmp_path), by_spark(spark, tmp_path)
+    assert len(ours) == COUNT
+    assert sorted(map(json.dumps, ours)) == sorted(map(json.dumps, sparks))
+    assert batches_in(tmp_path / "ours") != []
+    assert not list((tmp_path / "ours").glob(".*.staged"))
