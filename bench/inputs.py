@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, final
 
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
+from headgate.types.row import Row, make_row
 
 RECORDS = 200_000
 KEYS = 1_000
+FRAME_ROWS = 10_000_000
 SPREAD_KEYS = 100_000
 MANY_KEYS = 1_000_000
 CHURN_KEYS, CHURN_KEYS_QUICK = 2_000_000, 300_000
@@ -30,6 +32,11 @@ def keyed_tuples() -> list[tuple[int, int]]:
     """Return the list that keyed jobs and their bare loop read: (key, number) tuples of 1,000 keys."""
     pick = random.Random(1).randrange
     return [(pick(KEYS), number) for number in range(RECORDS)]
+
+
+def keyed_rows() -> list[Row]:
+    """Return the same as rows of `key` and `number`."""
+    return [make_row(pair, ("key", "number")) for pair in keyed_tuples()]
 
 
 def spread_tuples() -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Any, final
 
 from bench import inputs
 from bench.outputs import ArrivalSink, LatencySink, TallySink, note_collections
-from headgate.common import Types
+from headgate.common import Row, Types
 from headgate.datastream import (
     KeyedProcessFunction,
     MapFunction,
@@ -21,6 +21,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.connectors.file_system import FileSource, StreamFormat
 from headgate.datastream.state import ValueState, ValueStateDescriptor
+from headgate.deploy.spark.session import obtain
 
 CHURN_RATE = 200_000.0
 PROFILE_BYTES = 1_000
@@ -235,6 +236,26 @@ def build_files(env: StreamExecutionEnvironment, folder: str, seconds: float) ->
     env.from_source(source, None, "lines").map(same).sink_to(TallySink(folder))
 
 
+def key_of_row(row: Row) -> Any:
+    """Return the key of a row of (key, number)."""
+    return row.key
+
+
+def same_row(row: Row) -> Row:
+    """The map of rows: nothing."""
+    return row
+
+
+def build_rows(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_rows, seconds)
+    env.from_source(source, None, "rows").key_by(key_of_row).map(same_row).sink_to(TallySink(folder))
+
+
+def build_frame(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    pairs = obtain(None, 1).range(inputs.FRAME_ROWS).selectExpr(f"pmod(hash(id), {inputs.KEYS}L) key", "id number")
+    env.from_spark(pairs).key_by(key_of_row).map(same_row).sink_to(TallySink(folder))
+
+
 Build = Callable[[StreamExecutionEnvironment, str, float], None]
 JOBS: dict[str, Build] = {
     "count": build_count,
@@ -246,6 +267,8 @@ JOBS: dict[str, Build] = {
     "held": build_held,
     "clogged": build_clogged,
     "files": build_files,
+    "rows": build_rows,
+    "frame": build_frame,
     **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import final
 
-from bench import fault_rows, file_rows, kafka_rows, programs, state_rows
+from bench import fault_rows, file_rows, frame_rows, kafka_rows, programs, state_rows
 from bench.effort import Effort
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
@@ -232,7 +232,7 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = tuple("abcdefghiklmnopqrstuvwxy")
+ROWS = (*"abcdefghiklmnopqrstuvwxy", "aa")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 
@@ -257,7 +257,7 @@ def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:
     for row, others_measure in others.items():
         if row in wanted:
             figures += others_measure()
-    later = state_rows.MEASURES | fault_rows.MEASURES | file_rows.MEASURES | kafka_rows.MEASURES
+    later = state_rows.MEASURES | fault_rows.MEASURES | file_rows.MEASURES | frame_rows.MEASURES | kafka_rows.MEASURES
     for row, state_measure in later.items():
         if row in wanted:
             figures += state_measure(bench.target, bench.effort, bench.say)

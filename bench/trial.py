@@ -89,10 +89,11 @@ def measure(trial: Trial) -> Result:
         return measure_loop(trial)
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as folder:
         job = start(trial, folder)
+        submitted_s = time.monotonic()
         if trial.failures:
             return {"recovery_s": [FAILURES[kind](Path(folder)) for kind in trial.failures]} | stop(job)
         checkpoints = watch(job)
-        return results(trial, Path(folder)) | {"checkpoints": checkpoints}
+        return results(trial, Path(folder)) | {"checkpoints": checkpoints} | in_all(Path(folder), submitted_s)
 
 
 def watch(job: RunningJob) -> list[dict[str, Any]]:
@@ -161,6 +162,18 @@ def results(trial: Trial, folder: Path) -> Result:
         found["latencies"] = len(latencies_ms)
         found |= {f"p{percent}_ms": percentile(latencies_ms, percent) for percent in (50, 99, 99.9)}
     return found
+
+
+def in_all(folder: Path, submitted_s: float) -> Result:
+    """Return how many records there were, and the seconds from the start of the job to the first and the last."""
+    marks = [tally.marks for tally in read_tallies(folder)]
+    if not marks:
+        return {}
+    return {
+        "records": sum(each[-1].count for each in marks),
+        "first_s": min(each[0].time_s for each in marks) - submitted_s,
+        "last_s": max(each[-1].time_s for each in marks) - submitted_s,
+    }
 
 
 def phases(marks: list[Mark]) -> Result:

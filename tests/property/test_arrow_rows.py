@@ -31,7 +31,7 @@ ATOMS = KEYS | {
     Types.SQL_TIMESTAMP(): st.datetimes(),
     Types.SQL_INTERVAL(): st.timedeltas(dt.timedelta(days=-(10**8)), dt.timedelta(days=10**8)),
     Types.SQL_NULL(): st.none(),
-    Types.BIG_DEC(): st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-18)),
+    Types.BIG_DEC(): st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(f"{n}E-18")),
     Types.PRIMITIVE_ARRAY(Types.BYTE()): st.binary(max_size=5),
 }
 
@@ -69,7 +69,7 @@ def values_of(type_info: TypeInformation) -> st.SearchStrategy[Any]:
         case DecimalTypeInfo():
             most = 10**type_info.precision - 1
             scale = type_info.scale
-            made = st.integers(-most, most).map(lambda n: Decimal(n).scaleb(-scale))
+            made = st.integers(-most, most).map(lambda n: Decimal(f"{n}E-{scale}"))
         case _:
             made = ATOMS[type_info]
     return st.none() | made

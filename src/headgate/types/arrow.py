@@ -15,7 +15,7 @@ from headgate.errors import SerializationError
 from headgate.types.arrow_columns import WrongValueError, column_of, fields_of_record
 from headgate.types.arrow_types import SINGLE_COLUMN, arrow_schema, arrow_type, type_of_arrow, type_of_schema
 from headgate.types.arrow_values import values_of
-from headgate.types.row import Row, make_row
+from headgate.types.row import Row, make_rows
 
 __all__ = [
     "SINGLE_COLUMN",
@@ -36,8 +36,7 @@ def rows_from_batch(batch: pa.RecordBatch) -> list[Row]:
     names = tuple(batch.schema.names)
     columns = [_values(name, column) for name, column in zip(names, batch.columns, strict=True)]
     values = zip(*columns, strict=True) if columns else itertools.repeat((), batch.num_rows)
-    # map() runs the loop in C; the names are one tuple that all rows share.
-    return list(map(make_row, values, itertools.repeat(names)))
+    return make_rows(values, names)
 
 
 def _values(name: str, column: pa.Array) -> list[Any]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.types.instant import Instant
-from headgate.types.row import make_row
+from headgate.types.row import make_rows
 
 _NANOS: Final = 1_000_000_000
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": _NANOS}
@@ -96,7 +96,8 @@ def _rows(array: pa.Array) -> list[Any]:
     names = tuple(field.name for field in array.type.fields)
     columns = [values_of(column) for column in array.flatten()]
     values = zip(*columns, strict=True) if columns else itertools.repeat((), len(array))
-    return list(map(make_row, values, itertools.repeat(names)))
+    rows: list[Any] = [*make_rows(values, names)]
+    return rows
 
 
 @_without_nulls

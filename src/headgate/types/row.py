@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -172,6 +172,19 @@ def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None
     row._fields = fields
     row._row_kind = kind
     return row
+
+
+def make_rows(values: Iterable[tuple[Any, ...]], fields: tuple[str, ...]) -> list[Row]:
+    """Return a row for each of the values, as `make_row` does, faster for many."""
+    kind, rows = _class_of(fields), []
+    add, new, insert = rows.append, _new, _INSERT
+    for own in values:
+        row = new(kind)
+        row._values = own
+        row._fields = fields
+        row._row_kind = insert
+        add(row)
+    return rows
 
 
 def _class_of(names: tuple[str, ...] | None) -> type[Row]:

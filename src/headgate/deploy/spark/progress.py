@@ -25,6 +25,8 @@ class WriteProgress:
     size_bytes: int | None = None
 
     def __str__(self) -> str:
+        if not self.tasks:
+            return "not yet begun"
         running = f", {self.tasks_running} running" if self.tasks_running else ""
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         size = "" if self.size_bytes is None else f", {self.size_bytes / 1e6:,.0f} MB"
