@@ -1,0 +1,135 @@
+"""Workers that have nothing but Python: neither headgate nor pyarrow nor the user's modules, until they are shipped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headgate
+from headgate.deploy.spark.java import ensure_java
+from headgate.testing.servers.spark import SparkCluster
+
+pytestmark = [pytest.mark.standalone, pytest.mark.soak]
+
+SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+HEAVY = ["boto3", "botocore", "confluent-kafka", "deltalake", "moto", "mypy", "numpy", "pandas", "rocksdict", "ruff"]
+PROGRAM = """
+import shop
+from headgate.common import Types
+from headgate.connectors.datagen import DataGeneratorSource
+from headgate.datastream import StreamExecutionEnvironment
+
+env = StreamExecutionEnvironment.get_execution_environment()
+numbers = env.set_parallelism(2).from_source(DataGeneratorSource(int, 1000), None, "numbers")
+sums = numbers.map(shop.price).key_by(lambda price: price % 4).reduce(lambda one, other: one + other)
+print("RESULT", max(sums.execute_and_collect("shop")))
+"""
+SHOP = """
+def price(number):
+    return number * 10
+"""
+EXPECTED = f"RESULT {sum(number * 10 for number in range(1, 1000, 2))}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a program and of the module beside it."""
+    (tmp_path / "job.py").write_text(PROGRAM)
+    (tmp_path / "shop.py").write_text(SHOP)
+    return tmp_path
+
+
+def make_python(folder: Path, *packages: str) -> str:
+    """Make an environment that has these packages of ours and nothing else; return its Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    for package in packages:
+        found = metadata.distribution(package)
+        for name in {file.parts[0] for file in found.files or () if file.parts[0] != ".."}:
+            (folder / SITE / name).symlink_to(str(found.locate_file(name)))
+    return str(folder / "bin" / "python")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python of workers without any package."""
+    python = make_python(tmp_path_factory.mktemp("bare"))
+    for module in ("headgate", "pyarrow", "shop"):
+        assert subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode != 0
+    return python
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What `headgate pack` tells of the environment of the tests, without what is large and not needed here."""
+    folder = tmp_path_factory.mktemp("packed")
+    command = [sys.executable, "-m", "headgate", "pack", "-o", str(folder / "environment.tar.gz"), "--json"]
+    command += [word for package in HEAVY for word in ("--exclude", package)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def submit(cluster: SparkCluster, folder: Path, options: list[str], python: str | None, *words: str) -> str:
+    """Run the program with spark-submit; return what it prints. `python` is the workers' by PYSPARK_PYTHON."""
+    environ = {**os.environ, "JAVA_HOME": str(ensure_java()), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    environ.pop("PYSPARK_PYTHON", None)
+    if python is not None:
+        environ["PYSPARK_PYTHON"] = python
+    conf = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.cores": "2",
+        "spark.executor.memory": "512m",
+        "spark.headgate.execution.checkpointing.dir": str(folder / "checkpoints"),
+        "spark.ui.enabled": "false",
+    }
+    pairs = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster.url, *pairs, *options]
+    done = subprocess.run(
+        [*command, "job.py", *words], cwd=folder, env=environ, capture_output=True, text=True, timeout=100, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_worker_without_headgate_is_told_with_what_to_do(cluster: SparkCluster, folder: Path, bare: str) -> None:
+    told = submit(cluster, folder, [], bare)
+    assert "EnvironmentFault" in told or "JobFailedError" in told
+    assert "the Python of a worker has no module 'headgate', which slots need: ship an environment" in told
+    assert "headgate pack" in told
+
+
+def test_a_packed_environment_brings_all_but_the_module_beside_the_script(
+    cluster: SparkCluster, folder: Path, packed: dict[str, Any]
+) -> None:
+    told = submit(cluster, folder, packed["client-mode"], None)
+    assert f"the driver has it as {folder / 'shop.py'}" in told
+    assert EXPECTED in submit(cluster, folder, [*packed["client-mode"], "--py-files", "shop.py"], None)
+
+
+def test_a_job_brings_its_own_environment_where_the_session_has_bare_workers(
+    cluster: SparkCluster, folder: Path, packed: dict[str, Any], bare: str
+) -> None:
+    words = [
+        f"-Dpython.archives={packed['archive']}#env",
+        "-Dpython.executable=env/bin/python",
+        f"-Dpython.files={folder / 'shop.py'}",
+    ]
+    assert EXPECTED in submit(cluster, folder, [], bare, *words)
+
+
+def test_headgate_travels_as_a_zip_where_workers_have_pyarrow_and_cloudpickle(
+    cluster: SparkCluster, folder: Path
+) -> None:
+    source = Path(headgate.__file__).parent
+    with zipfile.ZipFile(folder / "headgate.zip", "w") as archive:
+        for path in source.rglob("*.py"):
+            archive.write(path, path.relative_to(source.parent))
+    python = make_python(folder / "workers", "pyarrow", "cloudpickle")
+    assert EXPECTED in submit(cluster, folder, ["--py-files", "headgate.zip,shop.py"], python)
