@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.common import Configuration
+from headgate.connectors.files.bulk_format import ParquetFormat
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.micro_batches.feed import BatchFeed
@@ -138,7 +139,7 @@ class Rig:
         env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(configured))
         feed = BatchFeed(NumberQuery(self.numbers, ends=ends), str(self.batches), ends=ends)
         sink = FileSink.for_row_format(str(self.folder / "out"), Encoder.simple_string_encoder()).build()
-        source: Source[Any] = MicroBatchSource(feed, bounded=ends)
+        source: Source[Any] = MicroBatchSource(feed, ParquetFormat(), bounded=ends)
         if rate is not None:
             source = RateLimitedSource(source, rate)
         numbers = env.set_parallelism(parallelism).from_source(source, None, "numbers")
@@ -280,7 +281,7 @@ def test_a_batch_that_cannot_be_written_fails_the_job(rig: Rig) -> None:
 
 def test_a_source_of_a_job_that_has_ended_is_not_read_again(rig: Rig) -> None:
     feed = BatchFeed(NumberQuery(rig.numbers, ends=False), str(rig.batches), ends=False)
-    source = MicroBatchSource(feed, bounded=False)
+    source = MicroBatchSource(feed, ParquetFormat(), bounded=False)
     causes: list[str] = []
     for _ in range(2):
         conf = Configuration.from_dict({"headgate.deploy.target": "minicluster"})

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
+from headgate.checkpoint.paths import below
 from headgate.connectors.files.places import Place
 from headgate.connectors.micro_batches import protocol, splits
 from headgate.connectors.micro_batches.protocol import BatchProtocol, Record, State
@@ -67,9 +68,9 @@ class BatchFeed(Acknowledger[BatchSplit]):
         while not isinstance(order := self._next_order(), protocol.Acknowledge):
             if isinstance(order, protocol.Refuse):
                 raise SourceError(f"batch {batch} is not acknowledged: {order.reason}")
-            name = f"{query}/{batch}-{uuid.uuid4().hex[:8]}"
-            write(f"{self._folder}/{name}")
-            self._splits = splits.cut(Place.of(f"{self._folder}/{name}", SourceError))
+            folder = below(self._folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
+            write(folder)
+            self._splits = splits.cut(Place.of(folder, SourceError))
             self._handle(protocol.Written(batch))
 
     def ended(self, error: str | None) -> None:

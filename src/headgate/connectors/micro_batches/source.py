@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, final
 
-from headgate.connectors.files.bulk_format import ParquetFormat
+from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.micro_batches import splits
 from headgate.connectors.micro_batches.feed import BatchFeed
@@ -22,8 +22,11 @@ class MicroBatchSource(Source[BatchSplit]):
     discovery_interval_ms = 1
     """At once: looking waits for batches itself."""
 
-    def __init__(self, feed: BatchFeed, *, bounded: bool, free_cores: int = 0) -> None:
-        """`free_cores`: what the query needs of Spark beside the job's slots."""
+    def __init__(
+        self, feed: BatchFeed, format: BulkFormat[RowGroupSplit], *, bounded: bool, free_cores: int = 0
+    ) -> None:
+        """`format` is that of the files, `free_cores` what the query needs of Spark beside the job's slots."""
+        self._format = format
         self.free_cores = free_cores
         self.bounded = self.discovery_ends = bounded
         self._feed: BatchFeed | None = feed
@@ -46,7 +49,7 @@ class MicroBatchSource(Source[BatchSplit]):
         return self._feed
 
     def reader(self, context: SourceContext) -> SourceReader[BatchSplit]:
-        return MicroBatchReader(ParquetFormat().reader(context))
+        return MicroBatchReader(self._format.reader(context))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the feed behind: slots need only splits."""

@@ -6,6 +6,7 @@ import os
 import socket
 import uuid
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -14,11 +15,14 @@ from headgate.deploy.spark.observe import slots_total
 from headgate.deploy.spark.preflight import is_local
 from headgate.errors import EnvironmentFault, StorageError
 
+STORAGE: Final = "set execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI"
+"""How to say where a job's storage is."""
 
-def check_shared(spark: SparkSession, folder: str) -> None:
+
+def check_shared(spark: SparkSession, folder: str, setting: str = STORAGE) -> None:
     """Look for a file of the driver in a task of each executor; do nothing for a URI, or in local mode. Blocks.
 
-    Raises EnvironmentFault naming the host that does not see it.
+    Raises EnvironmentFault naming the host that does not see it, and the `setting` to change.
     """
     place = Place.of(folder, StorageError)
     if place.root or is_local(spark.sparkContext.master or ""):
@@ -34,8 +38,7 @@ def check_shared(spark: SparkSession, folder: str) -> None:
     if blind:
         raise EnvironmentFault(
             f"the workers on {', '.join(blind)} do not see {place.path!r}, where the driver on {socket.gethostname()} "
-            "looks for the rows of DataFrames: set execution.checkpointing.dir (or headgate.storage.dir) to a folder "
-            "or URI that all of them reach"
+            f"looks for the rows of DataFrames: {setting} that all of them reach"
         )
 
 

@@ -16,18 +16,22 @@ from typing import Final, final
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headgate.checkpoint.paths import absolute, below
 from headgate.connectors.files.places import Place
+from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.deploy.spark.places import as_spark_says
+from headgate.deploy.spark.schemas import row_type_of
+from headgate.deploy.spark.shared_folder import check_shared
+from headgate.deploy.spark.stage_error import explain
 from headgate.errors import ProgramError, StorageError
-from headgate.types.arrow import type_of_schema
 from headgate.types.typeinfo import RowTypeInfo
 
-ROW_GROUP_BYTES: Final = 16 << 20
+_CONTEXT: Final = "=== Streaming Query ==="
 _OUTPUT_MODES: Final = ("append", "update", "complete")
 
 
@@ -61,16 +65,10 @@ def source_of(frame: DataFrame, location: str, options: StreamOptions) -> tuple[
         raise ProgramError("from_spark_stream() takes a streaming DataFrame, but this one is bounded: use from_spark()")
     if not isinstance(location, str) or not location:
         raise ProgramError(f"the checkpoint location of a streaming query is a folder or URI, not {location!r}")
-    query = SparkQuery(frame, uri_of(location), options)
-    feed = BatchFeed(query, f"{uri_of(location)}/batches", ends=options.available_now)
-    source = MicroBatchSource(feed, bounded=options.available_now, free_cores=options.free_cores)
-    return source, type_of_schema(to_arrow_schema(frame.schema))
-
-
-def uri_of(location: str) -> str:
-    """Return a location as Spark and pyarrow both read it: a path without scheme is a local one."""
-    place = Place.of(location, ProgramError)
-    return location.rstrip("/") if place.root else f"file://{place.path}"
+    row_type, ends = row_type_of(frame.schema), options.available_now
+    feed = BatchFeed(SparkQuery(frame, absolute(location), options), below(absolute(location), "batches"), ends=ends)
+    format = SparkParquetFormat(row_type)
+    return MicroBatchSource(feed, format, bounded=ends, free_cores=options.free_cores), row_type
 
 
 @final
@@ -79,10 +77,12 @@ class SparkQuery:
 
     def __init__(self, frame: DataFrame, location: str, options: StreamOptions) -> None:
         self._frame = frame
-        self._location = f"{location}/query"
+        self._location = below(location, "query")
         self._place = Place.of(self._location, ProgramError)
         self._options = options
         self._running: StreamingQuery | None = None
+        self._cause: Exception | None = None
+        """What a call of `process` has raised: Spark would tell of it with a page of what is around."""
 
     def record(self) -> Record:
         try:
@@ -104,22 +104,28 @@ class SparkQuery:
         return max((int(info.base_name) for info in infos if info.base_name.isdecimal()), default=-1)
 
     def start(self, feed: BatchFeed) -> None:
+        check_shared(self._frame.sparkSession, self._location, "give from_spark_stream() a checkpoint location")
+
         def process(batch: DataFrame, number: int) -> None:
-            feed.process(self._id() or "", number, lambda folder: write(batch, folder))
+            try:
+                feed.process(self._id() or "", number, lambda folder: write(batch, folder))
+            except Exception as error:
+                self._cause = error
+                raise
 
         writer = self._frame.writeStream.foreachBatch(process).outputMode(self._options.output_mode)
         if self._options.available_now:
             writer = writer.trigger(availableNow=True)
         elif self._options.processing_time is not None:
             writer = writer.trigger(processingTime=self._options.processing_time)
-        self._running = writer.option("checkpointLocation", self._location).start()
+        self._running = writer.option("checkpointLocation", as_spark_says(self._location)).start()
         threading.Thread(target=self._await, args=(self._running, feed), name="headgate-query", daemon=True).start()
 
     def _await(self, running: StreamingQuery, feed: BatchFeed) -> None:
         try:
             running.awaitTermination()
         except PySparkException as error:
-            feed.ended(str(error))
+            feed.ended(explain(str(self._cause or error).partition(_CONTEXT)[0]).strip())
         else:
             feed.ended(None)
 
@@ -130,5 +136,7 @@ class SparkQuery:
 
 
 def write(batch: DataFrame, folder: str) -> None:
-    """Write a micro-batch as Parquet."""
-    batch.write.option("parquet.block.size", ROW_GROUP_BYTES).parquet(folder)
+    """Write a micro-batch as Parquet, its columns by number."""
+    numbered = batch.toDF(*(f"c{place}" for place in range(len(batch.columns))))
+    writer = numbered.write.option("parquet.block.size", ROW_GROUP_BYTES).option("compression", "snappy")
+    writer.parquet(as_spark_says(folder))

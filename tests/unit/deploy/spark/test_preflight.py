@@ -124,3 +124,10 @@ def test_a_slot_with_other_versions_is_refused(slot: dict[str, str], told: str) 
     assert reason is not None
     assert told in reason
     assert "PYSPARK_PYTHON" in reason
+
+
+def test_cores_that_are_needed_beside_the_slots_are_counted_and_told() -> None:
+    check_slots(LOCAL, 3, 1)
+    told = r"holds 3 task slots for its life, and Spark makes .* on 2 more, but Spark has 4: .*local\[5\]"
+    with pytest.raises(EnvironmentFault, match=told):
+        check_slots(LOCAL, 3, 2)
