@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-import zipfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import headgate
 from headgate.deploy.spark.java import ensure_java
 from headgate.testing.servers.spark import SparkCluster
 
@@ -21,6 +20,7 @@ pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 
 SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 HEAVY = ["boto3", "botocore", "confluent-kafka", "deltalake", "moto", "mypy", "numpy", "pandas", "rocksdict", "ruff"]
+PAGE = Path(__file__).parents[2] / "docs" / "deploy-spark-submit.md"
 PROGRAM = """
 import shop
 from headgate.common import Types
@@ -37,6 +37,11 @@ def price(number):
     return number * 10
 """
 EXPECTED = f"RESULT {sum(number * 10 for number in range(1, 1000, 2))}"
+
+
+def left_out() -> list[str]:
+    """Options of `headgate pack` that leave out what is large and not needed here."""
+    return [word for package in HEAVY for word in ("--exclude", package)]
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What `headgate pack` tells of the environment of the tests, without what is large and not needed here."""
     folder = tmp_path_factory.mktemp("packed")
     command = [sys.executable, "-m", "headgate", "pack", "-o", str(folder / "environment.tar.gz"), "--json"]
-    command += [word for package in HEAVY for word in ("--exclude", package)]
+    command += left_out()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -109,8 +114,8 @@ def test_a_packed_environment_brings_all_but_the_module_beside_the_script(
     cluster: SparkCluster, folder: Path, packed: dict[str, Any]
 ) -> None:
     told = submit(cluster, folder, packed["client-mode"], None)
+    assert "needs module 'shop'" in told
     assert f"the driver has it as {folder / 'shop.py'}" in told
-    assert EXPECTED in submit(cluster, folder, [*packed["client-mode"], "--py-files", "shop.py"], None)
 
 
 def test_a_job_brings_its_own_environment_where_the_session_has_bare_workers(
@@ -124,12 +129,45 @@ def test_a_job_brings_its_own_environment_where_the_session_has_bare_workers(
     assert EXPECTED in submit(cluster, folder, [], bare, *words)
 
 
-def test_headgate_travels_as_a_zip_where_workers_have_pyarrow_and_cloudpickle(
-    cluster: SparkCluster, folder: Path
+def commands(workers: str) -> str:
+    """The commands of the page on spark-submit for such workers."""
+    found = re.search(rf"<!-- run: {re.escape(workers)} -->\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("workers", "packages"),
+    [
+        ("bare workers", None),
+        ("workers with headgate", None),
+        ("workers with pyarrow", ["pyarrow", "cloudpickle"]),
+    ],
+)
+def test_the_commands_of_the_page_run(
+    cluster: SparkCluster, folder: Path, workers: str, packages: list[str] | None
 ) -> None:
-    source = Path(headgate.__file__).parent
-    with zipfile.ZipFile(folder / "headgate.zip", "w") as archive:
-        for path in source.rglob("*.py"):
-            archive.write(path, path.relative_to(source.parent))
-    python = make_python(folder / "workers", "pyarrow", "cloudpickle")
-    assert EXPECTED in submit(cluster, folder, ["--py-files", "headgate.zip,shop.py"], python)
+    (folder / "conf").mkdir()
+    defaults = {"spark.executor.memory": "512m", "spark.executor.cores": "2", "spark.ui.enabled": "false"}
+    lines = "".join(f"{key} {value}\n" for key, value in defaults.items())
+    (folder / "conf" / "spark-defaults.conf").write_text(lines)
+    python = sys.executable if packages is None else make_python(folder / "workers", *packages)
+    environ = {
+        **os.environ,
+        "JAVA_HOME": str(ensure_java()),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_MASTER": cluster.url,
+        "STORAGE": str(folder / "checkpoints"),
+    }
+    if workers == "bare workers":
+        del environ["PYSPARK_PYTHON"], environ["PYSPARK_DRIVER_PYTHON"]
+    # The environment of the tests is larger than it need be.
+    script = commands(workers).replace("headgate pack", " ".join(["headgate pack", *left_out()]))
+    done = subprocess.run(
+        ["bash", "-euc", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert EXPECTED in done.stdout, done.stderr[-3000:]

@@ -67,10 +67,10 @@ def run_here(program: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) ->
     runpy.run_path(str(program), run_name="__main__")
 
 
-def run_apart(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_apart(program: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program as a user does, in an active virtual environment. Fails the test if the program fails."""
     environ = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     command = [sys.executable, str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done

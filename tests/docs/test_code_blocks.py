@@ -44,7 +44,7 @@ def test_program_that_needs_a_server_prints_what_the_page_says(
 @pytest.mark.spark
 @pytest.mark.parametrize("block", all_blocks(on_spark=True), ids=str)
 def test_program_runs_on_spark(block: Block, tmp_path: Path) -> None:
-    printed = run_apart(program(block, tmp_path)).stdout
+    printed = run_apart(program(block, tmp_path), cwd=tmp_path).stdout
     if block.printed is not None:
         assert printed == block.printed
 

@@ -23,13 +23,23 @@ from headgate.checkpoint.drivers.address import RunDirectory
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.options import json_option
 from headgate.cli.output import print_json
-from headgate.config import from_command_line
+from headgate.config import Option, from_command_line
 from headgate.deploy import arguments
 from headgate.errors import ConfigError, JobCancelledError, JobFailedError
 
 _POLL_S: Final = 0.05
 _LOG_LINES: Final = 20
 _LOG_BYTES: Final = 16_384
+_VALUES: Final[dict[str, Option[Any]]] = {
+    "parallelism": options.PARALLELISM,
+    "snapshot": options.RECOVERY_PATH,
+    "claim_mode": options.CLAIM_MODE,
+    "files": options.PYTHON_FILES,
+    "archives": options.PYTHON_ARCHIVES,
+    "requirements": options.PYTHON_REQUIREMENTS,
+    "executable": options.PYTHON_EXECUTABLE,
+}
+"""Options of the command that are settings with another name."""
 
 
 @final
@@ -63,6 +73,10 @@ class Program:
 )
 @click.option("-p", "--parallelism", type=click.IntRange(1), help="Subtasks of operators that set no number.")
 @click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting; see docs/configuration.md.")
+@click.option("-pyfs", "--pyFiles", "files", metavar="PATHS", help="Modules, folders, archives that slots import from.")
+@click.option("-pyarch", "--pyArchives", "archives", metavar="PATHS", help="Archives unpacked where slots work.")
+@click.option("-pyreq", "--pyRequirements", "requirements", metavar="PATH", help="Requirements installed for slots.")
+@click.option("-pyexec", "--pyExecutable", "executable", metavar="PATH", help="Python that runs the slots.")
 @click.option("-d", "--detached", is_flag=True, help="Return when the job is submitted; it goes on in the background.")
 @click.option("--log", type=click.Path(dir_okay=False), help="With --detached: file for what the program prints.")
 @click.option("--spark-submit", metavar="OPTIONS", help="Run it through spark-submit with these options.")
@@ -104,14 +118,11 @@ def _settings(definitions: Sequence[str], given: dict[str, Any]) -> tuple[str, .
     for definition in definitions:
         if "=" not in definition:
             raise click.UsageError(f"-D {definition} is no setting: write -D key=value")
-    if given["parallelism"] is not None:
-        found.append(f"-D{options.PARALLELISM.key}={given['parallelism']}")
-    if given["snapshot"] is not None:
-        found.append(f"-D{options.RECOVERY_PATH.key}={given['snapshot']}")
+    for name, option in _VALUES.items():
+        if given[name] is not None:
+            found.append(f"-D{option.key}={given[name]}")
     if given["ignores_unclaimed"]:
         found.append(f"-D{options.IGNORE_UNCLAIMED_STATE.key}=true")
-    if given["claim_mode"] is not None:
-        found.append(f"-D{options.CLAIM_MODE.key}={given['claim_mode']}")
     return tuple(found)
 
 

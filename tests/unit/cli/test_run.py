@@ -53,6 +53,17 @@ def test_options_reach_a_driver_in_the_cluster_as_sparks_conf(program: str) -> N
     )
 
 
+def test_code_that_goes_along_is_named_as_flink_has_it(program: str) -> None:
+    words = ["-pyfs", "shop.py", "-pyarch", "env.zip#env", "-pyreq", "needs.txt", "-pyexec", "env/bin/python"]
+    settings = [word for word in submitted(*words, program) if word.startswith("spark.headgate.")]
+    assert settings == [
+        "spark.headgate.python.files=shop.py",
+        "spark.headgate.python.archives=env.zip#env",
+        "spark.headgate.python.requirements=needs.txt",
+        "spark.headgate.python.executable=env/bin/python",
+    ]
+
+
 def test_the_program_gets_its_own_arguments_and_settings_that_only_it_knows(program: str) -> None:
     command = submitted("-D", "my.own=1", program, "--input", "x", "-p", "9")
     assert command[-6:] == [program, "--input", "x", "-p", "9", "-Dmy.own=1"]
