@@ -1,10 +1,12 @@
 """One job in a barrier stage of the Spark that is installed: `python -m tests.cluster.barrier_job`.
 
-Keyed state, a function that kills its worker half-way, checkpoints to start again from: what a job asks of Spark.
+Keyed state, a function that kills its worker half-way, checkpoints to start again from, a module that was given along:
+what a job asks of Spark.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
@@ -51,8 +53,11 @@ def run(spark: SparkSession, folder: Path) -> int:
         "restart-strategy.fixed-delay.delay": "0 s",
     }
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings), spark)
+    (folder / "headgate_test_keys.py").write_text(f"def key(value):\n    return value % {KEYS}\n")
+    env.add_python_file(str(folder / "headgate_test_keys.py"))
+    keys = importlib.import_module("headgate_test_keys")
     numbers = env.set_parallelism(2).from_source(DataGeneratorSource(int, RECORDS, 2_000), None, "numbers")
-    counted = numbers.key_by(lambda value: value % KEYS).process(Count(folder / "killed"))
+    counted = numbers.key_by(keys.key).process(Count(folder / "killed"))
     last = dict(sorted(counted.execute_and_collect("barrier job")))
     assert (folder / "killed").exists()
     assert last == dict.fromkeys(range(KEYS), RECORDS // KEYS), last
