@@ -122,6 +122,9 @@ class Services:
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Nobody waits for it."""
 
+    def splits_read(self, given: int) -> None:
+        """Nobody waits for it."""
+
     def count(self, name: str, by: int) -> None:
         """Nobody waits for it."""
 
