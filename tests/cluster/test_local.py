@@ -6,6 +6,7 @@ import base64
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -23,7 +24,7 @@ from headgate.common import Configuration, Row, Types
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
-from headgate.errors import EnvironmentFault, JobFailedError
+from headgate.errors import ConfigError, EnvironmentFault, JobFailedError
 from tests.cluster.programs import Count, Fault, pids, recovery_s
 
 pytestmark = pytest.mark.spark
@@ -246,3 +247,31 @@ def test_a_job_runs_over_tls(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "job").mkdir()
     assert Counter(run_count(env, Count(tmp_path / "job"))) == EXPECTED
     assert len(set(pids(tmp_path / "job"))) == 2
+
+
+def test_code_that_is_given_along_is_where_functions_look_for_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "content").mkdir()
+    (tmp_path / "content" / "rate.txt").write_text("3")
+    base = Path(sys.executable).resolve()
+    (tmp_path / "content" / "bin").mkdir()
+    (tmp_path / "content" / "bin" / "python").symlink_to(base)
+    (tmp_path / "content" / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+    (tmp_path / "headgate_test_local.py").write_text("BASE = 10")
+    env = environment(spark)
+    env.add_python_file(str(tmp_path / "headgate_test_local.py"))
+    env.add_python_archive(shutil.make_archive(str(tmp_path / "rates"), "gztar", tmp_path / "content"), "rates")
+    env.set_python_executable("rates/bin/python")
+
+    def rated(number: int) -> tuple[int, str]:
+        from headgate_test_local import BASE  # type: ignore[import-not-found]  # noqa: PLC0415  # there in slots
+
+        return BASE * number * int(Path("rates/rate.txt").read_text()), sys.prefix
+
+    ((rate, prefix),) = env.from_collection([2]).map(rated).execute_and_collect()
+    assert (rate, prefix != sys.prefix) == (60, True)
+    env.set_python_executable("no-such-python")
+    with pytest.raises(ConfigError, match="there is no program no-such-python on this machine"):
+        env.from_collection([1]).map(str).execute_and_collect()
