@@ -17,7 +17,7 @@ from typing import Any, Final, final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.checkpoint.paths import absolute, below
+from headgate.checkpoint.paths import TASK_OWNED, absolute, below
 from headgate.config import Settings
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
@@ -33,7 +33,7 @@ from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
-FRAMES: Final = "frames"
+FRAMES: Final = f"{TASK_OWNED}/frames"
 """The folder, in that of a job, of the DataFrames that it reads."""
 KEPT: Final = "_kept"
 """The file there that says that a savepoint has still to read of them."""

@@ -125,9 +125,8 @@ def _struct(fields: list[tuple[str, TypeInformation]], path: str) -> spark.Struc
     lower = [name.lower() for name, _ in fields]
     twice = next((name for name, _ in fields if lower.count(name.lower()) > 1), None)
     if twice is not None:
-        raise ProgramError(
-            f"there are two fields like {twice!r}: Spark's columns need names that differ not only in case"
-        )
+        place = f"{path}.{twice}" if path else twice
+        raise ProgramError(f"there are two fields {place!r}: to Spark, names that differ only in case are the same")
     if not fields:
         raise ProgramError(f"{_whole(path)} has no columns, and Spark stores no rows without any: give it one")
     return spark.StructType(

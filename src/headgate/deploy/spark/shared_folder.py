@@ -31,7 +31,7 @@ def check_shared(spark: SparkSession, folder: str, setting: str = STORAGE) -> No
     os.makedirs(place.path, exist_ok=True)
     try:
         with open(probe, "wb"):
-            blind = _hosts_without(spark, probe)
+            blind = hosts_without(spark, probe)
     finally:
         if os.path.exists(probe):
             os.remove(probe)
@@ -42,7 +42,9 @@ def check_shared(spark: SparkSession, folder: str, setting: str = STORAGE) -> No
         )
 
 
-def _hosts_without(spark: SparkSession, path: str) -> list[str]:
+def hosts_without(spark: SparkSession, path: str) -> list[str]:
+    """Return the hosts of tasks, as many as run at a time, that do not see a local path. Blocks."""
+
     # By value, with all it needs: workers may not have headgate yet.
     def look(_: Iterable[object]) -> Iterator[str]:
         import os  # noqa: PLC0415

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import os
-from collections.abc import Iterator
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import udf
+from pyspark.sql.types import LongType
 
 from headgate.common.configuration import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.deploy.spark.java import ensure_java
-from headgate.errors import ProgramError
+from headgate.deploy.spark.progress import WriteProgress, observe_group
+from headgate.deploy.spark.shared_folder import hosts_without
+from headgate.elements import SavepointFormat
+from headgate.errors import JobFailedError, ProgramError
+from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 
@@ -22,20 +40,40 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     os.environ.setdefault("JAVA_HOME", str(ensure_java()))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     settings: dict[str, bool | float | int | str | None] = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "1",
-        "spark.log.level": "ERROR",
+        "spark.log.level": "OFF",
     }
-    session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     yield session
     session.stop()
 
 
+def environment(spark: SparkSession, folder: Path | None = None, **settings: str) -> StreamExecutionEnvironment:
+    given = {"headgate.deploy.target": "minicluster"} | settings
+    if folder is not None:
+        given["execution.checkpointing.dir"] = str(folder)
+    return StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(given), spark)
+
+
 @pytest.fixture
 def env(spark: SparkSession) -> StreamExecutionEnvironment:
-    conf = Configuration.from_dict({"headgate.deploy.target": "minicluster"})
-    return StreamExecutionEnvironment.get_execution_environment(conf, spark)
+    return environment(spark)
+
+
+def stored(folder: Path) -> list[Path]:
+    """What is left of DataFrames in the storage of a job."""
+    return [path for path in folder.rglob("*.parquet") if path.is_file()]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    due_s = time.monotonic() + 20.0
+    while not holds():
+        assert time.monotonic() < due_s, "waited in vain"
+        time.sleep(0.01)
 
 
 def test_rows_of_a_dataframe_arrive_in_its_order(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
@@ -99,3 +137,212 @@ def test_to_spark_needs_columns_and_an_end(env: StreamExecutionEnvironment) -> N
     endless = env.from_source(DataGeneratorSource(lambda n: n), None, "endless", Types.LONG())
     with pytest.raises(ProgramError, match="source 'endless' never does"):
         endless.to_spark()
+
+
+EVERY_KIND = """
+    'a' text, cast('b' as varchar(5)) varied, true flag, 1Y tiny, 2S small, 3 middle, 4L large, 1.5f single, 2.5d real,
+    cast(1.25 as decimal(10, 2)) price, cast(7 as decimal(38, 0)) whole, cast(1.5 as decimal(38, 18)) exact,
+    X'00ff' bytes, date'0001-01-02' day, timestamp'9999-12-31 23:59:59.123456' moment,
+    timestamp'1066-10-14 09:00:00' battle, timestamp_ntz'2020-01-02 03:04:05.123456' local,
+    interval '1 02:03:04.5' day to second span, cast(null as void) nothing, map(1, null) nothings,
+    struct(1 as id, array(struct('x' as street, cast(2.5 as decimal(3, 1)) as share), null) as lines) address,
+    map('k', struct(timestamp'2020-01-02 03:04:05' as at, array(interval '1 0:0:0' day to second) as spans), 'l', null) visits,
+    array(array(1L, null), null) deep, array(timestamp_ntz'2020-01-02 03:04:05') locals
+"""
+
+
+def every_kind(spark: SparkSession) -> DataFrame:
+    """A row with a column of each type, and one of nulls; as files have no columns that are never null, none is."""
+    one = spark.sql(f"select {EVERY_KIND}")
+    nulls = spark.sql(
+        "select " + ", ".join(f"cast(null as {t.simpleString()})" for t in (f.dataType for f in one.schema))
+    )
+    return one.unionByName(nulls.toDF(*one.columns)).toDF(*one.columns)
+
+
+def as_nullable(frame: DataFrame) -> Any:
+    return json.loads(re.sub(r'(nullable|contains\w*|value\w*)":false', r'\1":true', frame.schema.json(), flags=re.I))
+
+
+def test_every_kind_of_column_comes_back_as_it_was(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    env.set_parallelism(2)
+    frame = every_kind(spark)
+    stream = env.from_spark(frame)
+    row_type = stream.get_type()
+    back = stream.map(lambda row: row, row_type).to_spark()
+    assert as_nullable(back) == as_nullable(frame)
+    assert sorted(map(repr, back.collect())) == sorted(map(repr, frame.collect()))
+
+
+def test_values_are_those_of_python(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    rows = list(env.from_spark(spark.sql(f"select {EVERY_KIND}")).execute_and_collect())
+    row = rows[0]
+    assert row.moment == Instant(253402300799, 123_456_000)
+    assert row.local == dt.datetime(2020, 1, 2, 3, 4, 5, 123_456)
+    assert (row.price, row.whole, type(row.whole)) == (Decimal("1.25"), 7, int)
+    assert row.span == dt.timedelta(days=1, hours=2, minutes=3, seconds=4.5)
+    assert row.address.lines[0].street == "x"
+    assert row.visits["k"].spans == [dt.timedelta(days=1)]
+
+
+def test_columns_may_have_any_names(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    names = ["a.b", "two words", "x,y;z{}()=", "dot`tick", "A", "a", "日本", ""]
+    frame = spark.range(1).selectExpr(*["id"] * len(names)).toDF(*names)
+    row = next(iter(env.from_spark(frame).execute_and_collect()))
+    assert row.as_dict() == dict.fromkeys(names, 0)
+    with pytest.raises(ProgramError, match=r"two fields 'A'.*differ only in case"):
+        env.from_spark(frame).to_spark()
+
+
+def test_odd_names_come_back(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    names = ["a.b", "two words", "x,y;z{}()=", "dot`tick", "日本"]
+    back = env.from_spark(spark.range(1).selectExpr(*["id"] * len(names)).toDF(*names)).to_spark()
+    assert back.columns == names
+    assert [tuple(row) for row in back.collect()] == [(0,) * len(names)]
+
+
+def test_a_frame_without_partitions_is_an_empty_stream(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
+    frame = spark.createDataFrame([], "id long, tags array<string>")
+    assert env.from_spark(frame).to_spark().schema == frame.schema
+
+
+def test_a_record_that_does_not_fit_its_column_is_named(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
+    typed = Types.ROW_NAMED(["id", "tags"], [Types.LONG(), Types.LIST(Types.LONG())])
+    stream = env.from_collection([(1, [1]), (2, ["two"])]).map(lambda pair: pair, typed)
+    with pytest.raises(JobFailedError, match=r"column 'tags\[\]' .* holds 'two'.*the record is \(2, \['two'\]\)"):
+        stream.to_spark()
+
+
+def test_to_spark_refuses_what_spark_has_no_column_for(env: StreamExecutionEnvironment) -> None:
+    for kind in (Types.PICKLED_BYTE_ARRAY(), Types.ROW_NAMED([], [])):
+        with pytest.raises(ProgramError, match=r"'x\[\]'"):
+            env.from_collection([]).map(lambda n: n, Types.ROW_NAMED(["x"], [Types.LIST(kind)])).to_spark()
+    with pytest.raises(ProgramError, match=r"spark\.sql\.timeType\.enabled"):
+        env.from_collection([]).map(lambda n: n, Types.SQL_TIME()).to_spark()
+
+
+def test_a_failing_dataframe_tells_its_cause_and_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    def fail(number):  # type: ignore[no-untyped-def]  # Spark reads annotations, and these are text
+        raise ValueError(f"no order {number}")
+
+    env = environment(spark, tmp_path)
+    env.from_spark(spark.range(3).select(udf(fail, LongType())("id")), "orders").print()
+    with pytest.raises(JobFailedError, match=r"Spark could not write the DataFrame 'orders': ValueError: no order \d"):
+        env.execute()
+    assert stored(tmp_path) == []
+    assert not list(tmp_path.rglob("frames"))
+
+
+def test_a_cancelled_job_cancels_what_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    env = environment(spark, tmp_path)
+    env.from_spark(spark.range(2).selectExpr("reflect('java.lang.Thread', 'sleep', 60000L + id)")).print()
+    job = env.submit()
+    wait_until(lambda: bool(tracker.getActiveStageIds()))
+    job.cancel()
+    outcome = job.wait(20.0)
+    assert outcome is not None
+    assert (outcome.status.value, outcome.cause) == ("cancelled", None)
+    wait_until(lambda: not tracker.getActiveJobsIds())
+    assert stored(tmp_path) == []
+
+
+def test_what_was_written_goes_with_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    env = environment(spark, tmp_path)
+    env.from_spark(spark.range(10)).map(lambda row: row).print()
+    env.execute()
+    assert stored(tmp_path) == []
+    env.from_spark(spark.range(10)).map(lambda row: 1 / row.id).print()
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        env.execute()
+    assert stored(tmp_path) == []
+
+
+def test_without_storage_nothing_is_left_either(
+    spark: SparkSession, env: StreamExecutionEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    env.from_spark(spark.range(10)).print()
+    env.execute()
+    assert list(tmp_path.iterdir()) == []
+
+
+def slow_job(spark: SparkSession, folder: Path, savepoint: str | None = None, **settings: str) -> Any:
+    recovery = {} if savepoint is None else {"execution.state-recovery.path": savepoint}
+    env = environment(spark, folder, **recovery, **settings)
+    rate = 1_000.0 if savepoint is None else None
+    rows = env.from_spark(spark.range(0, 10_000, 1, 4), "numbers", rate).uid("numbers")
+    rows.map(lambda row: row.id, Types.LONG()).uid("ids").sink_to(ids_sink(folder)).uid("sink")
+    return env.submit()
+
+
+def ids_sink(folder: Path) -> Any:
+    return FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder()).build()
+
+
+def ids_in(folder: Path) -> list[int]:
+    files = [path for path in (folder / "out").rglob("part-*") if path.is_file() and not path.name.startswith(".")]
+    return sorted(int(line) for path in files for line in path.read_text().split())
+
+
+def test_a_savepoint_keeps_the_rows_that_it_has_still_to_read(spark: SparkSession, tmp_path: Path) -> None:
+    job = slow_job(spark, tmp_path)
+    wait_until(lambda: sum(job.progress.records_in.values()) > 100)
+    savepoint = job.stop_with_savepoint(False, str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(30.0)
+    assert job.wait(20.0).status.value == "finished"
+    assert stored(tmp_path) != []
+    assert slow_job(spark, tmp_path, savepoint).wait(60.0).status.value == "finished"
+    assert ids_in(tmp_path) == list(range(10_000))
+
+
+def test_rows_that_are_gone_are_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
+    job = slow_job(spark, tmp_path)
+    wait_until(lambda: sum(job.progress.records_in.values()) > 100)
+    savepoint = job.stop_with_savepoint(False, str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(30.0)
+    job.wait(20.0)
+    for folder in tmp_path.rglob("frames"):
+        shutil.rmtree(folder)
+    outcome = slow_job(spark, tmp_path, savepoint, **{"execution.checkpointing.interval": "1 s"}).wait(30.0)
+    assert outcome.status.value == "failed"
+    assert "are gone: bring the folder back, or start without the snapshot" in outcome.cause
+
+
+@pytest.mark.parametrize("retention", ["RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION"])
+def test_a_retained_checkpoint_keeps_rows_and_no_other_does(
+    spark: SparkSession, tmp_path: Path, retention: str
+) -> None:
+    settings = {
+        "execution.checkpointing.externalized-checkpoint-retention": retention,
+        "execution.checkpointing.interval": "1 h",
+    }
+    job = slow_job(spark, tmp_path, **settings)
+    wait_until(lambda: sum(job.progress.records_in.values()) > 100)
+    location = job.trigger_checkpoint().result(20.0)
+    job.cancel()
+    assert job.wait(20.0).status.value == "cancelled"
+    assert bool(stored(tmp_path)) == (retention == "RETAIN_ON_CANCELLATION")
+    if stored(tmp_path):
+        assert slow_job(spark, tmp_path, location).wait(60.0).status.value == "finished"
+        assert set(ids_in(tmp_path)) == set(range(10_000))
+
+
+def test_to_spark_leaves_nothing_of_a_job_that_failed(spark: SparkSession, tmp_path: Path) -> None:
+    stream = environment(spark, tmp_path).from_collection([1, 0]).map(lambda n: 1 // n, Types.LONG())
+    with pytest.raises(JobFailedError):
+        stream.to_spark()
+    assert not list(tmp_path.glob("to-spark-*"))
+
+
+def test_how_far_spark_has_got_is_known(spark: SparkSession, tmp_path: Path) -> None:
+    context = spark.sparkContext
+    context.setJobGroup("look", "a look")
+    spark.range(0, 100, 1, 3).write.parquet(str(tmp_path / "rows"))
+    progress = observe_group(context, "look")
+    assert (progress.tasks_done, progress.tasks, progress.rows) == (3, 3, 100)
+    assert progress.size_bytes
+    assert observe_group(context, "nobody") == WriteProgress()
+
+
+def test_who_does_not_see_a_folder_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    assert hosts_without(spark, str(tmp_path)) == []
+    assert hosts_without(spark, str(tmp_path / "none")) == [socket.gethostname()]
