@@ -75,6 +75,7 @@ def test_a_module_beside_the_script_is_named_with_each_way_to_ship_it_and_then_s
     assert results(env, shop.price) == [10, 20]
 
 
+@pytest.mark.soak
 def test_jobs_of_one_session_have_their_own_versions_of_a_module(
     cluster_session: SparkSession, folder: Path, shop: ModuleType
 ) -> None:
@@ -87,6 +88,7 @@ def test_jobs_of_one_session_have_their_own_versions_of_a_module(
     assert found == [[10, 20], [7, 14]]
 
 
+@pytest.mark.soak
 def test_archives_and_requirements_are_where_functions_look_for_them(
     cluster_session: SparkSession, folder: Path
 ) -> None:
@@ -140,6 +142,7 @@ def endless(env: StreamExecutionEnvironment, function: LastPrice) -> None:
     numbers.key_by(lambda value: value % 10).process(function).uid("last").print().uid("out")
 
 
+@pytest.mark.soak
 def test_a_module_that_restored_state_needs_is_named(
     cluster_session: SparkSession, folder: Path, shop: ModuleType
 ) -> None:

@@ -55,6 +55,7 @@ def pack_environment(
     packages = _Packages.read(site, [*BROUGHT_BY_SPARK, *excluded])
     modules = [*packages.editable_modules(), *map(_importable, added)]
     packages.check_paths()
+    _check_names([*packages.paths(), *modules])
     base = python or _base_python(settings)
     scratch = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -117,6 +118,14 @@ def _importable(path: Path) -> Path:
     if path.suffix != ".py" and not path.is_dir():
         raise EnvironmentFault(f"{path} cannot be imported: add a file of Python (.py), or the folder of a package")
     return path.resolve()
+
+
+def _check_names(paths: Sequence[Path]) -> None:
+    seen: dict[str, Path] = {}
+    for path in paths:
+        if path.name in seen:
+            raise EnvironmentFault(f"{path} and {seen[path.name]} have one name in the archive: leave one of them out")
+        seen[path.name] = path
 
 
 def _normal(name: str) -> str:

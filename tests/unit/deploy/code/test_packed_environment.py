@@ -150,9 +150,11 @@ def test_a_python_without_an_environment_is_refused(tmp_path: Path) -> None:
     [
         (["--add", "no_such.py"], "there is no no_such.py to pack"),
         (["--add", "data.csv"], "data.csv cannot be imported"),
+        (["--add", "shipped"], "shipped have one name in the archive: leave one of them out"),
         (["-o", "environment.zip"], "environment.zip is to be a .tar.gz"),
     ],
 )
 def test_wrong_words_are_told(venv: Path, tmp_path: Path, words: list[str], told: str) -> None:
     (tmp_path / "data.csv").write_text("1")
+    (tmp_path / "shipped").mkdir()
     assert told in refused(pack(venv / "bin" / "python", *words, cwd=tmp_path), tmp_path)
