@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +32,9 @@ from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_TIMERS = {"event": EVENT_TIMERS, "processing": PROCESSING_TIMERS}
+TIMER_STATES: Final = {"event": EVENT_TIMERS, "processing": PROCESSING_TIMERS}
+"""The states that timers are stored as, by their clock."""
+
 _EXACT = (pickle_of(KEY), pickle_of(NAMESPACE), pickle_of(VALUE))
 
 
@@ -124,6 +126,20 @@ class SavepointReader:
         files = self._files(uid, name)
         return (batch for file in files for batch in file.batches(ALL_GROUPS))
 
+    def subtasks(self, uid: str) -> list[int]:
+        """Return the subtasks that have keyed state, from 0. Raises `RestoreError` when there is no such operator."""
+        found = self._operator(uid).subtasks.items()
+        return [subtask for subtask, state in sorted(found) if state.keyed is not None]
+
+    def batches_of(self, uid: str, name: str, subtask: int) -> Iterator[pa.RecordBatch]:
+        """Yield what one subtask has of a keyed state, nothing if that is none, with the types that its rows have.
+
+        No other subtask is read, so several processes may share an operator. Raises `RestoreError` when there is no
+        such operator.
+        """
+        files = self._tables.files_of_state(self._operator(uid), name, subtask)
+        return (batch for file in files for batch in file.batches(ALL_GROUPS))
+
     def entries(self, uid: str, name: str) -> Iterator[StateEntry]:
         """Yield the entries of a keyed state as the objects that the program had. Raises as `keyed_state`."""
         files = self._files(uid, name)
@@ -135,7 +151,7 @@ class SavepointReader:
         Without timers the table has neither columns nor rows. Raises `RestoreError` when there is no operator of this
         uid, `ProgramError` when there is no such clock.
         """
-        name = _TIMERS.get(clock)
+        name = TIMER_STATES.get(clock)
         if name is None:
             raise ProgramError(f"there are no timers of the clock {clock!r}: ask for 'event' or 'processing'")
         if not self._tables.files(self._operator(uid), name):

@@ -158,9 +158,13 @@ class KeyedTables:
         paths = [handle.path for handle in handles if isinstance(handle, FileHandle)]
         return list(map(self.store.locate, paths)) if len(paths) == len(handles) else None
 
+    def files_of_state(self, operator: OperatorManifest, state: str, subtask: int) -> list[CanonicalFile]:
+        """Return the files that one subtask has of a state, with the types of columns that each has by itself."""
+        found = self.files_of(operator, subtask, _prefix(state))
+        return [file for _, file in found if file.facts.meta.name == state]
+
     def _files_as_they_are(self, operator: OperatorManifest, state: str) -> list[tuple[StateFile, CanonicalFile]]:
-        prefix = f"{file_name(state).removesuffix(SUFFIX)}."
-        found = self._opened_files(operator, prefix)
+        found = self._opened_files(operator, _prefix(state))
         return [(stored, file) for stored, file in found if file.facts.meta.name == state]
 
     def _opened_files(self, operator: OperatorManifest, prefix: str) -> Iterator[tuple[StateFile, CanonicalFile]]:
@@ -195,6 +199,10 @@ class KeyedTables:
 
 ALL_GROUPS: Final = range(2**15)
 """No job has more key groups."""
+
+
+def _prefix(state: str) -> str:
+    return f"{file_name(state).removesuffix(SUFFIX)}."
 
 
 def _types(file: CanonicalFile) -> tuple[TypeInformation | None, ...]:

@@ -1,4 +1,4 @@
-"""A stream writer of PySpark does the same for Spark's own stream and for a job of headgate on the same session."""
+"""Where jobs meet Spark SQL: stream writers of PySpark as sinks, and the state of a running job as tables."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.common import Configuration, Types
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.spark import SparkSink
+from headgate.savepoints import newest_checkpoint, register
 from headgate.types.row import Row
+from tests.scenarios.runs import wait_until
+from tests.scenarios.test_state_tables import job
 from tests.stream_writers import StagedFilesSource, batches_in, rows_in
 
 INNER = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.LIST(Types.STRING())])
@@ -58,3 +62,43 @@ def test_a_stream_writer_writes_the_same_rows_for_spark_and_for_a_job(spark: Spa
     assert sorted(map(json.dumps, ours)) == sorted(map(json.dumps, sparks))
     assert batches_in(tmp_path / "ours") != []
     assert not list((tmp_path / "ours").glob(".*.staged"))
+
+
+@pytest.mark.spark
+def test_a_running_job_is_asked_twice_by_sql(spark: SparkSession, tmp_path: Path) -> None:
+    conf = {
+        "execution.checkpointing.dir": str(tmp_path / "checkpoints"),
+        "execution.checkpointing.interval": "200 ms",
+        "execution.checkpointing.num-retained": "100",
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(conf), spark=spark)
+    running: Any = job(env.set_parallelism(2)).submit()
+    try:
+        register(spark)
+        wait_until(lambda: len(running.progress.checkpoints) >= 1, running)
+        [folder] = (tmp_path / "checkpoints").iterdir()
+        answers = [ask(spark, folder)]
+        taken = len(running.progress.checkpoints)
+        wait_until(lambda: len(running.progress.checkpoints) > taken + 1, running)
+        answers.append(ask(spark, folder))
+    finally:
+        running.cancel()
+        running.wait(60.0)
+    assert [money for money, _, _ in answers] == [0, 0]
+    assert [moves % 2 for _, moves, _ in answers] == [0, 0]
+    assert answers[0][1] < answers[1][1], "the second is of a later checkpoint"
+    assert answers[0][2] == [("balance", "keyed"), ("event", "timers"), ("moves", "keyed")]
+    with pytest.raises(PySparkException, match="there is no snapshot"):
+        spark.read.format("headgate").option("path", str(folder / "chk-1000000")).load()
+
+
+def ask(spark: SparkSession, folder: Path) -> tuple[int, int, list[tuple[str, str]]]:
+    """Return all money, all moves, and the states that there are, of the newest checkpoint."""
+    path = newest_checkpoint(str(folder))
+    for state in ("balance", "moves"):
+        options = f"path '{path}', uid 'accounts', state '{state}'"
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {state} USING headgate OPTIONS ({options})")
+    joined = "SELECT sum(b.value) AS money, sum(m.value) AS moves FROM balance b JOIN moves m USING (key)"
+    [sums] = spark.sql(joined).collect()
+    listed = spark.read.format("headgate").option("path", str(folder)).option("uid", "accounts").load()
+    return sums.money, sums.moves, sorted((row["state"], row["table"]) for row in listed.collect())

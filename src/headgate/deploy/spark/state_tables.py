@@ -1,0 +1,90 @@
+"""The data source `headgate`: tables of state for Spark SQL, read by the executors.
+
+What the tables are is told by what `register` is given, since that lies above this part: here is only what Spark asks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headgate.deploy.spark.session import obtain
+
+NAME = "headgate"
+"""What the data source is called in `format(...)` and `USING`."""
+
+
+_TAKES_ZONE = "timezone" in inspect.signature(to_arrow_schema).parameters
+"""Spark 4.0 does not take one: there it is UTC always."""
+
+
+class Table(Protocol):
+    """A table that can be read in parts, in any process."""
+
+    def schema(self) -> pa.Schema:
+        """Return the columns."""
+        ...
+
+    def parts(self) -> list[int]:
+        """Return the parts."""
+        ...
+
+    def read(self, part: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part with these columns."""
+        ...
+
+
+def register(tables: Callable[[Mapping[str, str]], Table], spark: SparkSession | None) -> None:
+    """Let `spark`, else the active session, else a new one, know the data source; `tables` makes one of its options."""
+    obtain(spark, 1).dataSource.register(data_source(tables))
+
+
+def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource]:
+    """Return the data source as a class that pickles by value: what it has been given goes along to other processes."""
+
+    class StateDataSource(DataSource):
+        """One table: which one is found out once, when it is loaded, and stays."""
+
+        def __init__(self, options: Any) -> None:
+            super().__init__(options)
+            self._table = tables({key.lower(): value for key, value in options.items()})
+
+        @classmethod
+        def name(cls) -> str:
+            return NAME
+
+        def schema(self) -> StructType:
+            return from_arrow_schema(self._table.schema(), True)
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return TableReader(self._table, _arrow_schema(schema))
+
+    return StateDataSource
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the schema that Spark compares batches with."""
+    zone: dict[str, Any] = {"timezone": "UTC"}
+    return to_arrow_schema(schema, **(zone if _TAKES_ZONE else {}))
+
+
+@final
+class TableReader(DataSourceReader):
+    """Reads a table in the tasks of Spark, a part in each."""
+
+    def __init__(self, table: Table, schema: pa.Schema) -> None:
+        self._table = table
+        self._schema = schema
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(part) for part in self._table.parts()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._table.read(partition.value, self._schema)

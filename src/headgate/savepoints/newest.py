@@ -1,0 +1,47 @@
+"""The newest complete checkpoint of a job, which may be running."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.checkpoint import paths
+from headgate.checkpoint.drivers import ownership
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.workflow import Search, resolve_latest
+from headgate.errors import RestoreError
+from headgate.ids import JobId
+
+_TRIES_MAX: Final = 5
+
+
+def newest_checkpoint(folder: str) -> str:
+    """Return where the newest complete checkpoint of a job is; `folder` is the job's own in the checkpoint storage.
+
+    A running job deletes it once `execution.checkpointing.num-retained` newer ones are complete. Blocks. Raises
+    `RestoreError` when there is none, or the newest is damaged; `StorageError` when storage does not answer.
+    """
+    location = paths.absolute(str(folder)).rstrip("/")
+    store = FileSystemStore.open_folder(location)
+    search = Search(known_complete=None, may_fall_back=False, chain=ownership.read_chain(store))
+    for _ in range(_TRIES_MAX):
+        found = resolve_latest(store, JobId(paths.split(location)[1]), search).manifest
+        if found is not None and store.read(paths.metadata(found.checkpoint_id)) is not None:
+            return paths.below(location, paths.checkpoint_folder(found.checkpoint_id))
+    raise RestoreError(
+        f"there is no complete checkpoint in {location}: give the folder of a savepoint, a checkpoint or a job, "
+        "which is <execution.checkpointing.dir>/<job id>. A job that has ended keeps its checkpoints only if "
+        "execution.checkpointing.externalized-checkpoint-retention says so"
+    )
+
+
+def is_snapshot(location: str) -> bool:
+    """Return whether this is a savepoint or checkpoint, or the `_metadata` file of one, which is there. Blocks."""
+    folder, name = paths.split(paths.absolute(location))
+    snapshot = folder if name == paths.METADATA else paths.below(folder, name)
+    return FileSystemStore.open_folder(snapshot).read(paths.METADATA) is not None
+
+
+def is_of_job(location: str) -> bool:
+    """Return whether this is by its name a job's folder, or a savepoint: no checkpoint, and no `_metadata` file."""
+    name = paths.split(paths.absolute(location))[1]
+    return name != paths.METADATA and paths.checkpoint_of(name) is None

@@ -1,0 +1,166 @@
+"""State as tables for query engines: which columns a table has, which parts can be read side by side, and each part.
+
+A part is what one subtask has, so that each can be read in a process of its own. All parts of a table name the same
+snapshot, whose files never change: what is read is of one moment, or it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Final, final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.checkpoint import paths
+from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError
+from headgate.savepoints.fitting import fitted
+from headgate.savepoints.listing import LISTING, listing
+from headgate.savepoints.newest import is_of_job, is_snapshot, newest_checkpoint
+from headgate.savepoints.reader import TIMER_STATES, SavepointReader
+from headgate.state.canonical.layout import VALUE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KEYED: Final = "keyed"
+TIMERS: Final = "timers"
+LIST: Final = "list"
+BROADCAST: Final = "broadcast"
+_KINDS: Final = (KEYED, TIMERS, LIST, BROADCAST)
+
+TIMESTAMP: Final = "timestamp_ms"
+WHOLE: Final = -1
+"""The part of a table that is not parted by subtasks."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateTable:
+    """A table of a snapshot: of what `kind`, of which operator and state. Without a state, the list of all states.
+
+    `location` is the snapshot. Its methods block, and raise `RestoreError`, `StorageError` and `DamagedFileError`.
+    """
+
+    location: str
+    kind: str
+    uid: str | None
+    state: str | None
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> StateTable:
+        """Return the table that options name: `path`, `uid`, `state`, and `table`, which is the kind, else "keyed".
+
+        The `path` may be the folder of a job: then it is the newest checkpoint of the job. Raises `ProgramError` for
+        options that are missing or unknown.
+        """
+        path, kind = options.get("path"), options.get("table", KEYED)
+        if not path:
+            raise ProgramError("give the option path: a savepoint, a checkpoint, or the folder of a job")
+        if kind not in _KINDS:
+            raise ProgramError(
+                f"there are no tables of the kind {kind!r}: the option table is one of {', '.join(_KINDS)}"
+            )
+        uid, state = options.get("uid"), options.get("state")
+        if state is not None and uid is None:
+            raise ProgramError(f"give the option uid as well: the operator that has the state {state!r}")
+        if kind == TIMERS and state not in (None, *TIMER_STATES):
+            raise ProgramError(f"there are no timers of the clock {state!r}: the option state is event or processing")
+        location = newest_checkpoint(path) if is_of_job(path) and not is_snapshot(path) else paths.absolute(path)
+        return StateTable(location=location, kind=kind, uid=uid, state=state)
+
+    # --- columns
+
+    def schema(self) -> pa.Schema:
+        """Return the columns, as `SavepointReader` gives them.
+
+        Those of keyed state are known from the first subtask that has any: of a checkpoint, that one is read.
+        """
+        with self._read() as reader:
+            if self.uid is None or self.state is None:
+                return LISTING
+            if self.kind in (LIST, BROADCAST):
+                return self._elements(reader, self.uid, self.state).schema
+            parts = (reader.batches_of(self.uid, self._stored, subtask) for subtask in reader.subtasks(self.uid))
+            found = next(chain.from_iterable(parts), None)
+            if found is None:
+                raise RestoreError(
+                    f"operator {self.uid!r} has no values of a keyed state {self.state!r} in {reader}; load the table "
+                    "without the option state to see which there are, or give a schema if values may come later"
+                )
+            return self._shaped(found).schema
+
+    @property
+    def _stored(self) -> str:
+        return TIMER_STATES[self.state or ""] if self.kind == TIMERS else self.state or ""
+
+    def _shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        batch = batch.replace_schema_metadata(None)
+        if self.kind != TIMERS:
+            return batch
+        times = batch.column(VALUE)
+        rows = batch.select([name for name in batch.schema.names if not name.startswith(VALUE)])
+        return rows.take(pc.list_parent_indices(times)).append_column(TIMESTAMP, pc.list_flatten(times))
+
+    # --- rows
+
+    def parts(self) -> list[int]:
+        """Return the parts, which `read` takes."""
+        if self.kind in (LIST, BROADCAST) or self.uid is None or self.state is None:
+            return [WHOLE]
+        with self._read() as reader:
+            return reader.subtasks(self.uid)
+
+    def read(self, part: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part, with these columns, of which a schema of one's own may leave some out.
+
+        Raises `RestoreError` when the part has other types, or the snapshot is gone.
+        """
+        with self._read() as reader:
+            for batch in self._batches(reader, part):
+                yield fitted(batch, schema, f"{self.uid}/{self.state}, subtask {part}, of {reader}")
+
+    def _batches(self, reader: SavepointReader, part: int) -> Iterator[pa.RecordBatch]:
+        if self.uid is None or self.state is None:
+            yield from listing(reader, self.uid).to_batches()
+        elif part == WHOLE:
+            yield from self._elements(reader, self.uid, self.state).to_batches()
+        else:
+            yield from map(self._shaped, reader.batches_of(self.uid, self._stored, part))
+
+    def _elements(self, reader: SavepointReader, uid: str, state: str) -> pa.Table:
+        return reader.list_state(uid, state) if self.kind == LIST else reader.broadcast_state(uid, state)
+
+    @contextmanager
+    def _read(self) -> Iterator[SavepointReader]:
+        try:
+            with SavepointReader.read(self.location) as reader:
+                yield reader
+        except (RestoreError, StorageError, DamagedFileError) as error:
+            if self._is_there():
+                raise
+            raise RestoreError(
+                f"{self.location} is gone: the job has completed newer checkpoints, and has deleted this one before it "
+                "was read to the end. Load the table again, and ask again; let the job keep more checkpoints "
+                f"(execution.checkpointing.num-retained), or ask a savepoint, which no job deletes. ({error})"
+            ) from error
+
+    def _is_there(self) -> bool:
+        try:
+            return is_snapshot(self.location)
+        except StorageError:
+            return True  # what storage said first tells more
+
+
+def register(spark: SparkSession | None = None) -> None:
+    """Let Spark know the data source `headgate`: any state of a snapshot, or of a running job, as a table.
+
+    `spark` is the session, by default the active one, else a new one. The options are those of `StateTable.of`; an
+    example is in docs/state-tables.md. Raises `ModuleNotFoundError` without pyspark: pip install 'headgate[spark]'.
+    """
+    from headgate.deploy.spark import state_tables  # noqa: PLC0415  # pyspark is an extra
+
+    state_tables.register(StateTable.of, spark)
