@@ -146,7 +146,7 @@ EVERY_KIND = """
     timestamp'1066-10-14 09:00:00' battle, timestamp_ntz'2020-01-02 03:04:05.123456' local,
     interval '1 02:03:04.5' day to second span, cast(null as void) nothing, map(1, null) nothings,
     struct(1 as id, array(struct('x' as street, cast(2.5 as decimal(3, 1)) as share), null) as lines) address,
-    map('k', struct(timestamp'2020-01-02 03:04:05' as at, array(interval '1 0:0:0' day to second) as spans), 'l', null) visits,
+    map('k', struct(timestamp'2020-01-02 03:04:05' as at, array(interval '1 0:0:0' day to second) as spans)) visits,
     array(array(1L, null), null) deep, array(timestamp_ntz'2020-01-02 03:04:05') locals
 """
 
