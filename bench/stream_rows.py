@@ -11,7 +11,7 @@ from bench.figures import Figure, Target
 from bench.trial import run_module
 
 Say = Callable[[str], None]
-OWN_FILES, SPARK_FILES = 7, 3
+OWN_BATCHES, SPARK_BATCHES = 7, 3
 """Micro-batches of a run; the first one does not count."""
 RUN_S_MAX = 600.0
 
@@ -24,9 +24,9 @@ def stream_of_files(target: str, effort: Effort, say: Say) -> list[Figure]:
     ours: list[float] = []
     theirs: list[float] = []
     for number in range(effort.peer_rounds):
-        for system, files, rates in (("headgate", OWN_FILES, ours), ("transformWithState", SPARK_FILES, theirs)):
+        for system, batches, rates in (("headgate", OWN_BATCHES, ours), ("transformWithState", SPARK_BATCHES, theirs)):
             say(f"keyed count of a streaming DataFrame, round {number + 1} of {effort.peer_rounds}: {system}")
-            given = {"system": system, "files": files, "target": target}
+            given = {"system": system, "batches": batches, "target": target}
             rates.append(run_module("bench.streams", given, RUN_S_MAX)["rate"])
     ratios = tuple(own / other for own, other in zip(ours, theirs, strict=True))
     return [

@@ -1,7 +1,7 @@
 """One run of a keyed count over a stream of Parquet files, on headgate or as Spark's own `transformWithState`.
 
-`python -m bench.streams` takes `{"system": ..., "files": ..., "target": ...}` as JSON, and prints its result as JSON on
-the last line. Both read the same files, one in each micro-batch, with two tasks, and count per record in a value state.
+`python -m bench.streams` takes `{"system": ..., "batches": ..., "target": ...}` as JSON, and prints its result as JSON on
+the last line. Both read the same files, two in each micro-batch, with two tasks, and count per record in a value state.
 """
 
 from __future__ import annotations
@@ -24,29 +24,30 @@ from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.spark.session import obtain, stop_embedded
 
-FILE_RECORDS = 400_000
+BATCH_RECORDS = 400_000
 TASKS = 2
 
 
 def write_files(folder: Path, count: int) -> None:
-    """Write so many files of (key, number) rows."""
+    """Write so many files of (key, number) rows, `TASKS` of them for each micro-batch."""
     folder.mkdir()
-    for number in range(count):
-        numbers = range(number * FILE_RECORDS, (number + 1) * FILE_RECORDS)
+    size = BATCH_RECORDS // TASKS
+    for number in range(count * TASKS):
+        numbers = range(number * size, (number + 1) * size)
         keys = [each * 7_919 % KEYS for each in numbers]
         pq.write_table(pa.table({"key": keys, "number": list(numbers)}), folder / f"{number:03}.parquet")
 
 
 def stream_of(spark: SparkSession, folder: Path) -> DataFrame:
-    """Return the stream of the files, one in each micro-batch."""
-    reader = spark.readStream.schema("key long, number long").option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(folder)).repartition(TASKS)
+    """Return the stream of the files, one for each task in a micro-batch."""
+    reader = spark.readStream.schema("key long, number long").option("maxFilesPerTrigger", TASKS)
+    return reader.parquet(str(folder))
 
 
 def rate(commits: Path) -> float:
     """Return the records a second from the end of the first micro-batch to that of the last, by Spark's commits."""
     ends = sorted(path.stat().st_mtime_ns for path in commits.iterdir() if path.name.isdecimal())
-    return (len(ends) - 1) * FILE_RECORDS / (ends[-1] - ends[0]) * 1e9
+    return (len(ends) - 1) * BATCH_RECORDS / (ends[-1] - ends[0]) * 1e9
 
 
 def run_headgate(spark: SparkSession, folder: Path, target: str) -> float:
@@ -101,7 +102,7 @@ def main() -> None:
     given = json.loads(sys.argv.pop())
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:
         folder = Path(name)
-        write_files(folder / "in", given["files"])
+        write_files(folder / "in", given["batches"])
         spark = obtain(None, TASKS)
         found = SYSTEMS[given["system"]](spark, folder, given["target"])
         stop_embedded()
