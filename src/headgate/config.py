@@ -80,6 +80,10 @@ class Settings:
         found = self._given.get(option.key)
         return option.default if found is None else found[0]
 
+    def with_value(self, option: Option[T], value: T) -> Settings:
+        """Return these settings with another value, as if the program had given it."""
+        return Settings({**self._given, option.key: (value, Source.CODE)}, self.others)
+
     def source_of(self, option: Option[Any]) -> Source:
         """Return where the option's value came from."""
         found = self._given.get(option.key)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from headgate import unsupported
+from headgate.batch.check import is_batch
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
 from headgate.common.job_client import JobClient
@@ -129,7 +130,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return self._settings().get(MAX_PARALLELISM)
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set how the program runs; STREAMING is the one mode there is. Raises UnsupportedError for others."""
+        """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source ends."""
         return self._set(RUNTIME_MODE, execution_mode.name)
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
@@ -313,8 +314,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
             settings=settings,
             checkpointing=settings.is_given(CHECKPOINT_INTERVAL) or acknowledges(graph),
         )
+        in_batch = is_batch(graph, settings)
         job = plan(graph, options)  # first, so that a wrong program fails before a session is started
-        return choose.deployment(settings, self._spark).submit(job)
+        where = choose.deployment(settings, self._spark)
+        return where.submit_batch(job) if in_batch else where.submit(job)
 
     def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> Any:
         """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""

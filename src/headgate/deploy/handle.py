@@ -95,3 +95,7 @@ class Deployment(Protocol):
     def submit(self, job: JobPlan) -> JobHandle:
         """Start the job and return without waiting for it. Raises EnvironmentFault when it cannot run there."""
         ...
+
+    def submit_batch(self, job: JobPlan) -> JobHandle:
+        """Start a job in BATCH mode, else as `submit`."""
+        ...

@@ -15,10 +15,12 @@ from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
+from headgate.deploy.batch_job import BatchJob
 from headgate.deploy.code.given import given_code
 from headgate.deploy.code.here import CodeHere
 from headgate.deploy.door import JobFolder, door_of
 from headgate.deploy.handle import JobHandle
+from headgate.deploy.local_batch import LocalBatch
 from headgate.deploy.package import pack, unpack
 from headgate.deploy.running_job import Results, RunningJob
 from headgate.graph.physical import JobPlan
@@ -191,3 +193,7 @@ class MiniCluster:
         """Start the job on a thread of this process. It has a REST interface if `headgate.rest.enabled` is set."""
         host = LocalHost(job, SystemClock())
         return RunningJob(job, host, door_of(job.settings, default=False)).start()
+
+    def submit_batch(self, job: JobPlan) -> JobHandle:
+        """Start a batch job on a thread of this process. It has no REST interface."""
+        return BatchJob(job, LocalBatch(job)).start()

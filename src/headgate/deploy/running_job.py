@@ -75,7 +75,11 @@ class Results:
             if place <= self._newest.get(message.subtask, (0, 0)):
                 return
             self._newest[message.subtask] = place
-        self._queue.put(message.records)
+        self.put(message.records)
+
+    def put(self, records: bytes) -> None:
+        """Take pickled records."""
+        self._queue.put(records)
 
     def end(self) -> None:
         """No more records follow."""

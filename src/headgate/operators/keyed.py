@@ -6,10 +6,10 @@ All functions on keyed streams run through one loop; they differ only in how a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from headgate.elements import Barrier, Batch, Flow
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.broadcast import KeyedBroadcastProcessFunction
 from headgate.functions.connected import KeyedCoProcessFunction
@@ -23,6 +23,7 @@ from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.choose import open_backend
 from headgate.state.keyed.cells import EPOCH, KEY
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.state.keygroups import key_group_range
 from headgate.time.timers import Timers
@@ -189,6 +190,30 @@ class KeyedOperator(Operator):
         finally:
             backend.leave()
         return out, times
+
+    def end_keys(self, records_max: int) -> Iterator[Batch]:
+        """Let the keys so far be over, as in a batch job, which has a key's records together: fire all their timers.
+
+        First those of event time, also what they register, then those of processing time, which register no more of
+        their own. Then all state goes. Yields what comes out of about `records_max` timers. Raises `UserCodeError`.
+        """
+        timers = self._context.timers
+        watermark_ms, timers.watermark_ms = timers.watermark_ms, MAX_TIMESTAMP
+        yield from self._fire_event_timers(records_max)
+        if timers.processing is not None:
+            with timers.processing.closed():
+                while timers.processing.head_ms != NEVER:
+                    out, _ = self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
+                    yield self._split(Batch(out))
+                yield from self._fire_event_timers(records_max)
+        timers.watermark_ms = watermark_ms
+        assert isinstance(self._backend, HashMapBackend)  # batch jobs have no other
+        self._backend.drop_all()
+
+    def _fire_event_timers(self, records_max: int) -> Iterator[Batch]:
+        event = self._context.timers.event
+        while event is not None and event.head_ms != NEVER:
+            yield self._split(Batch(*self._fire(event, MAX_TIMESTAMP, records_max, TimeDomain.EVENT_TIME)))
 
     _background_ms: float | None = 0.0
     """When the backend has work to do that nobody waits for; it is asked once at the beginning."""

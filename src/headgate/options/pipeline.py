@@ -39,9 +39,10 @@ BUFFER_TIMEOUT: Final = Option[int](
 )
 RUNTIME_MODE: Final = Option[str](
     "execution.runtime-mode",
-    one_of("STREAMING", refused=("execution.runtime-mode=BATCH", "execution.runtime-mode=AUTOMATIC")),
+    one_of("STREAMING", "BATCH", "AUTOMATIC"),
     "STREAMING",
-    "How the program runs.",
+    "How the program runs: as a stream with checkpoints, or stage after stage over bounded input. AUTOMATIC is BATCH "
+    "when every source ends.",
 )
 STATE_BACKEND: Final = Option[str](
     "state.backend.type",

@@ -7,8 +7,9 @@ watermark comes to their time, processing-time timers when the wall clock does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
-from typing import Final, Protocol, final
+import contextlib
+from collections.abc import Callable, Iterator, Sized
+from typing import Any, Final, Protocol, final
 
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
@@ -38,7 +39,7 @@ class Timers:
         self._backend = backend
         self._owner: CurrentCell = backend if owner is None else owner
         self._column, self._index = backend.timers(name)
-        self._add = self._index.add
+        self._add: Callable[[int, Any], None] = self._index.add
 
     @property
     def head_ms(self) -> int:
@@ -74,6 +75,13 @@ class Timers:
             self._backend.emptied.append(cell)
         self._index.remove(timestamp, cell[KEY])
 
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Meanwhile a timer that is registered is never due: one that asks for the next for ever comes to an end."""
+        add, self._add = self._add, _forget
+        yield
+        self._add = add
+
     def due(self, until_ms: int, limit: int, out: Sized = ()) -> Iterator[int]:
         """Yield the times of timers due at `until_ms` or before, each with its key as the current one.
 
@@ -99,6 +107,10 @@ class Timers:
                     emptied.append(cell)
                 backend.cell = cell
                 yield timestamp_ms
+
+
+def _forget(timestamp_ms: int, key: object) -> None:
+    """Take no note of a timer."""
 
 
 def _whole(timestamp: object) -> int:

@@ -115,15 +115,6 @@ FEATURES: Final = (
         planned=False,
     ),
     Feature(
-        title="Batch execution",
-        instead="run in STREAMING mode, the default: a bounded job ends by itself with exact results",
-        values="datastream.execution_mode.RuntimeExecutionMode: BATCH AUTOMATIC",
-        options="""
-            execution.runtime-mode=BATCH
-            execution.runtime-mode=AUTOMATIC
-        """,
-    ),
-    Feature(
         title="Asynchronous calls",
         instead="call the other system in map() or process_element(), in batches where it allows",
         names="""

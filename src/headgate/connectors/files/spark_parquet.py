@@ -59,18 +59,20 @@ class SparkParquetReader(SourceReader[RowGroupSplit]):
     def poll(self, records_max: int) -> Poll:
         polled = self._files.poll(records_max)
         if isinstance(polled, Records) and isinstance(polled.records, pa.RecordBatch):
-            return Records(self._fitted(polled.records))
+            return Records(fitted(polled.records, self._schema))
         return polled
-
-    def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [
-            column if column.type == field.type else column.cast(field.type)
-            for column, field in zip(batch.columns, self._schema, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def snapshot(self) -> list[RowGroupSplit]:
         return self._files.snapshot()
 
     def close(self) -> None:
         self._files.close()
+
+
+def fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return columns of Spark's, by their place, with the names and types of `schema`."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -11,11 +11,13 @@ from typing import Final, final
 from pyspark.sql import SparkSession
 
 from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.deploy.batch_job import BatchJob
 from headgate.deploy.door import door_of
 from headgate.deploy.handle import JobHandle
 from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
+from headgate.deploy.spark.batch import SparkBatch
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
@@ -25,7 +27,7 @@ from headgate.runtime.master.sources import sources_of
 _log = logging.getLogger(__name__)
 
 _EXIT_S_MAX: Final = 10.0
-_running: Final[weakref.WeakSet[RunningJob]] = weakref.WeakSet()
+_running: Final[weakref.WeakSet[JobHandle]] = weakref.WeakSet()
 
 
 def _end_jobs() -> None:
@@ -53,12 +55,21 @@ class SparkDeployment:
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
-        running = RunningJob(job, host, door_of(job.settings, default=True)).start()
-        _running.add(running)
-        # Last in, first out: jobs end before the session that they run on is stopped.
-        atexit.unregister(_end_jobs)
-        atexit.register(_end_jobs)
-        return running
+        return _ended_at_exit(RunningJob(job, host, door_of(job.settings, default=True)).start())
+
+    def submit_batch(self, job: JobPlan) -> JobHandle:
+        """Start a batch job: stages that come and go, so no slots need be free. Raises EnvironmentFault."""
+        spark = session.obtain(self._spark, job.slots)
+        preflight.check_batch_session(observe(spark))
+        return _ended_at_exit(BatchJob(job, SparkBatch(job, spark, ship(spark.sparkContext, job.settings))).start())
+
+
+def _ended_at_exit(job: JobHandle) -> JobHandle:
+    _running.add(job)
+    # Last in, first out: jobs end before the session that they run on is stopped.
+    atexit.unregister(_end_jobs)
+    atexit.register(_end_jobs)
+    return job
 
 
 def check(spark: SparkSession, job: JobPlan) -> None:

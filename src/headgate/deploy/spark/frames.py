@@ -67,6 +67,13 @@ class DataFrameSource(Source[RowGroupSplit]):
         self._temporary: str | None = None
         self._folder = ""
 
+    @property
+    def frame(self) -> DataFrame:
+        """The DataFrame, in the driver. Raises EnvironmentFault elsewhere."""
+        if self._frame is None:
+            raise EnvironmentFault("a DataFrame can only be read by the driver that made it")
+        return self._frame
+
     def prepare(self, job_id: JobId) -> None:
         if self._frame is None:
             raise EnvironmentFault("a DataFrame can only be written by the driver that made it")
@@ -80,7 +87,7 @@ class DataFrameSource(Source[RowGroupSplit]):
         assert self._writing is not None
         folder = below(self._folder, uuid.uuid4().hex)
         try:
-            check_shared(self._frame.sparkSession, folder)
+            check_shared(self._frame.sparkSession, self._folder)
             self._writing.write(folder)
         except BaseException:
             _remove(folder)

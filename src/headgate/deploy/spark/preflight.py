@@ -57,14 +57,19 @@ def check_version(version: str) -> None:
         )
 
 
-def check_session(facts: SessionFacts) -> None:
-    """Raise EnvironmentFault for what no waiting mends; the message names the setting to change."""
+def check_batch_session(facts: SessionFacts) -> None:
+    """Raise EnvironmentFault for a session that no job can run on."""
     if facts.connect:
         raise EnvironmentFault(
-            "this is a Spark Connect session, and a Connect client can host no streaming job: pass a classic "
-            'SparkSession, made with SparkSession.builder.master("spark://...") or by spark-submit'
+            "this is a Spark Connect session, and a Connect client can host no job: pass a classic SparkSession, made "
+            'with SparkSession.builder.master("spark://...") or by spark-submit'
         )
     check_version(facts.spark_version)
+
+
+def check_session(facts: SessionFacts) -> None:
+    """Raise EnvironmentFault for what no waiting mends; the message names the setting to change."""
+    check_batch_session(facts)
     if facts.dynamic_allocation and not facts.local:
         raise EnvironmentFault(
             "dynamic allocation is on, and Spark refuses barrier stages under it: set "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol, final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar, final
 
 from headgate.elements import Batch
 from headgate.errors import SerializationError
@@ -17,6 +17,8 @@ ROUTES_MAX: Final = 1 << 20
 
 _ALWAYS_KEYS: Final = frozenset({int, str, bytes})
 """Types of which every value can be a key: with one target, there is nothing to find out about them."""
+
+Route = TypeVar("Route")
 
 Parts = list[tuple[int, Batch]]
 """Indexes of target channels with what goes there."""
@@ -102,30 +104,13 @@ class KeyGroupPartitioner:
 
     def split(self, batch: Batch) -> Parts:
         """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
-        keys = self._keys(batch)
+        keys = select_keys(self._select, batch.records)
         if self._parallelism == 1:
             if not _ALWAYS_KEYS.issuperset(map(type, keys)):
-                self._targets(keys, batch.records)
+                look_up(self._routes, keys, batch.records)
             batch.keys = keys
             return [(0, batch)]
-        return self._deal(batch, keys, self._targets(keys, batch.records))
-
-    def _keys(self, batch: Batch) -> list[Any]:
-        select, records = self._select, batch.records
-        position = iter(records)
-        try:
-            return [select(value) for value in position]
-        except USER_ERRORS as error:
-            raise failed_at(records, position) from error
-
-    def _targets(self, keys: list[Any], records: list[Any]) -> list[int]:
-        route = self._routes
-        position = iter(keys)
-        try:
-            return [route[key] for key in position]
-        except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
-            index = last_index(keys, position)
-            raise UserCodeError(record=records[index], key=keys[index]) from _refusal(keys[index], error)
+        return self._deal(batch, keys, look_up(self._routes, keys, batch.records))
 
     def _deal(self, batch: Batch, keys: list[Any], targets: list[int]) -> Parts:
         outs: list[list[Any]] = [[] for _ in range(self._parallelism)]
@@ -144,6 +129,25 @@ class KeyGroupPartitioner:
             for index in range(self._parallelism)
             if outs[index]
         ]
+
+
+def select_keys(select: Callable[[Any], Any], records: list[Any]) -> list[Any]:
+    """Return the key of each record. Raises `UserCodeError` naming the record for which the selector fails."""
+    position = iter(records)
+    try:
+        return [select(value) for value in position]
+    except USER_ERRORS as error:
+        raise failed_at(records, position) from error
+
+
+def look_up(routes: Mapping[Any, Route], keys: list[Any], records: list[Any]) -> list[Route]:
+    """Return what the cache `routes` has for each key. Raises `UserCodeError` naming a record without a proper key."""
+    position = iter(keys)
+    try:
+        return [routes[key] for key in position]
+    except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
+        index = last_index(keys, position)
+        raise UserCodeError(record=records[index], key=keys[index]) from _refusal(keys[index], error)
 
 
 def _refusal(key: Any, error: Exception) -> Exception:

@@ -179,6 +179,12 @@ class HashMapBackend:
         self._roster.bury(cell)
         self._forgettable += cell[SAVED] == NEVER_SAVED
 
+    def drop_all(self) -> None:
+        """Forget every key, where no snapshot is ever taken."""
+        for cell in self.cells.values():
+            cell[EPOCH] = DEAD  # a clean-up may be half through
+        self.cells, self._fresh, self.emptied, self._roster = {}, [], [], Roster()
+
     # --- states
 
     def state(self, descriptor: StateDescriptor) -> Any:

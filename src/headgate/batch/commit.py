@@ -1,0 +1,88 @@
+"""The sinks of a batch job: what its successful tasks have prepared is committed at the end, by the driver."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, final
+
+from headgate.batch.task import CHECKPOINT
+from headgate.functions.sink import RetriableCommitError, Sink, SinkContext
+from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.ids import Attempt
+from headgate.operators.sink import SinkFactory
+from headgate.options import COMMITTER_RETRIES
+
+_PAUSE_S: Final = 0.2
+_PAUSE_S_MAX: Final = 10.0
+
+
+@final
+class BatchSinks:
+    """The sinks of a job. Used in the driver; all methods but `prepared` may block."""
+
+    def __init__(self, plan: JobPlan) -> None:
+        self._job_id = plan.job_id
+        self._retries = plan.settings.get(COMMITTER_RETRIES)
+        self._sinks: dict[int, tuple[OperatorPlan, Sink[Any]]] = {
+            vertex.id: (vertex.operators[-1], factory.sink)
+            for vertex in plan.vertices
+            if isinstance(factory := vertex.operators[-1].factory, SinkFactory)
+        }
+        self._prepared: dict[int, dict[int, list[Any]]] = {stage: {} for stage in self._sinks}
+        self._ready: list[Sink[Any]] = []
+        self.committed = False
+        """Whether committing has begun: what follows is visible, and not taken back."""
+
+    def prepare(self) -> None:
+        """Check the targets. Raises what `Sink.prepare` raises; those that were checked are given back."""
+        try:
+            for _, sink in self._sinks.values():
+                sink.prepare(self._job_id)
+                self._ready.append(sink)
+        except BaseException:
+            self.release(discards=False)
+            raise
+
+    def prepared(self, stage: int, task: int, committables: list[Any]) -> None:
+        """Take what a task has prepared."""
+        self._prepared[stage][task] = committables
+
+    def commit(self) -> None:
+        """Commit everything. Raises `SinkError` when a commit fails for good."""
+        self.committed = True
+        for stage, (operator, sink) in self._sinks.items():
+            tasks = self._prepared[stage]
+            together = sink.global_committer()
+            if together is not None:
+                everything = [each for task in sorted(tasks) for each in tasks[task]]
+                self._retried(lambda: together.commit(CHECKPOINT, everything))  # noqa: B023  # called at once
+            for task, committables in sorted(tasks.items()):
+                committer = sink.committer(self._context(operator, task, len(tasks)))
+                committer.recover(committables)
+                self._retried(lambda: committer.commit(committables))  # noqa: B023  # called at once
+
+    def _context(self, operator: OperatorPlan, task: int, tasks: int) -> SinkContext:
+        return SinkContext(
+            job_id=self._job_id, uid=operator.uid, subtask=task, parallelism=tasks, attempt=Attempt(2**31)
+        )
+
+    def _retried(self, commit: Any) -> None:
+        pause_s = _PAUSE_S
+        for left in reversed(range(self._retries + 1)):
+            try:
+                commit()
+            except RetriableCommitError:
+                if not left:
+                    raise
+                time.sleep(pause_s)
+                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+            else:
+                return
+
+    def release(self, *, discards: bool) -> None:
+        """Give the targets back; first remove what was prepared and will not be committed, if `discards`."""
+        for sink in self._ready:
+            if discards and not self.committed:
+                sink.discard(self._job_id)
+            sink.release(self._job_id)
+        self._ready = []

@@ -1,0 +1,43 @@
+"""A rolling aggregate of a batch job: each key's last value, when the key ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, final
+
+from headgate.elements import MAX_TIMESTAMP
+from headgate.functions.api import Function, KeyedProcessFunction
+from headgate.functions.context import RuntimeContext
+from headgate.operators.base import method_of
+from headgate.operators.reduce import STATE_NAME
+from headgate.state.descriptors import ValueStateDescriptor
+from headgate.types.typeinfo import Types
+
+
+@final
+class FinalReduce(KeyedProcessFunction):
+    """Combines the records of a key by a `ReduceFunction` or a callable, and puts out what they come to."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._combine = method_of(self._function, "reduce")
+        self._state = runtime_context.get_state(ValueStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY()))
+        if isinstance(self._function, Function):
+            self._function.open(runtime_context)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        so_far = self._state.value()
+        if so_far is None:
+            ctx.timer_service().register_event_time_timer(MAX_TIMESTAMP)
+            self._state.update(value)
+        else:
+            self._state.update(self._combine(so_far, value))
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield self._state.value()
+
+    def close(self) -> None:
+        if isinstance(self._function, Function):
+            self._function.close()

@@ -1,0 +1,87 @@
+"""Where a task's records go: gathered into batches, each with the task and the order of every record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import pyarrow as pa
+
+from headgate.batch.rows import ORDER_BITS, KeyRoutes, encoded
+from headgate.batch.stages import Shuffle, Target
+from headgate.elements import Barrier, Batch, Element
+from headgate.errors import SerializationError
+from headgate.operators.error_text import short_repr
+from headgate.runtime.exchange.partition import look_up, select_keys
+from headgate.runtime.exchange.payload import Payload
+
+
+@final
+@dataclass(slots=True)
+class Sent:
+    """The rows that a task has made and not yet handed over, and how many records there were before."""
+
+    task: int
+    rows: list[pa.RecordBatch] = field(default_factory=list)
+    records: int = 0
+
+    def take(self) -> list[pa.RecordBatch]:
+        """Return the rows and forget them."""
+        rows, self.rows = self.rows, []
+        return rows
+
+
+@final
+class RowsChannel:
+    """An `OutputChannel` that makes rows of batches. Control elements end here: the end of a task says it all."""
+
+    writable = True
+    sent_bytes = 0
+
+    def __init__(self, target: Target, select: Callable[[Any], Any] | None, sent: Sent) -> None:
+        self._target = target
+        self._select = select
+        self._sent = sent
+        self._routes = KeyRoutes(target.parallelism, target.max_parallelism)
+        self._next = sent.task
+
+    def send(self, element: Element) -> None:
+        if not isinstance(element, Batch):
+            return
+        tasks, keys = self._routed(element)
+        first = (self._sent.task << ORDER_BITS) + self._sent.records
+        try:
+            rows = encoded(element, (self._target.edge, self._target.index), tasks, keys, first)
+        except Exception as error:
+            raise _cannot_travel(element.records, error) from error
+        self._sent.records += len(element)
+        self._sent.rows.append(rows)
+
+    def _routed(self, batch: Batch) -> tuple[list[int] | None, list[int] | None]:
+        """Return the task of each record, and what it is sorted by."""
+        if self._target.shuffle is Shuffle.BY_KEY:
+            assert self._select is not None
+            keys = select_keys(self._select, batch.records)
+            routes = look_up(self._routes, keys, batch.records)
+            return [task for task, _ in routes], [key for _, key in routes]
+        if self._target.shuffle is Shuffle.BY_TASK:
+            return self._dealt(len(batch)), None
+        return None, None
+
+    def _dealt(self, count: int) -> list[int]:
+        tasks = self._target.parallelism
+        if not self._target.deals:
+            return [self._sent.task % tasks] * count
+        first, self._next = self._next, self._next + count
+        return [turn % tasks for turn in range(first, first + count)]
+
+    def overtake(self, barrier: Barrier) -> list[Payload]:
+        return []
+
+
+def _cannot_travel(records: list[Any], error: Exception) -> SerializationError:
+    return SerializationError(
+        f"a record cannot be pickled, as it has to be on its way to another task: {error}; the first of its batch is "
+        f"{short_repr(records[0])}"
+    )

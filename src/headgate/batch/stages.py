@@ -1,0 +1,167 @@
+"""Stages: the plan of a job as a batch job runs it, in the order in which that is possible. Pure.
+
+What differs from a streaming job is decided here: watermarks are not made, as event time only moves at the end of a
+key; a rolling aggregate puts out its last value alone, as in Flink; keyed state lies in memory, since it is that of one
+key. How records get from stage to stage is a `Shuffle`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import final
+
+from headgate.batch.final_reduce import FinalReduce
+from headgate.functions.watermarks import WatermarkStrategy
+from headgate.graph.logical import AnyKeySelector, OperatorFactory, Partitioning
+from headgate.graph.physical import EdgePlan, JobPlan, OperatorPlan, VertexPlan
+from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.reduce import ReduceFactory
+from headgate.operators.source import SourceFactory
+from headgate.operators.watermarks import AssignFactory
+from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, STATE_BACKEND
+
+
+@final
+class Shuffle(Enum):
+    """How the records of an edge come to the tasks of the next stage."""
+
+    NONE = "none"
+    """A task reads what the task before it has put out, in that order."""
+    BY_KEY = "by key"
+    """To the task that owns the key group; there sorted by key, time, input, and the order they were made in."""
+    BY_TASK = "by task"
+    """To the task that the sender has named; there sorted by input and the order that they were made in."""
+    TO_ALL = "to all"
+    """Everything to every task, which reads it before all else."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """An edge that ends at a stage. `edge` is its index in the plan, `stage` that of the stage it comes from."""
+
+    edge: int
+    stage: int
+    shuffle: Shuffle
+    index: int
+    """Which input of the operator it is: 0 or 1."""
+    key_selector: AnyKeySelector | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """An edge that begins at a stage, and what decides on the task that a record goes to."""
+
+    edge: int
+    shuffle: Shuffle
+    index: int
+    tag: str | None
+    key_selector: AnyKeySelector | None
+    deals: bool
+    """BY_TASK: to all tasks in turn; else to the one with the sender's own number."""
+    parallelism: int
+    max_parallelism: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A chain of operators, run by tasks. Its index is that of its vertex; all its inputs come from earlier ones."""
+
+    vertex: VertexPlan
+    inputs: tuple[Input, ...]
+    targets: tuple[Target, ...]
+
+    @property
+    def is_source(self) -> bool:
+        """Whether the first operator is a source."""
+        return not self.inputs
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether the first operator gets its records by key."""
+        return any(each.shuffle is Shuffle.BY_KEY for each in self.inputs)
+
+
+def batch_plan(plan: JobPlan) -> JobPlan:
+    """Return the plan with operators and settings as a batch job has them: state lies in memory, and is not saved."""
+    in_memory = plan.settings.with_value(STATE_BACKEND, "hashmap")
+    unsaved = in_memory.with_value(CHANGELOG, value=False).with_value(CHECKPOINT_INCREMENTAL, value=False)
+    vertices = tuple(replace(vertex, operators=tuple(map(_in_batch, vertex.operators))) for vertex in plan.vertices)
+    return replace(plan, vertices=vertices, settings=unsaved, checkpointing=False)
+
+
+def stages(plan: JobPlan) -> tuple[Stage, ...]:
+    """Return the stages of a job. Vertices are in the order of the program, so none comes before its inputs."""
+    return tuple(
+        Stage(
+            vertex=vertex,
+            inputs=tuple(
+                _input(plan, index) for index, edge in enumerate(plan.edges) if edge.target_vertex == vertex.id
+            ),
+            targets=tuple(
+                _target(plan, index) for index, edge in enumerate(plan.edges) if edge.source_vertex == vertex.id
+            ),
+        )
+        for vertex in plan.vertices
+    )
+
+
+def _input(plan: JobPlan, index: int) -> Input:
+    edge = plan.edges[index]
+    return Input(
+        edge=index,
+        stage=edge.source_vertex,
+        shuffle=_shuffle(plan, edge),
+        index=edge.input_index,
+        key_selector=edge.key_selector,
+    )
+
+
+def _target(plan: JobPlan, index: int) -> Target:
+    edge = plan.edges[index]
+    vertex = plan.vertices[edge.target_vertex]
+    return Target(
+        edge=index,
+        shuffle=_shuffle(plan, edge),
+        index=edge.input_index,
+        tag=edge.tag,
+        key_selector=edge.key_selector,
+        deals=edge.partitioning is Partitioning.REBALANCE,
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+    )
+
+
+def _shuffle(plan: JobPlan, edge: EdgePlan) -> Shuffle:
+    match edge.partitioning:
+        case Partitioning.KEY_GROUP:
+            return Shuffle.BY_KEY
+        case Partitioning.BROADCAST:
+            return Shuffle.TO_ALL
+        case Partitioning.FORWARD if sum(other.target_vertex == edge.target_vertex for other in plan.edges) == 1:
+            return Shuffle.NONE
+        case _:
+            return Shuffle.BY_TASK
+
+
+def _in_batch(operator: OperatorPlan) -> OperatorPlan:
+    return replace(operator, factory=_factory(operator.factory))
+
+
+def _factory(factory: OperatorFactory) -> OperatorFactory:
+    match factory:
+        case SourceFactory(strategy=WatermarkStrategy() as strategy):
+            return replace(factory, strategy=_timestamps_only(strategy))
+        case AssignFactory():
+            return replace(factory, strategy=_timestamps_only(factory.strategy) or WatermarkStrategy())
+        case ReduceFactory():
+            return KeyedProcessFactory(FinalReduce(factory.function), errors=factory.errors)
+    return factory
+
+
+def _timestamps_only(strategy: WatermarkStrategy) -> WatermarkStrategy | None:
+    without = WatermarkStrategy(timestamp_assigner=strategy.timestamp_assigner)
+    return None if without.does_nothing else without

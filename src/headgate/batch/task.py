@@ -1,0 +1,225 @@
+"""A task of a stage: rows in, rows out, through the operators of the stage's chain.
+
+A task with keys gets its rows sorted. When the key changes, all timers of the one before fire, and its state goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import pyarrow as pa
+
+from headgate import options
+from headgate.batch.inputs import TaskInput
+from headgate.batch.outputs import RowsChannel, Sent
+from headgate.batch.services import TaskServices
+from headgate.batch.stages import Stage
+from headgate.checkpoint.commit import PendingCommit
+from headgate.config import Settings
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
+from headgate.functions.api import KeySelector
+from headgate.graph.logical import AnyKeySelector
+from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.operators.base import (
+    Operator,
+    OperatorContext,
+    Restored,
+    Runtime,
+    close_function,
+    method_of,
+    open_function,
+)
+from headgate.operators.keyed import KeyedOperator
+from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
+from headgate.operators.source import SourceOperator
+from headgate.runtime.control.failure import failure_of
+from headgate.runtime.exchange.partition import Forward
+from headgate.runtime.slot.chain import Chain
+from headgate.runtime.slot.output import Output
+
+CHECKPOINT: Final = CheckpointId(1)
+"""What sinks are told that their records belong to: all of them, as to the one checkpoint at the end."""
+RESULTS: Final = pa.schema([("task", pa.int32()), ("result", pa.binary())])
+"""What a stage without targets puts out, pickled: committables of a sink, or records that are collected."""
+
+
+class TaskFailedError(Exception):
+    """A task failed; the text is the whole story, for people."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlace:
+    """Which task of how many, which try of it, and of what job. `splits` are what a source reads here."""
+
+    task: int
+    tasks: int
+    attempt: Attempt
+    job_id: JobId
+    settings: Settings
+    parameters: dict[str, str]
+    splits: tuple[Any, ...] = ()
+
+
+@final
+class StageTask:
+    """One task, for one run."""
+
+    def __init__(self, stage: Stage, place: TaskPlace, reading: TaskInput) -> None:
+        self._stage = stage
+        self._place = place
+        self._reading = reading
+        self._services = TaskServices()
+        self._sent = Sent(place.task)
+        self._operators: list[Operator] = []
+        self._open_operators: list[Operator] = []
+        self._open_selectors: list[KeySelector] = []
+        self._selects: dict[int, Any] = {}
+        self._key: Any = None
+
+    def run(self, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield what the task puts out. `for_all` are the rows that every task reads, which come first.
+
+        Raises `TaskFailedError`.
+        """
+        chain: Chain | None = None
+        try:
+            chain = self._open()
+            for each in self._batches(chain, rows, for_all):
+                self._process(chain, *each)
+                yield from self._taken()
+            self._end(chain)
+            yield from self._taken()
+            yield from self._committables()
+            self._close()
+        except Exception as error:
+            at_work = self._operators[-1] if chain is None else chain.current
+            failure = failure_of(error, at_work.context.name, self._place.task)
+            raise TaskFailedError(failure.describe()) from error
+        finally:
+            with contextlib.suppress(Exception):  # what has failed already may fail to close
+                self._close()
+
+    # --- the operators
+
+    def _open(self) -> Chain:
+        for plan in self._stage.vertex.operators:
+            operator: Operator = plan.factory.create()
+            operator.context = OperatorContext(
+                job_id=self._place.job_id,
+                name=plan.name,
+                uid=plan.uid,
+                subtask=self._place.task,
+                parallelism=self._place.tasks,
+                max_parallelism=self._stage.vertex.max_parallelism,
+                attempt=self._place.attempt,
+                checkpointing=False,
+                parameters=self._place.parameters,
+                services=self._services,
+                restored=Restored(),
+                splits=list(self._place.splits),
+                settings=self._place.settings,
+            )
+            self._operators.append(operator)
+            self._open_operators.append(operator)
+            operator.open(operator.context)
+        records = self._place.settings.get(options.BATCH_RECORDS)
+        self._selects = {
+            each.index: self._selector(each.key_selector, self._operators[0].context)
+            for each in self._stage.inputs
+            if each.key_selector is not None
+        }
+        return Chain(self._operators, self._outputs(records), self._services.clock, records)
+
+    def _outputs(self, batch_records: int) -> list[Output]:
+        outputs = []
+        for target in self._stage.targets:
+            selector = target.key_selector
+            select = None if selector is None else self._selector(selector, self._operators[-1].context)
+            outputs.append(Output([RowsChannel(target, select, self._sent)], Forward(), batch_records, -1, target.tag))
+        return outputs
+
+    def _selector(self, selector: AnyKeySelector, context: OperatorContext) -> Any:
+        if isinstance(selector, KeySelector) and all(selector is not each for each in self._open_selectors):
+            self._open_selectors.append(selector)
+            open_function(selector, Runtime(context))
+        return method_of(selector, "get_key")
+
+    def _close(self) -> None:
+        while self._open_operators:
+            self._open_operators.pop().close()
+        while self._open_selectors:
+            close_function(self._open_selectors.pop())
+        self._services.close()
+
+    # --- records
+
+    def _batches(
+        self, chain: Chain, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[int, Any, Batch]]:
+        """Yield the input, the key's place in the order of keys (None for no key), and some records of it."""
+        head = self._operators[0]
+        if isinstance(head, SourceOperator):
+            for batch in self._reading.polled(head, lambda: chain.pace.records):
+                yield 0, None, batch
+            return
+        for each in itertools.chain(for_all, rows):
+            yield from self._reading.runs(each)
+
+    def _process(self, chain: Chain, index: int, key: Any, batch: Batch) -> None:
+        head = self._operators[0]
+        if key is not None:
+            if key != self._key:
+                self._end_key(chain)
+                self._key = key
+            batch.keys = self._reading.keys(self._selects[index], batch.records)
+        if isinstance(head, SourceOperator):
+            chain.process(batch, 0 if head.makes_watermarks else 1)
+        elif index:
+            chain.process_second(batch)
+        else:
+            chain.process(batch)
+        self._settle(chain)
+
+    def _end_key(self, chain: Chain) -> None:
+        head = self._operators[0]
+        if isinstance(head, KeyedOperator) and self._key is not None:
+            chain.current = head
+            for out in head.end_keys(chain.pace.records):
+                chain.process(out, 1)
+                self._settle(chain)
+                chain.current = head
+
+    def _end(self, chain: Chain) -> None:
+        self._end_key(chain)
+        chain.advance(Watermark(MAX_TIMESTAMP))
+        self._settle(chain)
+        chain.flush()
+
+    def _settle(self, chain: Chain) -> None:
+        while chain.waiting:
+            chain.run()
+
+    # --- what leaves
+
+    def _taken(self) -> Iterator[pa.RecordBatch]:
+        yield from self._sent.take()
+        for records in self._services.take():
+            yield _result(self._place.task, records)
+
+    def _committables(self) -> Iterator[pa.RecordBatch]:
+        sink = self._operators[-1]
+        if not isinstance(sink, SinkOperator):
+            return
+        snapshot = sink.snapshot(Barrier(CHECKPOINT, self._services.clock.wall_ms()))
+        pending: list[PendingCommit] = snapshot.lists[COMMITTABLES_STATE].values("committables", {})
+        yield _result(self._place.task, pickle.dumps([each for some in pending for each in some.committables], 5))
+
+
+def _result(task: int, result: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"task": [task], "result": [result]}, schema=RESULTS)

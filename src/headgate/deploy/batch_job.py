@@ -1,0 +1,162 @@
+"""A batch job: its stages run on an engine, and what they leave is committed when all of them have ended."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any, Final, Protocol, final
+
+from headgate.batch.commit import BatchSinks
+from headgate.batch.task import TaskFailedError
+from headgate.deploy.handle import JobStatus
+from headgate.deploy.running_job import Results
+from headgate.elements import SavepointFormat
+from headgate.errors import CheckpointError, HeadgateError
+from headgate.graph.physical import JobPlan
+from headgate.ids import JobId
+from headgate.operators.collect import CollectFactory
+from headgate.runtime.master import supervision
+from headgate.runtime.master.outcome import JobOutcome
+
+_log = logging.getLogger(__name__)
+
+StageResult = tuple[int, int, bytes]
+"""Stage, task, and what the task has left, pickled: committables of a sink, or collected records."""
+
+
+class BatchEngine(Protocol):
+    """Runs the stages of one job."""
+
+    def run(self) -> Iterator[StageResult]:
+        """Run all stages; yield what those without targets leave. Blocks.
+
+        Raises `TaskFailedError` for what user code raised, other `HeadgateError`s for all else.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Have `run` end soon, however. Called from other threads; does not block."""
+        ...
+
+    def close(self) -> None:
+        """Release everything; called once, when `run` has ended."""
+        ...
+
+
+@final
+class BatchJob:
+    """One submitted batch job: a `JobHandle`. All methods may be called from any thread."""
+
+    def __init__(self, plan: JobPlan, engine: BatchEngine) -> None:
+        self._plan = plan
+        self._engine = engine
+        self._sinks = BatchSinks(plan)
+        self._results = Results()
+        self._status = JobStatus.CREATED
+        self._outcome: JobOutcome | None = None
+        self._cancelled = False
+        self._began_s = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
+
+    def start(self) -> BatchJob:
+        """Start the job's thread. Raises what a sink raises that cannot be used."""
+        self._sinks.prepare()
+        self._status = JobStatus.RUNNING
+        self._thread.start()
+        return self
+
+    @property
+    def job_id(self) -> JobId:
+        return self._plan.job_id
+
+    def status(self) -> JobStatus:
+        return JobStatus.CANCELLING if self._cancelled and self._outcome is None else self._status
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._engine.cancel()
+
+    def trigger_checkpoint(self) -> Future[str]:
+        return self._refused()
+
+    def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        return self._refused()
+
+    def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
+        return self._refused()
+
+    def _refused(self) -> Future[str]:
+        answer = Future[str]()
+        answer.set_exception(
+            CheckpointError(
+                f"job {self.job_id} runs in BATCH mode, which takes no checkpoints and no savepoints: a failed task is "
+                "run again by Spark; set the runtime mode to STREAMING for them"
+            )
+        )
+        return answer
+
+    def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
+        self._thread.join(timeout_s)
+        return self._outcome
+
+    def results(self) -> Iterator[Any]:
+        return iter(self._results)
+
+    # --- the job's thread
+
+    def _run(self) -> None:
+        cause: str | None = None
+        try:
+            self._run_stages()
+        except TaskFailedError as error:
+            cause = str(error)
+        except HeadgateError as error:
+            cause = f"{type(error).__name__}: {error}"
+        except BaseException as error:  # noqa: BLE001  # whatever ended the job is told to who waits for it
+            cause = f"{type(error).__name__}: {error}"
+            _log.debug("a batch job failed", exc_info=True)
+        finally:
+            self._end(cause)
+
+    def _run_stages(self) -> None:
+        collects = {
+            vertex.id for vertex in self._plan.vertices if isinstance(vertex.operators[-1].factory, CollectFactory)
+        }
+        for stage, task, result in self._engine.run():
+            if stage in collects:
+                self._results.put(result)
+            else:
+                self._sinks.prepared(stage, task, pickle.loads(result))  # noqa: S301  # of a task of this job
+        if not self._cancelled:
+            self._sinks.commit()
+
+    def _end(self, cause: str | None) -> None:
+        ended = supervision.JobStatus.FINISHED if cause is None else supervision.JobStatus.FAILED
+        if self._cancelled and not self._sinks.committed:
+            ended = supervision.JobStatus.CANCELLED
+        with contextlib.suppress(Exception):
+            self._engine.close()
+        try:
+            self._sinks.release(discards=ended is not supervision.JobStatus.FINISHED)
+        except Exception:  # noqa: BLE001  # what is left over harms nothing
+            _log.warning("what the sinks of job %s had prepared could not be removed", self.job_id, exc_info=True)
+        self._outcome = JobOutcome(
+            job_id=self.job_id,
+            status=ended,
+            cause=None if ended is supervision.JobStatus.CANCELLED else cause,
+            runtime_ms=(time.monotonic() - self._began_s) * 1000.0,
+        )
+        self._status = _ENDS[ended]
+        self._results.end()
+
+
+_ENDS: Final = {
+    supervision.JobStatus.FINISHED: JobStatus.FINISHED,
+    supervision.JobStatus.FAILED: JobStatus.FAILED,
+    supervision.JobStatus.CANCELLED: JobStatus.CANCELED,
+}

@@ -1,0 +1,110 @@
+"""Batch jobs in this process, without Spark or a JVM: what `MiniCluster` runs in BATCH mode.
+
+Stage after stage, task after task; what a stage puts out is held in memory, and sorted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.batch.inputs import TaskInput
+from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, ROWS, TASK, TIME
+from headgate.batch.splits import BatchSources
+from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
+from headgate.batch.task import RESULTS, StageTask, TaskPlace
+from headgate.deploy.batch_job import StageResult
+from headgate.deploy.package import pack, unpack
+from headgate.errors import JobCancelledError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt
+
+SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, ORDER), Shuffle.BY_TASK: (INPUT, ORDER)}
+
+_CHUNK_ROWS: Final = 10_000
+"""How many rows a task reads between two looks at whether the job was cancelled."""
+
+
+@final
+class LocalBatch:
+    """A `BatchEngine` on the thread that runs it."""
+
+    def __init__(self, plan: JobPlan) -> None:
+        self._plan = batch_plan(plan)
+        self._package = pack(self._plan)
+        self._put_out: dict[int, list[pa.Table]] = {}
+        self._sources = BatchSources(self._plan)
+        self._cancelled = False
+
+    def run(self) -> Iterator[StageResult]:
+        for stage in stages(self._plan):
+            left = [self._task(stage, task, rows) for task, rows in enumerate(self._inputs(stage))]
+            if stage.targets:
+                self._put_out[stage.vertex.id] = left
+            else:
+                yield from (
+                    (stage.vertex.id, row["task"], row["result"]) for table in left for row in table.to_pylist()
+                )
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._sources.interrupt()
+
+    def close(self) -> None:
+        self._put_out = {}
+        self._sources.close()
+
+    def _task(self, stage: Stage, task: int, rows: pa.Table) -> pa.Table:
+        plan = unpack(self._package)
+        tasks = self._tasks_of(stage)
+        place = TaskPlace(
+            task=task,
+            tasks=tasks,
+            attempt=Attempt(1),
+            job_id=plan.job_id,
+            settings=plan.settings,
+            parameters=plan.parameters,
+            splits=tuple(self._sources.of(stage.vertex.id)[task::tasks]),
+        )
+        run = StageTask(stages(plan)[stage.vertex.id], place, TaskInput(check=self._check))
+        for_all = self._for_all(stage).to_batches()
+        return pa.Table.from_batches(run.run(rows.to_batches(max_chunksize=_CHUNK_ROWS), for_all), _schema(stage))
+
+    def _check(self) -> None:
+        if self._cancelled:
+            raise JobCancelledError(f"job {self._plan.job_id} was cancelled")
+
+    # --- what a stage reads
+
+    def _tasks_of(self, stage: Stage) -> int:
+        if any(each.shuffle is Shuffle.NONE for each in stage.inputs):
+            return len(self._put_out[stage.inputs[0].stage])
+        return stage.vertex.parallelism
+
+    def _inputs(self, stage: Stage) -> list[pa.Table]:
+        """Return the rows of each task, but for those that all read."""
+        own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
+        if any(each.shuffle is Shuffle.NONE for each in own):
+            return [_of_edge(table, own[0]) for table in self._put_out[own[0].stage]]
+        rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
+        order = SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
+        by_order = rows.sort_by([(name, "ascending") for name in order])
+        return [by_order.filter(pc.field(TASK) == task) for task in range(stage.vertex.parallelism)]
+
+    def _for_all(self, stage: Stage) -> pa.Table:
+        found = [_of_edge(self._everything(each), each) for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
+        return pa.concat_tables([ROWS.empty_table(), *found])
+
+    def _everything(self, each: Input) -> pa.Table:
+        return pa.concat_tables(self._put_out[each.stage])
+
+
+def _of_edge(table: pa.Table, each: Input) -> pa.Table:
+    return table.filter(pc.field(EDGE) == each.edge)
+
+
+def _schema(stage: Stage) -> pa.Schema:
+    return ROWS if stage.targets else RESULTS

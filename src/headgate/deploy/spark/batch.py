@@ -1,0 +1,189 @@
+"""Batch jobs on Spark: each stage is a `mapInArrow`, between stages lies a shuffle of Spark SQL.
+
+    rows ──> mapInArrow ──> repartition by task, sort within partitions ──> mapInArrow ──> ... ──> results
+
+What several stages read is persisted, so that it is made once. All recovery is Spark's: a task that fails is run again,
+on the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final, final
+
+import cloudpickle
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import Broadcast, StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate import options
+from headgate.batch.inputs import TaskInput
+from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, READ, ROWS, TASK, TIME
+from headgate.batch.splits import BatchSources
+from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
+from headgate.batch.task import RESULTS
+from headgate.deploy.batch_job import StageResult
+from headgate.deploy.package import pack
+from headgate.deploy.spark.batch_entry import TaskEntry, task_entry
+from headgate.deploy.spark.batch_frames import frames_of, sorted_by_spark, without_sources
+from headgate.deploy.spark.batch_task import StageSpec, failure_in
+from headgate.deploy.spark.partitions import to_partition
+from headgate.deploy.spark.preflight import is_local
+from headgate.deploy.spark.shipping import JobContext, ShippedCode
+from headgate.deploy.spark.stage_error import explain
+from headgate.errors import EnvironmentFault
+from headgate.graph.physical import JobPlan
+
+_SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, ORDER), Shuffle.BY_TASK: (INPUT, ORDER)}
+_POOL: Final = "spark.scheduler.pool"
+_building: Final = threading.Lock()
+
+
+@final
+class SparkBatch:
+    """A `BatchEngine` on a session."""
+
+    def __init__(self, plan: JobPlan, spark: SparkSession, code: ShippedCode) -> None:
+        self._spark = spark
+        self._context = spark.sparkContext
+        self._code = code
+        self._entry = task_entry(code, local=is_local(self._context.master or ""))
+        self._frames = frames_of(plan)
+        self._plan = batch_plan(without_sources(plan, self._frames))
+        self._stages = stages(self._plan)
+        self._sorted = sorted_by_spark(self._stages, self._frames)
+        self._sources = BatchSources(self._plan)
+        self._group = f"headgate-{plan.job_id}"
+        self._broadcasts: list[Broadcast[bytes]] = []
+        self._persisted: list[DataFrame] = []
+        self._put_out: dict[int, DataFrame] = {}
+
+    def run(self) -> Iterator[StageResult]:
+        self._context.setJobGroup(self._group, f"headgate: {self._plan.job_name}", interruptOnCancel=True)
+        pool: Any = self._plan.settings.get(options.SCHEDULER_POOL)  # None: the default pool
+        self._context.setLocalProperty(_POOL, pool)
+        try:
+            package = self._broadcast(pack(self._plan))
+            for stage in self._stages:
+                if not self._is_read_from_frame(stage):
+                    yield from self._run_stage(stage, package)
+        except (PySparkException, Py4JError) as error:
+            report = str(error)
+            raise failure_in(report) or EnvironmentFault(explain(report)) from None
+
+    def cancel(self) -> None:
+        self._sources.interrupt()
+        self._context.cancelJobGroup(self._group)
+
+    def close(self) -> None:
+        for frame in self._persisted:
+            frame.unpersist()
+        for broadcast in self._broadcasts:
+            broadcast.destroy()
+        self._sources.close()
+
+    # --- one stage
+
+    def _is_read_from_frame(self, stage: Stage) -> bool:
+        """Whether all that read the stage read its DataFrame, sorted by Spark, so that nothing is left to do."""
+        readers = [each.vertex.id for each in self._stages for own in each.inputs if own.stage == stage.vertex.id]
+        return bool(readers) and all(reader in self._sorted for reader in readers)
+
+    def _run_stage(self, stage: Stage, package: Broadcast[bytes]) -> Iterator[StageResult]:
+        """Plan the stage; run it now if nobody reads what it puts out."""
+        rows, reading = self._rows(stage)
+        spec = StageSpec(
+            stage=stage.vertex.id,
+            tasks=stage.vertex.parallelism,
+            reads=bool(stage.inputs) or stage.vertex.id in self._frames,
+            reading=reading,
+            splits=tuple(self._sources.of(stage.vertex.id)),
+        )
+        task = _task(spec, package, self._for_all(stage), self._entry)
+        with self._as_job():
+            made = rows.mapInArrow(task, from_arrow_schema(ROWS if stage.targets else RESULTS))
+        if not stage.targets:
+            yield from ((stage.vertex.id, row[0], bytes(row[1])) for row in made.collect())
+            return
+        if len(stage.targets) > 1:
+            made = made.persist(StorageLevel.MEMORY_AND_DISK)
+            self._persisted.append(made)
+        self._put_out[stage.vertex.id] = made
+
+    @contextlib.contextmanager
+    def _as_job(self) -> Iterator[None]:
+        """Have what is planned meanwhile use the job's own Python and environment of workers."""
+        own = JobContext(self._context, self._code)
+        context: Any = self._context
+        with _building:
+            before = context.pythonExec, context.environment
+            context.pythonExec, context.environment = own.pythonExec, own.environment
+            try:
+                yield
+            finally:
+                context.pythonExec, context.environment = before
+
+    # --- what a stage reads
+
+    def _rows(self, stage: Stage) -> tuple[DataFrame, TaskInput]:
+        """Return the rows that the stage reads, and how it does."""
+        tasks = stage.vertex.parallelism
+        frame = self._frames.get(stage.vertex.id)
+        if frame is not None:
+            return frame.rows, TaskInput(frame.schema)
+        column = self._sorted.get(stage.vertex.id)
+        if column is not None:
+            frame = self._frames[stage.inputs[0].stage]
+            with self._as_job():
+                rows = frame.sorted_by(column, tasks, stage.vertex.max_parallelism, self._entry)
+            return rows, TaskInput(frame.schema, column)
+        own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
+        if not own:
+            return self._spark.range(0, tasks, 1, tasks), TaskInput()
+        rows = functools.reduce(DataFrame.unionAll, map(self._of_edge, own))
+        if own[0].shuffle is not Shuffle.NONE:
+            order = _SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
+            rows = rows.repartition(tasks, to_partition(f.col(TASK), tasks)).sortWithinPartitions(*order)
+        return rows.select(*READ), TaskInput()
+
+    def _of_edge(self, each: Input) -> DataFrame:
+        return self._put_out[each.stage].where(f.col(EDGE) == each.edge)
+
+    def _for_all(self, stage: Stage) -> Broadcast[bytes] | None:
+        """Return what every task of the stage reads, made now; None: nothing."""
+        edges = [each for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
+        if not edges:
+            return None
+        tables = [self._of_edge(each).orderBy(ORDER).select(*READ).toArrow() for each in edges]
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, tables[0].schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+        return self._broadcast(stream.getvalue().to_pybytes())
+
+    def _broadcast(self, data: bytes) -> Broadcast[bytes]:
+        broadcast = self._context.broadcast(data)
+        self._broadcasts.append(broadcast)
+        return broadcast
+
+
+def _task(
+    spec: StageSpec, package: Broadcast[bytes], for_all: Broadcast[bytes] | None, entry: TaskEntry
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function of the tasks. Pickled by value; it refers to nothing of headgate before the code is there."""
+    pickled = cloudpickle.dumps(spec)  # the splits may be of classes of the main script
+
+    def headgate_task(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with entry():
+            from headgate.deploy.spark.batch_task import run_stage  # noqa: PLC0415  # found by now
+
+            yield from run_stage(pickled, package.value, None if for_all is None else for_all.value, rows)
+
+    return headgate_task

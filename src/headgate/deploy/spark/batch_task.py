@@ -1,0 +1,81 @@
+"""A task of a batch job in a Python worker of Spark."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from headgate.batch.inputs import TaskInput
+from headgate.batch.stages import stages
+from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
+from headgate.deploy.package import unpack
+from headgate.ids import Attempt
+from headgate.runtime.slot.garbage import survivors_set_aside
+
+_REPORT: Final = re.compile(r"headgate-task-failed:([A-Za-z0-9+/=]+)")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpec:
+    """Which stage to run, and how it reads. `tasks` is how many there are, `splits` are those of all of them.
+
+    `reads` is whether the rows that Spark hands over are the stage's; else they are only there to make tasks.
+    """
+
+    stage: int
+    tasks: int
+    reads: bool
+    reading: TaskInput = field(default_factory=TaskInput)
+    splits: tuple[Any, ...] = ()
+
+
+def run_stage(
+    pickled: bytes, package: bytes, for_all: bytes | None, rows: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run one task.
+
+    `pickled` is a `StageSpec`, `package` the packed job, `for_all` an Arrow stream of what every task reads. A task
+    that Spark runs again has a number of its own, so that no two write under one name.
+    """
+    context = TaskContext.get()
+    assert context is not None
+    plan = unpack(package)
+    spec: StageSpec = pickle.loads(pickled)  # noqa: S301  # from the closure of the job's own driver
+    task = context.partitionId()
+    place = TaskPlace(
+        task=task,
+        tasks=max(spec.tasks, task + 1),
+        attempt=Attempt(context.taskAttemptId() + 1),
+        job_id=plan.job_id,
+        settings=plan.settings,
+        parameters=plan.parameters,
+        splits=tuple(spec.splits[task :: spec.tasks]),
+    )
+    own: Iterable[pa.RecordBatch] = rows if spec.reads else _read_out(rows)
+    with survivors_set_aside():
+        try:
+            run = StageTask(stages(plan)[spec.stage], place, spec.reading)
+            yield from run.run(own, () if for_all is None else pa.ipc.open_stream(for_all))
+        except TaskFailedError as error:
+            report = base64.b64encode(str(error).encode()).decode()
+            raise RuntimeError(f"headgate-task-failed:{report}") from None
+
+
+def _read_out(rows: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    for _ in rows:
+        pass
+    return ()
+
+
+def failure_in(report: str) -> TaskFailedError | None:
+    """Return the failure of a task that Spark's report tells of, None when it was something else."""
+    found = _REPORT.search(report)
+    return None if found is None else TaskFailedError(base64.b64decode(found[1]).decode())

@@ -1,0 +1,56 @@
+"""Which partition Spark puts a row into: the arithmetic of its hash partitioning, so that a task gets what is its own.
+
+`repartition(n, column)` puts a row into partition `pmod(hash(value), n)`, with Murmur3 and the seed 42 (Spark's
+`HashPartitioning` and `Murmur3Hash`). For each partition there is a number that comes there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+
+_SEED: Final = 42
+_MASK: Final = 0xFFFFFFFF
+
+
+def spark_hash(number: int) -> int:
+    """Return Spark's `hash` of an INT.
+
+    >>> spark_hash(0), spark_hash(1)
+    (933211791, -559580957)
+    """
+    k = number * 0xCC9E2D51 & _MASK
+    k = (k << 15 | k >> 17) & _MASK
+    h = _SEED ^ k * 0x1B873593 & _MASK
+    h = (h << 13 | h >> 19) & _MASK
+    h = h * 5 + 0xE6546B64 & _MASK
+    h ^= 4
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & _MASK
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & _MASK
+    h ^= h >> 16
+    return h - 2**32 if h >= 2**31 else h
+
+
+def numbers_of(partitions: int) -> list[int]:
+    """Return for each partition a number that comes there.
+
+    >>> [spark_hash(number) % 3 for number in numbers_of(3)]
+    [0, 1, 2]
+    """
+    found: dict[int, int] = {}
+    for number in itertools.count():
+        found.setdefault(spark_hash(number) % partitions, number)
+        if len(found) == partitions:
+            return [found[partition] for partition in range(partitions)]
+    raise AssertionError  # an endless count has no end
+
+
+def to_partition(task: Column, partitions: int) -> Column:
+    """Return what to repartition by, so that a row comes to the partition that `task` says, an INT from 0."""
+    numbers = f.array(*map(f.lit, numbers_of(partitions)))
+    return f.element_at(numbers, task + 1)
