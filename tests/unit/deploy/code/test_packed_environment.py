@@ -151,6 +151,7 @@ def test_a_python_without_an_environment_is_refused(tmp_path: Path) -> None:
         (["--add", "no_such.py"], "there is no no_such.py to pack"),
         (["--add", "data.csv"], "data.csv cannot be imported"),
         (["--add", "shipped"], "shipped have one name in the archive: leave one of them out"),
+        (["-o", "gone/environment.tgz"], "there is no folder for gone/environment.tgz"),
         (["-o", "environment.zip"], "environment.zip is to be a .tar.gz"),
     ],
 )
