@@ -30,8 +30,8 @@ def _go_on() -> None:
 class TaskInput:
     """How to read. `schema` is that of a DataFrame, None: there are rows of tasks, or none.
 
-    `key_column` is the column that the DataFrame is sorted by, None: it is not. `check` is called before each batch, and
-    while a source is waited for; what it raises ends the task.
+    `key_column` is the column that the DataFrame is sorted by, None: it is not. `check` is called before each batch,
+    and while a source is waited for; what it raises ends the task.
     """
 
     schema: pa.Schema | None = None

@@ -64,8 +64,7 @@ class BatchJob:
         self._thread = threading.Thread(target=self._run, name=f"headgate-job-{plan.job_id[:8]}", daemon=True)
 
     def start(self) -> BatchJob:
-        """Start the job's thread. Raises what a sink raises that cannot be used."""
-        self._sinks.prepare()
+        """Start the job's thread."""
         self._status = JobStatus.RUNNING
         self._thread.start()
         return self
@@ -124,6 +123,7 @@ class BatchJob:
             self._end(cause)
 
     def _run_stages(self) -> None:
+        self._sinks.prepare()
         collects = {
             vertex.id for vertex in self._plan.vertices if isinstance(vertex.operators[-1].factory, CollectFactory)
         }
