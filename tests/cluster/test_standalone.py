@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -112,6 +114,21 @@ def test_state_of_every_kind_and_timers_outlive_a_killed_worker(
     assert (tmp_path / "fault").exists()
 
 
+def test_a_dataframe_of_rows_within_rows_goes_through_a_cluster(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
+) -> None:
+    columns = (
+        "id",
+        "named_struct('n', id, 'half', cast(id / 2 as decimal(10, 1))) pair",
+        "array(timestamp_seconds(id)) at",
+    )
+    frame = cluster_session.range(0, 1_000, 1, 4).selectExpr(*columns)
+    back = environment(cluster_session, **storage).from_spark(frame).rebalance().to_spark()
+    assert back.schema.simpleString() == frame.schema.simpleString()
+    assert sorted(back.collect()) == frame.collect()
+    assert [path for path in tmp_path.rglob("*.parquet") if "frames" in path.parts] == []
+
+
 def test_a_job_without_shared_storage_is_refused_at_once(cluster_session: SparkSession, tmp_path: Path) -> None:
     began_s = time.monotonic()
     with pytest.raises(EnvironmentFault, match=r"execution\.checkpointing\.dir"):
@@ -175,3 +192,20 @@ def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
     assert b"FIND ME" in logs
     assert secret not in logs
     assert secret.hex().encode() not in logs
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_streaming_dataframe_feeds_a_job_exactly_once_though_an_executor_is_killed(
+    cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
+) -> None:
+    for first in range(0, RECORDS, 1_000):
+        pq.write_table(pa.table({"n": list(range(first, first + 1_000))}), tmp_path / f"{first:04}.parquet")
+    stream = cluster_session.readStream.schema("n long").option("maxFilesPerTrigger", 1).parquet(str(tmp_path))
+    (tmp_path / "marks").mkdir()
+    env = environment(cluster_session, **RESTARTING, **storage)
+    rows = env.from_spark_stream(stream, str(tmp_path / "_query"), available_now=True)
+    count = Count(tmp_path / "marks", Fault("kill the executor", RECORDS // 2 + 500))
+    counts = rows.map(lambda row: row.n).key_by(key_of).process(count)
+    assert Counter(counts.execute_and_collect("stream on a cluster")) == EXPECTED
+    assert len(pids(tmp_path / "marks")) == 2 * SLOTS

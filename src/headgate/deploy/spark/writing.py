@@ -95,11 +95,12 @@ class FrameWriting:
                     self._context.cancelJobGroup(self._group)  # again and again: a job may begin just now
                     self._stir.clear()
                 elif time.monotonic() >= reports.due_s:
-                    self._tell(reports)
+                    self.tell(reports)
         except (PySparkException, Py4JError, OSError):
             return  # the session is gone, and the writing with it
 
-    def _tell(self, reports: Reports) -> None:
+    def tell(self, reports: Reports) -> None:
+        """Say how far Spark is, if a report is due."""
         text = reports.report(observe_group(self._context, self._group), time.monotonic())
         if text is not None:
             print(f"headgate: {text}", file=sys.stderr, flush=True)

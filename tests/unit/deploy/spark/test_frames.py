@@ -26,8 +26,9 @@ from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.deploy.spark.java import ensure_java
-from headgate.deploy.spark.progress import WriteProgress, observe_group
+from headgate.deploy.spark.progress import Reports, WriteProgress, observe_group
 from headgate.deploy.spark.shared_folder import hosts_without
+from headgate.deploy.spark.writing import FrameWriting
 from headgate.elements import SavepointFormat
 from headgate.errors import JobFailedError, ProgramError
 from headgate.types.instant import Instant
@@ -341,6 +342,11 @@ def test_how_far_spark_has_got_is_known(spark: SparkSession, tmp_path: Path) -> 
     assert (progress.tasks_done, progress.tasks, progress.rows) == (3, 3, 100)
     assert progress.size_bytes
     assert observe_group(context, "nobody") == WriteProgress()
+
+
+def test_what_takes_long_is_told_on_standard_error(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    FrameWriting(spark.range(1), "the DataFrame 'orders'").tell(Reports("orders", time.monotonic() - 60.0))
+    assert capfd.readouterr().err == "headgate: writing orders: not yet begun, 60 s\n"
 
 
 def test_who_does_not_see_a_folder_is_named(spark: SparkSession, tmp_path: Path) -> None:
