@@ -17,6 +17,8 @@ from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS, StageTask, TaskPlace
 from headgate.deploy.batch_job import StageResult
+from headgate.deploy.code.given import given_code
+from headgate.deploy.code.here import CodeHere
 from headgate.deploy.package import pack, unpack
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
@@ -38,6 +40,7 @@ class LocalBatch:
         self._put_out: dict[int, list[pa.Table]] = {}
         self._sources = BatchSources(self._plan)
         self._cancelled = False
+        self._code = CodeHere(given_code(plan.settings))
 
     def run(self) -> Iterator[StageResult]:
         for stage in stages(self._plan):
@@ -55,6 +58,7 @@ class LocalBatch:
 
     def close(self) -> None:
         self._put_out = {}
+        self._code.close()
         self._sources.close()
 
     def _task(self, stage: Stage, task: int, rows: pa.Table) -> pa.Table:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headgate.common import Configuration
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.errors import ConfigError, EnvironmentFault
 from tests.unit.deploy.code.wheels import make_wheel
 
@@ -62,9 +62,13 @@ def make_archive(folder: Path, kind: str = "zip") -> str:
     return shutil.make_archive("model", kind, folder / "content")
 
 
+@pytest.mark.parametrize("mode", [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH])
 @pytest.mark.parametrize("kind", ["zip", "gztar"])
-def test_archives_are_unpacked_in_the_working_folder_and_gone_after_the_job(folder: Path, kind: str) -> None:
+def test_archives_are_unpacked_in_the_working_folder_and_gone_after_the_job(
+    folder: Path, kind: str, mode: RuntimeExecutionMode
+) -> None:
     env = environment()
+    env.set_runtime_mode(mode)
     env.add_python_archive(make_archive(folder, kind), "weights")
     before = sorted(folder.iterdir())
     assert results(env, lambda _: Path("weights/weights.txt").read_text()) == ["7"]
