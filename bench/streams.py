@@ -1,7 +1,8 @@
 """One run of a keyed count over a stream of Parquet files, on headgate or as Spark's own `transformWithState`.
 
-`python -m bench.streams` takes `{"system": ..., "batches": ..., "target": ...}` as JSON, and prints its result as JSON on
-the last line. Both read the same files, two in each micro-batch, with two tasks, and count per record in a value state.
+`python -m bench.streams` takes `{"system": ..., "batches": ..., "target": ...}` as JSON, and prints its result as JSON
+on the last line. Both read the same files, two in each micro-batch, with two tasks, and count in a value state, record
+by record.
 """
 
 from __future__ import annotations

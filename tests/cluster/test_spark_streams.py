@@ -119,6 +119,7 @@ def test_jobs_go_on_from_snapshots_as_new_as_what_spark_has_acknowledged_and_fro
     for snapshot, told in ((early, "covers 1"), (None, "without a snapshot")):
         with pytest.raises(JobFailedError, match=rf"has acknowledged batch [23], but .*{told}"):
             list(start(snapshot).results)
+    assert spark.streams.active == [], "queries end with their jobs"
 
 
 class Collected:

@@ -55,6 +55,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
         self._protocol = BatchProtocol(ends=ends)
         self._orders: deque[_Order] = deque()
         self._splits: list[BatchSplit] = []
+        self._attempts = 0
 
     # --- called by the query
 
@@ -85,6 +86,8 @@ class BatchFeed(Acknowledger[BatchSplit]):
     # --- called by the job master
 
     def restored(self, progress: SourceProgress[BatchSplit]) -> None:
+        with self._changed:
+            self._attempts += 1  # which ends a look for the attempt before
         self._handle(protocol.Restored(splits.position(progress), self._query.record()))
 
     def completed(self, progress: SourceProgress[BatchSplit]) -> None:
@@ -100,13 +103,14 @@ class BatchFeed(Acknowledger[BatchSplit]):
         Raises SuppressRestartsException, with the cause, when the query has failed.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over() or self._unknown(known), WAIT_S_MAX)
+            attempt = self._attempts
+            self._changed.wait_for(lambda: self._is_over(attempt) or self._unknown(known), WAIT_S_MAX)
             if self._protocol.state is State.FAILED:
                 raise SuppressRestartsException(f"the streaming query has failed: {self._protocol.failure}")
             return NO_MORE_SPLITS if self._protocol.state is State.OVER else self._unknown(known)
 
-    def _is_over(self) -> bool:
-        return self._protocol.state in (State.OVER, State.FAILED, State.CLOSED)
+    def _is_over(self, attempt: int) -> bool:
+        return self._attempts != attempt or self._protocol.state in (State.OVER, State.FAILED, State.CLOSED)
 
     def _unknown(self, known: frozenset[str]) -> list[BatchSplit]:
         offered = [] if self._protocol.reading is None else self._splits

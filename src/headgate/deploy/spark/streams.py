@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass
 from typing import Final, final
 
+from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -80,6 +81,8 @@ class SparkQuery:
         self._location = below(location, "query")
         self._place = Place.of(self._location, ProgramError)
         self._options = options
+        self._starting = threading.Lock()
+        self._stopped = False
         self._running: StreamingQuery | None = None
         self._cause: Exception | None = None
         """What a call of `process` has raised: Spark would tell of it with a page of what is around."""
@@ -118,20 +121,25 @@ class SparkQuery:
             writer = writer.trigger(availableNow=True)
         elif self._options.processing_time is not None:
             writer = writer.trigger(processingTime=self._options.processing_time)
-        self._running = writer.option("checkpointLocation", as_spark_says(self._location)).start()
-        threading.Thread(target=self._await, args=(self._running, feed), name="headgate-query", daemon=True).start()
+        with self._starting:
+            if not self._stopped:
+                self._running = writer.option("checkpointLocation", as_spark_says(self._location)).start()
+                watch = threading.Thread(target=self._await, args=(self._running, feed), daemon=True)
+                watch.start()
 
     def _await(self, running: StreamingQuery, feed: BatchFeed) -> None:
         try:
             running.awaitTermination()
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:
             feed.ended(explain(str(self._cause or error).partition(_CONTEXT)[0]).strip())
         else:
             feed.ended(None)
 
     def stop(self) -> None:
+        with self._starting:  # a job may end while its query is being started
+            self._stopped = True
         if self._running is not None:
-            with contextlib.suppress(PySparkException):  # it was not to end so, but has
+            with contextlib.suppress(PySparkException, Py4JError):  # it has failed, or the session is gone
                 self._running.stop()
 
 
