@@ -39,6 +39,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from headgate.errors import SerializationError
+from headgate.types.instant import Instant
 from headgate.types.row import Row
 
 _DECIMAL_DIGITS_MAX: Final = 10_000
@@ -187,6 +188,14 @@ def _time_bytes(clock: dt.time) -> bytes:
     return b"C" + _integer_bytes(micros - offset // _MICROSECOND)
 
 
+def _instant_bytes(instant: Instant) -> bytes:
+    return b"I" + _integer_bytes(instant.seconds * 1_000_000_000 + instant.nanos)
+
+
+def _length_bytes(length: dt.timedelta) -> bytes:
+    return b"T" + _integer_bytes(length // _MICROSECOND)
+
+
 def _uuid_bytes(identifier: UUID) -> bytes:
     return b"U" + identifier.bytes
 
@@ -206,6 +215,8 @@ _ENCODERS: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (dt.datetime, _datetime_bytes),
     (dt.date, _date_bytes),
     (dt.time, _time_bytes),
+    (Instant, _instant_bytes),
+    (dt.timedelta, _length_bytes),
     (UUID, _uuid_bytes),
     (Row, _row_bytes),
     (Enum, _enum_bytes),

@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headgate.errors import SerializationError
+from headgate.types.instant import Instant
 from headgate.types.keys import canonical_bytes, hash_code
 from headgate.types.row import Row, RowKind
 
@@ -58,6 +59,8 @@ _simple = st.one_of(
     st.dates(),
     st.times(timezones=st.sampled_from([None, dt.UTC, _UTC_PLUS_1])),
     st.datetimes(timezones=st.sampled_from([None, dt.UTC, _UTC_PLUS_1])),
+    st.timedeltas(),
+    st.builds(Instant, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999)),
     st.uuids(),
     st.sampled_from([*Colour, *Shade, *Level, *Name]),
 )
@@ -124,6 +127,8 @@ PINNED = [
     ((1, None), "74000000026901000000016e", 2027936788),
     (UUID(int=1), "5500000000000000000000000000000001", 5361966),
     (dt.date(2020, 1, 2), "44690b4092", -816651375),
+    (Instant(1_577_934_245, 5), "496915e5f2d5e8263205", -1082622372),
+    (dt.timedelta(days=1, microseconds=-1), "5469141dd75fff", -889618453),
     (Row(a=1), "720000000773494e5345525400000007740000000273610000000774000000026901", -1988980870),
 ]
 
