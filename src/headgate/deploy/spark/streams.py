@@ -60,7 +60,7 @@ def source_of(frame: DataFrame, location: str, options: StreamOptions) -> tuple[
 
     Raises ProgramError for anything else, and for a column whose type has none here.
     """
-    if not isinstance(frame, DataFrame):
+    if not isinstance(frame, DataFrame) or type(frame).__module__.startswith("pyspark.sql.connect"):
         raise ProgramError(f"from_spark_stream() takes a streaming DataFrame of a classic Spark session, not {frame!r}")
     if not frame.isStreaming:
         raise ProgramError("from_spark_stream() takes a streaming DataFrame, but this one is bounded: use from_spark()")
@@ -90,7 +90,7 @@ class SparkQuery:
     def record(self) -> Record:
         try:
             return Record(query=self._id(), planned=self._newest("offsets"), acknowledged=self._newest("commits"))
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise StorageError(f"cannot read the streaming query's record at {self._place}: {error}") from error
 
     def _id(self) -> str | None:
