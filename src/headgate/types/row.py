@@ -176,8 +176,8 @@ def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None
 
 def make_rows(values: Iterable[tuple[Any, ...]], fields: tuple[str, ...]) -> list[Row]:
     """Return a row for each of the values, as `make_row` does, faster for many."""
-    kind, rows = _class_of(fields), []
-    add, new, insert = rows.append, _new, _INSERT
+    rows: list[Row] = []
+    add, kind, new, insert = rows.append, _class_of(fields), _new, _INSERT
     for own in values:
         row = new(kind)
         row._values = own
