@@ -69,7 +69,7 @@ def test_a_running_job_is_asked_twice_by_sql(spark: SparkSession, tmp_path: Path
     conf = {
         "execution.checkpointing.dir": str(tmp_path / "checkpoints"),
         "execution.checkpointing.interval": "200 ms",
-        "execution.checkpointing.num-retained": "100",
+        "execution.checkpointing.num-retained": "10000",
     }
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(conf), spark=spark)
     running: Any = job(env.set_parallelism(2)).submit()

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pytest
 
 from headgate.checkpoint import paths
@@ -56,8 +57,8 @@ def job(env: StreamExecutionEnvironment) -> StreamExecutionEnvironment:
 
 def values(path: str, state: str, **options: str) -> list[Any]:
     table = StateTable.of({"path": path, "uid": "accounts", "state": state, **options})
-    schema = table.schema()
-    return [row for part in table.parts() for batch in table.read(part, schema) for row in batch.to_pylist()]
+    schema, pinned = table.schema(), table.pinned()
+    return [row for part in pinned.parts() for batch in pinned.read(part, schema) for row in batch.to_pylist()]
 
 
 def has_taken(running: Any, checkpoints: int) -> bool:
@@ -68,7 +69,7 @@ def has_taken(running: Any, checkpoints: int) -> bool:
 def test_a_running_job_is_read_again_and_again_and_each_time_all_is_of_one_checkpoint(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    retained = {"execution.checkpointing.num-retained": "50"}
+    retained = {"execution.checkpointing.num-retained": "10000"}
     runs = Runs(tmp_path / "checkpoints", monkeypatch, **backend, **retained)
     running: Any = job(runs.environment(2)).submit()
     seen: list[int] = []
@@ -84,6 +85,30 @@ def test_a_running_job_is_read_again_and_again_and_each_time_all_is_of_one_check
     assert seen[0] < seen[1]
     running.cancel()
     running.wait(30.0)
+
+
+def test_of_a_job_that_keeps_one_checkpoint_a_table_is_whole_or_an_error_that_says_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Runs(tmp_path / "checkpoints", monkeypatch)
+    running: Any = job(runs.environment(2)).submit()
+    wait_until(partial(has_taken, running, 1), running)
+    sums: list[int] = []
+    errors: list[str] = []
+    while not sums or not errors:
+        pinned = StateTable.of({"path": str(runs.folder), "uid": "accounts", "state": "balance"}).pinned()
+        if sums:
+            wait_until(partial(has_taken, running, len(running.progress.checkpoints) + 2), running)
+        try:
+            schema = pa.schema([("value", pa.int64())])
+            read = [batch for part in pinned.parts() for batch in pinned.read(part, schema)]
+            sums.append(sum(sum(batch.column(0).to_pylist()) for batch in read))
+        except RestoreError as error:
+            errors.append(str(error))
+    running.cancel()
+    running.wait(30.0)
+    assert {*sums} == {0}
+    assert [error for error in errors if "is gone: the job has completed newer checkpoints" not in error] == []
 
 
 def test_a_checkpoint_that_was_never_completed_is_passed_over_and_a_damaged_one_is_an_error(

@@ -23,8 +23,14 @@ def newest_checkpoint(folder: str) -> str:
     location = paths.absolute(str(folder)).rstrip("/")
     store = FileSystemStore.open_folder(location)
     search = Search(known_complete=None, may_fall_back=False, chain=ownership.read_chain(store))
-    for _ in range(_TRIES_MAX):
-        found = resolve_latest(store, JobId(paths.split(location)[1]), search).manifest
+    for tries in range(1, _TRIES_MAX + 1):
+        # The job goes on while its folders are listed, one after the other: what does not fit is looked at again.
+        try:
+            found = resolve_latest(store, JobId(paths.split(location)[1]), search).manifest
+        except RestoreError:
+            if tries == _TRIES_MAX:
+                raise
+            continue
         if found is not None and store.read(paths.metadata(found.checkpoint_id)) is not None:
             return paths.below(location, paths.checkpoint_folder(found.checkpoint_id))
     raise RestoreError(
@@ -41,7 +47,7 @@ def is_snapshot(location: str) -> bool:
     return FileSystemStore.open_folder(snapshot).read(paths.METADATA) is not None
 
 
-def is_of_job(location: str) -> bool:
-    """Return whether this is by its name a job's folder, or a savepoint: no checkpoint, and no `_metadata` file."""
+def may_be_job(location: str) -> bool:
+    """Return whether this may be a job's folder, by its name: it is no checkpoint's, and no `_metadata` file."""
     name = paths.split(paths.absolute(location))[1]
     return name != paths.METADATA and paths.checkpoint_of(name) is None

@@ -7,8 +7,8 @@ snapshot, whose files never change: what is read is of one moment, or it is an e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final, final
 
@@ -19,7 +19,7 @@ from headgate.checkpoint import paths
 from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError
 from headgate.savepoints.fitting import fitted
 from headgate.savepoints.listing import LISTING, listing
-from headgate.savepoints.newest import is_of_job, is_snapshot, newest_checkpoint
+from headgate.savepoints.newest import is_snapshot, may_be_job, newest_checkpoint
 from headgate.savepoints.reader import TIMER_STATES, SavepointReader
 from headgate.state.canonical.layout import VALUE
 
@@ -36,16 +36,25 @@ TIMESTAMP: Final = "timestamp_ms"
 WHOLE: Final = -1
 """The part of a table that is not parted by subtasks."""
 
+_TRIES_MAX: Final = 3
+"""How often the columns of a running job's state are looked for: checkpoints may go while one is read."""
+
+
+@final
+class _SnapshotGoneError(RestoreError):
+    """The snapshot was there, and is not any more."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTable:
     """A table of a snapshot: of what `kind`, of which operator and state. Without a state, the list of all states.
 
-    `location` is the snapshot. Its methods block, and raise `RestoreError`, `StorageError` and `DamagedFileError`.
+    `path` is the snapshot, or the folder of a job, which stands for its newest complete checkpoint. The methods block,
+    and raise `RestoreError`, `StorageError` and `DamagedFileError`.
     """
 
-    location: str
+    path: str
     kind: str
     uid: str | None
     state: str | None
@@ -54,8 +63,7 @@ class StateTable:
     def of(options: Mapping[str, str]) -> StateTable:
         """Return the table that options name: `path`, `uid`, `state`, and `table`, which is the kind, else "keyed".
 
-        The `path` may be the folder of a job: then it is the newest checkpoint of the job. Raises `ProgramError` for
-        options that are missing or unknown.
+        Raises `ProgramError` for options that are missing or unknown. Nothing is read.
         """
         path, kind = options.get("path"), options.get("table", KEYED)
         if not path:
@@ -69,8 +77,13 @@ class StateTable:
             raise ProgramError(f"give the option uid as well: the operator that has the state {state!r}")
         if kind == TIMERS and state not in (None, *TIMER_STATES):
             raise ProgramError(f"there are no timers of the clock {state!r}: the option state is event or processing")
-        location = newest_checkpoint(path) if is_of_job(path) and not is_snapshot(path) else paths.absolute(path)
-        return StateTable(location=location, kind=kind, uid=uid, state=state)
+        return StateTable(path=paths.absolute(path), kind=kind, uid=uid, state=state)
+
+    def pinned(self) -> StateTable:
+        """Return the table of the snapshot that the path stands for now: all that is read of that is of one moment."""
+        if not may_be_job(self.path) or is_snapshot(self.path):
+            return self
+        return replace(self, path=newest_checkpoint(self.path))
 
     # --- columns
 
@@ -79,6 +92,12 @@ class StateTable:
 
         Those of keyed state are known from the first subtask that has any: of a checkpoint, that one is read.
         """
+        for _ in range(_TRIES_MAX - 1):
+            with suppress(_SnapshotGoneError):
+                return self.pinned()._columns()
+        return self.pinned()._columns()
+
+    def _columns(self) -> pa.Schema:
         with self._read() as reader:
             if self.uid is None or self.state is None:
                 return LISTING
@@ -108,7 +127,7 @@ class StateTable:
     # --- rows
 
     def parts(self) -> list[int]:
-        """Return the parts, which `read` takes."""
+        """Return the parts, which `read` takes, of a table that is pinned."""
         if self.kind in (LIST, BROADCAST) or self.uid is None or self.state is None:
             return [WHOLE]
         with self._read() as reader:
@@ -137,20 +156,20 @@ class StateTable:
     @contextmanager
     def _read(self) -> Iterator[SavepointReader]:
         try:
-            with SavepointReader.read(self.location) as reader:
+            with SavepointReader.read(self.path) as reader:
                 yield reader
         except (RestoreError, StorageError, DamagedFileError) as error:
             if self._is_there():
                 raise
-            raise RestoreError(
-                f"{self.location} is gone: the job has completed newer checkpoints, and has deleted this one before it "
+            raise _SnapshotGoneError(
+                f"{self.path} is gone: the job has completed newer checkpoints, and has deleted this one before it "
                 "was read to the end. Load the table again, and ask again; let the job keep more checkpoints "
                 f"(execution.checkpointing.num-retained), or ask a savepoint, which no job deletes. ({error})"
             ) from error
 
     def _is_there(self) -> bool:
         try:
-            return is_snapshot(self.location)
+            return is_snapshot(self.path)
         except StorageError:
             return True  # what storage said first tells more
 

@@ -32,6 +32,10 @@ class Table(Protocol):
         """Return the columns."""
         ...
 
+    def pinned(self) -> Table:
+        """Return the table as it is now, whatever comes later: it has the same parts in any process."""
+        ...
+
     def parts(self) -> list[int]:
         """Return the parts."""
         ...
@@ -50,7 +54,7 @@ def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource
     """Return the data source as a class that pickles by value: what it has been given goes along to other processes."""
 
     class StateDataSource(DataSource):
-        """One table: which one is found out once, when it is loaded, and stays."""
+        """One table, which is pinned when a query on it is planned: as late as Spark allows."""
 
         def __init__(self, options: Any) -> None:
             super().__init__(options)
@@ -64,7 +68,7 @@ def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource
             return from_arrow_schema(self._table.schema(), True)
 
         def reader(self, schema: StructType) -> DataSourceReader:
-            return TableReader(self._table, _arrow_schema(schema))
+            return TableReader(self._table.pinned(), _arrow_schema(schema))
 
     return StateDataSource
 
