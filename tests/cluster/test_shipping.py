@@ -76,28 +76,30 @@ def test_a_module_beside_the_script_is_named_with_each_way_to_ship_it_and_then_s
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_jobs_of_one_session_have_their_own_versions_of_a_module(
-    cluster_session: SparkSession, folder: Path, shop: ModuleType
+    cluster_session: SparkSession, folder: Path, shop: ModuleType, mode: str
 ) -> None:
     found = []
     for factor in (10, 7):
         (folder / "shop.py").write_text(SHOP.format(factor=factor))
-        env = environment(cluster_session, folder)
+        env = environment(cluster_session, folder, **{"execution_runtime-mode": mode})
         env.add_python_file("shop.py")
         found.append(results(env, shop.price))
     assert found == [[10, 20], [7, 14]]
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_archives_and_requirements_are_where_functions_look_for_them(
-    cluster_session: SparkSession, folder: Path
+    cluster_session: SparkSession, folder: Path, mode: str
 ) -> None:
     (folder / "content").mkdir()
     (folder / "content" / "weights.txt").write_text("7")
     (folder / "wheels").mkdir()
     make_wheel(folder / "wheels", "headgate_test_scale", "FACTOR = 100")
     (folder / "requirements.txt").write_text("headgate_test_scale\n")
-    env = environment(cluster_session, folder)
+    env = environment(cluster_session, folder, **{"execution_runtime-mode": mode})
     env.add_python_archive(shutil.make_archive("model", "gztar", folder / "content"))
     env.add_python_archive(shutil.make_archive("model", "zip", folder / "content"), "zipped")
     env.set_python_requirements("requirements.txt", "wheels")

@@ -13,6 +13,8 @@ import pytest
 
 import headgate
 
+pytestmark = pytest.mark.slow  # each makes an environment
+
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BASE = str(Path(sys.base_prefix) / "bin" / f"python{MINOR}")
 SITE = f"lib/python{MINOR}/site-packages"
