@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import headgate
 from headgate.deploy.spark.java import ensure_java
 from headgate.testing.servers.spark import SparkCluster
 
@@ -110,10 +112,15 @@ def submit(cluster: SparkCluster, folder: Path, options: list[str], python: str 
     return done.stdout + done.stderr
 
 
-def test_a_worker_without_headgate_is_told_with_what_to_do(cluster: SparkCluster, folder: Path, bare: str) -> None:
-    told = submit(cluster, folder, [], bare)
-    assert "EnvironmentFault" in told or "JobFailedError" in told
-    assert "the Python of a worker has no module 'headgate', which slots need: ship an environment" in told
+@pytest.mark.parametrize("missing", ["headgate", "pyarrow"])
+def test_what_headgate_needs_on_a_worker_is_named_with_what_to_do(
+    cluster: SparkCluster, folder: Path, bare: str, missing: str
+) -> None:
+    with zipfile.ZipFile(folder / "headgate.zip", "w") as archive:
+        for path in Path(headgate.__file__).parent.rglob("*.py"):
+            archive.write(path, path.relative_to(Path(headgate.__file__).parents[1]))
+    told = submit(cluster, folder, [] if missing == "headgate" else ["--py-files", "headgate.zip"], bare)
+    assert f"the Python of a worker has no module '{missing}', which slots need: ship an environment" in told
     assert "headgate pack" in told
 
 
