@@ -24,7 +24,7 @@ from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt
 
-SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, ORDER), Shuffle.BY_TASK: (INPUT, ORDER)}
+SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, EDGE, ORDER), Shuffle.BY_TASK: (INPUT, EDGE, ORDER)}
 
 _CHUNK_ROWS: Final = 10_000
 """How many rows a task reads between two looks at whether the job was cancelled."""
@@ -95,7 +95,7 @@ class LocalBatch:
             return [_of_edge(table, own[0]) for table in self._put_out[own[0].stage]]
         rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
         order = SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
-        by_order = rows.sort_by([(name, "ascending") for name in order])
+        by_order = rows.sort_by([(name, "ascending") for name in order], null_placement="at_start")
         return [by_order.filter(pc.field(TASK) == task) for task in range(stage.vertex.parallelism)]
 
     def _for_all(self, stage: Stage) -> pa.Table:
