@@ -12,10 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headgate.common import Configuration, Types
+from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.spark import SparkSink
 from headgate.savepoints import newest_checkpoint, register
 from headgate.types.row import Row
+from tests.cluster.programs import Fault
 from tests.scenarios.runs import wait_until
 from tests.scenarios.test_state_tables import job
 from tests.stream_writers import StagedFilesSource, batches_in, rows_in
@@ -23,6 +25,7 @@ from tests.stream_writers import StagedFilesSource, batches_in, rows_in
 INNER = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.LIST(Types.STRING())])
 TYPE = Types.ROW_NAMED(["number", "inner", "at", "day"], [Types.LONG(), INNER, Types.STRING(), Types.STRING()])
 COUNT = 400
+KILLED_ROWS = 2_000
 
 
 def record(number: int) -> Row:
@@ -62,6 +65,29 @@ def test_a_stream_writer_writes_the_same_rows_for_spark_and_for_a_job(spark: Spa
     assert sorted(map(json.dumps, ours)) == sorted(map(json.dumps, sparks))
     assert batches_in(tmp_path / "ours") != []
     assert not list((tmp_path / "ours").glob(".*.staged"))
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+def test_a_worker_that_is_killed_neither_loses_nor_doubles_a_row(spark: SparkSession, tmp_path: Path) -> None:
+    conf = {"headgate.storage.dir": str(tmp_path / "storage"), "execution.checkpointing.interval": "100 ms"}
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(conf), spark=spark)
+    fault, marker = Fault("kill the worker", KILLED_ROWS // 2), tmp_path / "killed"
+
+    def row(number: int) -> tuple[int]:
+        if number == fault.at:
+            fault.strike(marker)
+        return (number,)
+
+    schema = Types.ROW_NAMED(["number"], [Types.LONG()])
+    folder = tmp_path / "table"
+    sink = SparkSink.for_data_source(StagedFilesSource, schema, options={"path": folder}, idempotent_commit=True)
+    numbers = DataGeneratorSource(lambda index: index, KILLED_ROWS, 1_000.0)
+    env.set_parallelism(2).from_source(numbers, None, "numbers").map(row).sink_to(sink)
+    env.execute("to a stream writer, with a worker killed")
+    assert marker.exists()
+    assert sorted(found["number"] for found in rows_in(folder)) == list(range(KILLED_ROWS))
+    assert len(batches_in(folder)) > 3
 
 
 @pytest.mark.spark
