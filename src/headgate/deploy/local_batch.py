@@ -20,6 +20,7 @@ from headgate.deploy.batch_job import StageResult
 from headgate.deploy.code.given import given_code
 from headgate.deploy.code.here import CodeHere
 from headgate.deploy.package import pack, unpack
+from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt
@@ -95,7 +96,12 @@ class LocalBatch:
             return [_of_edge(table, own[0]) for table in self._put_out[own[0].stage]]
         rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
         order = SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
-        by_order = rows.sort_by([(name, "ascending") for name in order], null_placement="at_start")
+        without_null = pc.fill_null(rows[TIME], MIN_TIMESTAMP)
+        places = pc.sort_indices(
+            rows.set_column(rows.schema.get_field_index(TIME), TIME, without_null),
+            sort_keys=[(name, "ascending") for name in order],
+        )
+        by_order = rows.take(places)
         return [by_order.filter(pc.field(TASK) == task) for task in range(stage.vertex.parallelism)]
 
     def _for_all(self, stage: Stage) -> pa.Table:
