@@ -140,7 +140,14 @@ class DataFrameResult:
         base = location or tempfile.mkdtemp(prefix="headgate-frames-")
         self.folder = below(absolute(base), f"to-spark-{uuid.uuid4().hex}")
         self._remove_at_exit(base if location is None else self.folder)
-        found = sessions.active(spark)
+        try:
+            self._check()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _check(self) -> None:
+        found = sessions.active(self._spark)
         if found is not None:
             _check_times(found, self._struct.json())
             check_shared(found, self.folder)
