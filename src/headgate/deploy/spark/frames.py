@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.checkpoint.paths import TASK_OWNED, absolute, below
@@ -175,10 +176,8 @@ class DataFrameResult:
 
 
 def _has_files(place: Place) -> bool:
-    try:
-        return bool(list_files(place, StorageError))
-    except StorageError:
-        return False  # an object store has no empty folders
+    # An object store has no empty folders.
+    return place.system.get_file_info(place.path).type != fs.FileType.NotFound and bool(list_files(place, StorageError))
 
 
 def _check_times(spark: SparkSession, columns: str) -> None:
