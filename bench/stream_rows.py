@@ -12,7 +12,7 @@ from bench.trial import run_module
 
 Say = Callable[[str], None]
 OWN_BATCHES, SPARK_BATCHES = 7, 3
-"""Micro-batches of a run; the first one does not count."""
+"""Micro-batches of a run; the first one only starts the clock."""
 RUN_S_MAX = 600.0
 
 
@@ -32,7 +32,7 @@ def stream_of_files(target: str, effort: Effort, say: Say) -> list[Figure]:
     return [
         Figure(
             row="ab",
-            what="keyed count of a streaming DataFrame by from_spark_stream, two slots",
+            what="keyed count of a streaming DataFrame by from_spark_stream, one slot",
             value=median(ours),
             unit="records/s",
             of_runs=tuple(ours),

@@ -1,8 +1,8 @@
 """One run of a keyed count over a stream of Parquet files, on headgate or as Spark's own `transformWithState`.
 
 `python -m bench.streams` takes `{"system": ..., "batches": ..., "target": ...}` as JSON, and prints its result as JSON
-on the last line. Both read the same files, two in each micro-batch, with two tasks, and count in a value state, record
-by record.
+on the last line. Both read the same files, two in each micro-batch, and count in a value state, record by record:
+headgate in one slot, Spark in two tasks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, final
 
 import pyarrow as pa
@@ -46,15 +48,15 @@ def stream_of(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def rate(commits: Path) -> float:
-    """Return the records a second from the end of the first micro-batch to that of the last, by Spark's commits."""
+    """Return the records a second of the median micro-batch, from Spark's commit of the one before to its own."""
     ends = sorted(path.stat().st_mtime_ns for path in commits.iterdir() if path.name.isdecimal())
-    return (len(ends) - 1) * BATCH_RECORDS / (ends[-1] - ends[0]) * 1e9
+    return BATCH_RECORDS / median(end - before for before, end in pairwise(ends)) * 1e9
 
 
 def run_headgate(spark: SparkSession, folder: Path, target: str) -> float:
     """Count on headgate; return the rate."""
     conf = Configuration.from_dict({"headgate.deploy.target": target, "headgate.storage.dir": str(folder / "storage")})
-    env = StreamExecutionEnvironment.get_execution_environment(conf, spark).set_parallelism(TASKS)
+    env = StreamExecutionEnvironment.get_execution_environment(conf, spark).set_parallelism(1)
     rows = env.from_spark_stream(stream_of(spark, folder / "in"), str(folder / "query"), available_now=True)
     rows.key_by(lambda row: row[0]).process(Count()).filter(lambda pair: False).print()
     env.execute("bench stream")
