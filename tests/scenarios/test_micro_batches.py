@@ -88,7 +88,9 @@ class NumberQuery:
         folder.mkdir(parents=True)
         rows = self.numbers.rows(batch)
         table = pa.table({"n": rows}, schema=pa.schema([("n", pa.int64())]))
-        pq.write_table(table, folder / "part-0.parquet", row_group_size=10)
+        with pq.ParquetWriter(folder / "part-0.parquet", table.schema) as writer:
+            if rows:  # Spark writes no row group where there are no rows, unlike Arrow
+                writer.write_table(table, row_group_size=10)
 
     def stop(self) -> None:
         self.stopped.set()

@@ -70,11 +70,14 @@ def position(progress: SourceProgress[BatchSplit]) -> Position:
 def drop(folder: Place, batch: int) -> None:
     """Delete all batches of all queries in the folder up to this one; log what cannot be. Blocks."""
     try:
-        infos = folder.system.get_file_info(fs.FileSelector(folder.path, allow_not_found=True, recursive=True))
-        depth = len(folder.path.rstrip("/").split("/")) + 2
-        below = [info.path for info in infos if not info.is_file and len(info.path.rstrip("/").split("/")) == depth]
-        for path in below:
-            if batch_of("/".join(path.rstrip("/").split("/")[-2:]))[1] <= batch:
-                folder.system.delete_dir(path)
+        for query in _folders(folder):
+            for place in _folders(query):
+                if batch_of(id_of(EmptyBatch(place)))[1] <= batch:
+                    place.system.delete_dir(place.path)
     except (OSError, ValueError) as error:
         _log.warning("batches that nothing needs any more could not be deleted from %s: %s", folder, error)
+
+
+def _folders(place: Place) -> list[Place]:
+    infos = place.system.get_file_info(fs.FileSelector(place.path, allow_not_found=True))
+    return [place.child(info.base_name) for info in infos if not info.is_file]
