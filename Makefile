@@ -16,7 +16,7 @@ ON_SPARK := (spark or standalone) and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo payments bench peers sim sim-20000 soak soak-memory soak-chaos docs spark40 clean
+.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 soak soak-memory soak-chaos docs spark40 clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (und
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
+
+joined: $(STAMP) ## late flights, joined in Spark SQL with their aircraft, as a stream and as a batch job
+	$(BIN)/python examples/flights/joined.py
 
 payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark cluster: processes killed, rules changed, rescaled
 	$(BIN)/python examples/payments/payments_demo.py $(PAYMENTS_ARGS)

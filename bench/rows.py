@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import final
 
-from bench import fault_rows, file_rows, frame_rows, kafka_rows, programs, state_rows, stream_rows
+from bench import batch_rows, fault_rows, file_rows, frame_rows, kafka_rows, programs, state_rows, stream_rows
 from bench.effort import Effort
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
@@ -232,7 +232,7 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxy", "aa", "ab")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 
@@ -258,7 +258,7 @@ def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:
         if row in wanted:
             figures += others_measure()
     later = state_rows.MEASURES | fault_rows.MEASURES | file_rows.MEASURES | frame_rows.MEASURES | kafka_rows.MEASURES
-    for row, state_measure in (later | stream_rows.MEASURES).items():
+    for row, state_measure in (later | batch_rows.MEASURES | stream_rows.MEASURES).items():
         if row in wanted:
             figures += state_measure(bench.target, bench.effort, bench.say)
     return figures

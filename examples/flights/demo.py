@@ -107,12 +107,12 @@ def announce(pace: Pace) -> None:
 
 
 @contextmanager
-def spark_session() -> Iterator[SparkSession]:
+def spark_session(**settings: str) -> Iterator[SparkSession]:
     """A Spark session whose log, and that of the job, goes to a file."""
     console = redirect_errors()
     try:
         os.environ.update(JAVA_HOME=str(ensure_java()), PYSPARK_PYTHON=sys.executable)
-        spark = SparkSession.builder.config(map=SPARK).getOrCreate()
+        spark = SparkSession.builder.config(map={**SPARK, **settings}).getOrCreate()
         for module in ("job.py", "witness.py"):
             spark.sparkContext.addPyFile(str(HERE / module))
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -16,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from headgate.common import Configuration, WatermarkStrategy
 from headgate.connectors.datagen import DataGeneratorSource
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from headgate.datastream.connectors.file_system import Encoder, FileSink
 from headgate.errors import EnvironmentFault, JobFailedError
 from headgate.testing.servers.spark import SparkCluster
 from tests.cluster.programs import Count, Fault, Tally, pids, recovery_s
@@ -209,3 +212,25 @@ def test_a_streaming_dataframe_feeds_a_job_exactly_once_though_an_executor_is_ki
     counts = rows.map(lambda row: row.n).key_by(key_of).process(count)
     assert Counter(counts.execute_and_collect("stream on a cluster")) == EXPECTED
     assert len(pids(tmp_path / "marks")) == 2 * SLOTS
+
+
+def test_a_worker_killed_in_a_batch_job_costs_a_task_and_files_come_once(
+    cluster_session: SparkSession, tmp_path: Path
+) -> None:
+    once = tmp_path / "killed"
+
+    def kill_once(number: int) -> int:
+        if number == 250 and not once.exists():
+            once.touch()
+            os.kill(os.getpid(), signal.SIGKILL)  # a worker of this very job
+        return number
+
+    env = StreamExecutionEnvironment.get_execution_environment(spark=cluster_session).set_parallelism(2)
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    numbers = env.from_collection(list(range(500))).map(kill_once)
+    sums = numbers.key_by(lambda number: number % 7).reduce(lambda one, other: one + other)
+    sums.map(str).sink_to(FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build())
+    env.execute()
+    lines = [line for part in (tmp_path / "out").glob("part-*") for line in part.read_text().splitlines()]
+    assert once.exists()
+    assert sorted(map(int, lines)) == sorted(sum(range(key, 500, 7)) for key in range(7))

@@ -32,7 +32,7 @@ PURE = [
     *("runtime/monitoring/failures.py", "runtime/monitoring/summary.py", "runtime/monitoring/statistics*.py"),
     *("runtime/monitoring/metrics.py", "runtime/control/subtask_metrics.py", "runtime/slot/metrics.py"),
     *("runtime/slot/pace.py", "runtime/master/reading.py", "connectors/micro_batches/protocol.py"),
-    *("batch/stages.py", "batch/check.py", "batch/key_column.py", "batch/final_reduce.py"),
+    *("batch/stages.py", "batch/check.py", "batch/column_of.py", "batch/final_reduce.py"),
 ]
 IMPURE = {
     *("time", "datetime", "random", "secrets", "uuid"),

@@ -9,10 +9,11 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from headgate.batch.key_column import taken
+from headgate.batch.column_of import taken
 from headgate.batch.rows import INPUT, KEY, TIME, decoded, runs
 from headgate.connectors.files.spark_parquet import fitted
 from headgate.elements import Batch
+from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady
 from headgate.operators.source import SourceOperator
 from headgate.runtime.exchange.partition import select_keys
@@ -27,15 +28,28 @@ def _go_on() -> None:
 
 @final
 @dataclass(frozen=True, slots=True)
+class SortedBy:
+    """The columns that a DataFrame is sorted by: that of the key, and that of the time, where there is one.
+
+    `assign` is what takes the time out of a row.
+    """
+
+    key: str
+    time: str | None = None
+    assign: Callable[[Any], Any] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TaskInput:
     """How to read. `schema` is that of a DataFrame, None: there are rows of tasks, or none.
 
-    `key_column` is the column that the DataFrame is sorted by, None: it is not. `check` is called before each batch,
+    `sorted_by` tells how the DataFrame is sorted, None: it is not. `check` is called before each batch,
     and while a source is waited for; what it raises ends the task.
     """
 
     schema: pa.Schema | None = None
-    key_column: str | None = None
+    sorted_by: SortedBy | None = None
     check: Callable[[], None] = _go_on
 
     def runs(self, rows: pa.RecordBatch) -> Iterator[tuple[int, Any, Batch]]:
@@ -48,20 +62,25 @@ class TaskInput:
             yield from self._runs_of_columns(fitted(rows, self.schema))
 
     def _runs_of_columns(self, rows: pa.RecordBatch) -> Iterator[tuple[int, Any, Batch]]:
-        records = rows_from_batch(rows)
-        if self.key_column is None:
+        records, order = rows_from_batch(rows), self.sorted_by
+        if order is None:
             yield 0, None, Batch(records)
             return
+        times = None if order.time is None else _times(rows.column(order.time), order.time)
         start = 0
-        for run in runs(rows, (self.key_column,)):
-            yield 0, run.column(self.key_column)[0].as_py(), Batch(records[start : start + run.num_rows])
-            start += run.num_rows
+        for run in runs(rows, (order.key,)):
+            stop = start + run.num_rows
+            batch = Batch(records[start:stop], None if times is None else times[start:stop])
+            if order.assign is not None and order.time is not None:
+                taken(order.assign, "timestamp assigner", batch.records, order.time)
+            yield 0, (run.column(order.key)[0].as_py(),), batch  # null is no key, but tells its rows from others
+            start = stop
 
     def keys(self, select: Callable[[Any], Any], records: list[Any]) -> list[Any]:
         """Return the keys of records of one run. Raises `UserCodeError`, ProgramError."""
-        if self.key_column is None:
+        if self.sorted_by is None:
             return select_keys(select, records)
-        return taken(select, records, self.key_column)
+        return [taken(select, "key selector", records, self.sorted_by.key)] * len(records)
 
     def polled(self, source: SourceOperator, records_max: Callable[[], int]) -> Iterator[Batch]:
         """Yield what a source has, to its end. Blocks while it has nothing."""
@@ -76,3 +95,12 @@ class TaskInput:
 
 def _seconds_to(pause: NotReady, source: SourceOperator) -> float:
     return (pause.wake_ms - source.context.services.clock.monotonic_ms()) / 1000.0
+
+
+def _times(column: pa.Array, name: str) -> list[int]:
+    if column.null_count:
+        raise ProgramError(
+            f"column {name!r}, which the timestamp assigner takes, is null in some rows: filter them out before "
+            "assign_timestamps_and_watermarks(), or give them a time"
+        )
+    return column.to_pylist()  # type: ignore[no-any-return]  # whole numbers

@@ -138,19 +138,19 @@ class SparkBatch:
         frame = self._frames.get(stage.vertex.id)
         if frame is not None:
             return frame.rows, TaskInput(frame.schema)
-        column = self._sorted.get(stage.vertex.id)
-        if column is not None:
+        order = self._sorted.get(stage.vertex.id)
+        if order is not None:
             frame = self._frames[stage.inputs[0].stage]
             with self._as_job():
-                rows = frame.sorted_by(column, tasks, stage.vertex.max_parallelism, self._entry)
-            return rows, TaskInput(frame.schema, column)
+                rows = frame.sorted_by(order, tasks, stage.vertex.max_parallelism, self._entry)
+            return rows, TaskInput(frame.schema, order)
         own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
         if not own:
             return self._spark.range(0, tasks, 1, tasks), TaskInput()
         rows = functools.reduce(DataFrame.unionAll, map(self._of_edge, own))
         if own[0].shuffle is not Shuffle.NONE:
-            order = _SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
-            rows = rows.repartition(tasks, to_partition(f.col(TASK), tasks)).sortWithinPartitions(*order)
+            columns = _SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
+            rows = rows.repartition(tasks, to_partition(f.col(TASK), tasks)).sortWithinPartitions(*columns)
         return rows.select(*READ), TaskInput()
 
     def _of_edge(self, each: Input) -> DataFrame:

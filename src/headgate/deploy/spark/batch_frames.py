@@ -8,22 +8,26 @@ from typing import Any, Final, final
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
 from pyspark.sql.pandas.functions import pandas_udf
 
+from headgate.batch.column_of import column_of
 from headgate.batch.frame_head import FrameHeadFactory
-from headgate.batch.key_column import key_column
+from headgate.batch.inputs import SortedBy
 from headgate.batch.rows import ORDER, TASK
 from headgate.batch.stages import Shuffle, Stage
 from headgate.deploy.spark.batch_entry import TaskEntry
 from headgate.deploy.spark.frames import DataFrameSource
 from headgate.deploy.spark.partitions import to_partition
+from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
+from headgate.functions.watermarks import AnyTimestampAssigner, TimestampAssigner
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.operators.base import method_of
 from headgate.operators.source import SourceFactory
+from headgate.operators.watermarks import AssignFactory
 from headgate.types.arrow_types import schema_in_micros
 
 _SORTABLE: Final[dict[type[spark.DataType], Any]] = {
@@ -50,25 +54,35 @@ class FrameInput:
         """All rows."""
         return self.frame.toDF(*(f"c{place}" for place in range(len(self.frame.columns))))
 
-    def can_sort_by(self, column: str) -> bool:
+    def has_keys(self, column: str) -> bool:
         """Whether Spark sees the same keys in the column as Python does."""
-        kind = self.frame.schema.fields[self.schema.names.index(column)].dataType
+        kind = self._type_of(column)
         collation = getattr(kind, "collationId", 0)  # of text that is compared in another way than byte by byte
         return type(kind) in _SORTABLE and not collation
 
-    def sorted_by(self, column: str, tasks: int, max_parallelism: int, entry: TaskEntry) -> DataFrame:
-        """Return all rows, each in the partition of the task that owns its key group, there sorted by the key.
+    def has_times(self, column: str) -> bool:
+        """Whether the values of the column can be timestamps."""
+        return isinstance(self._type_of(column), spark.IntegralType)
 
-        Rows of a key are in the order of the DataFrame. Only the keys are seen by Python.
+    def _type_of(self, column: str) -> spark.DataType:
+        kind: spark.DataType = self.frame.schema.fields[self.schema.names.index(column)].dataType
+        return kind
+
+    def _column(self, column: str) -> Column:
+        return f.col(f"c{self.schema.names.index(column)}")
+
+    def sorted_by(self, order: SortedBy, tasks: int, max_parallelism: int, entry: TaskEntry) -> DataFrame:
+        """Return all rows, each in the partition of the task that owns its key group, there sorted by key and time.
+
+        Rows of a key with the same time, or none, are in the order of the DataFrame. Python sees only the keys.
         """
-        rows = self.rows
-        place = self.schema.names.index(column)
-        key = f.col(f"c{place}")
-        instead = f.lit(_SORTABLE[type(self.frame.schema.fields[place].dataType)])
+        rows, key = self.rows, self._column(order.key)
+        instead = f.lit(_SORTABLE[type(self._type_of(order.key))])
         task_of = _task_of(tasks, max_parallelism, entry)
         routed = rows.withColumns({TASK: task_of(f.coalesce(key, instead)), ORDER: f.monotonically_increasing_id()})
         shuffled = routed.repartition(tasks, to_partition(f.col(TASK), tasks))
-        return shuffled.sortWithinPartitions(key, f.col(ORDER)).select(*rows.columns)
+        times = [] if order.time is None else [self._column(order.time)]
+        return shuffled.sortWithinPartitions(key, *times, f.col(ORDER)).select(*rows.columns)
 
 
 def _task_of(tasks: int, max_parallelism: int, entry: TaskEntry) -> Any:
@@ -115,24 +129,41 @@ def without_sources(plan: JobPlan, frames: dict[int, FrameInput]) -> JobPlan:
     return replace(plan, vertices=tuple(map(changed, plan.vertices)))
 
 
-def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> dict[int, str]:
-    """Return the stages whose input is a DataFrame keyed by one of its columns, with that column."""
-    found = {stage.vertex.id: _key_column(stage, stages, frames) for stage in stages}
-    return {stage: column for stage, column in found.items() if column is not None}
+def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> dict[int, SortedBy]:
+    """Return the stages whose input is a DataFrame keyed by one of its columns, and how it is to be sorted.
+
+    Timestamps may come before that, if they are another of its columns.
+    """
+    found = {stage.vertex.id: _order(stage, stages, frames) for stage in stages}
+    return {stage: order for stage, order in found.items() if order is not None}
 
 
-def _key_column(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput]) -> str | None:
+def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput]) -> SortedBy | None:
     if len(stage.inputs) != 1 or stage.inputs[0].shuffle is not Shuffle.BY_KEY:
         return None
     before = stages[stage.inputs[0].stage].vertex
     selector = stage.inputs[0].key_selector
-    if before.id not in frames or len(before.operators) > 1 or _opens(selector):
+    frame = frames.get(before.id)
+    if frame is None or (isinstance(selector, KeySelector) and type(selector).open is not KeySelector.open):
+        return None  # what has to be opened is called in tasks only
+    key = column_of(method_of(selector, "get_key"), frame.schema.names)
+    if key is None or not frame.has_keys(key):
         return None
-    frame = frames[before.id]
-    column = key_column(method_of(selector, "get_key"), frame.schema.names)
-    return column if column is not None and frame.can_sort_by(column) else None
+    match [operator.factory for operator in before.operators[1:]]:
+        case []:
+            return SortedBy(key)
+        case [AssignFactory(strategy)]:
+            return _with_time(key, strategy.timestamp_assigner, frame)
+    return None
 
 
-def _opens(selector: Any) -> bool:
-    """Whether the selector has to be opened before it is called, which happens in tasks only."""
-    return isinstance(selector, KeySelector) and type(selector).open is not KeySelector.open
+def _with_time(key: str, assigner: AnyTimestampAssigner | None, frame: FrameInput) -> SortedBy | None:
+    if assigner is None:
+        return SortedBy(key)
+    extract = assigner.extract_timestamp if isinstance(assigner, TimestampAssigner) else assigner
+
+    def assign(record: Any) -> Any:
+        return extract(record, MIN_TIMESTAMP)
+
+    time = column_of(assign, frame.schema.names)
+    return SortedBy(key, time, assign) if time is not None and frame.has_times(time) else None
