@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import data
 import joined
 import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from reference import expected_alerts
@@ -25,9 +26,12 @@ from headgate.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
+from headgate.datastream.connectors.number_seq import NumberSequenceSource
 from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError, ProgramError
 from tests.docs.test_flights import write_flights
+from tests.property.random_programs import Program, build, programs
+from tests.property.test_batch_equals_streaming import run
 
 pytestmark = pytest.mark.spark
 
@@ -51,16 +55,15 @@ def collected(stream: DataStream) -> Counter[Any]:
 
 
 class Walk(KeyedProcessFunction):
-    """Puts out the running sum of each key, and the last one when its timer fires; odd numbers go aside, too."""
+    """Puts out each record, and the sum of a key's when its timer fires; odd numbers go aside, too."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.sum = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
-        total = (self.sum.value() or 0) + value[1]
-        self.sum.update(total)
+        self.sum.update((self.sum.value() or 0) + value[1])
         ctx.timer_service().register_event_time_timer(10**9)
-        yield ctx.get_current_key(), total
+        yield ctx.get_current_key(), value[1]
         if value[1] % 2:
             yield ODD, value[1]
 
@@ -113,22 +116,35 @@ def of_two_streams(env: StreamExecutionEnvironment) -> DataStream:
     return numbers(env).connect(other).key_by(lambda one: one[0], lambda two: two[0]).process(Pairs())
 
 
-@pytest.mark.parametrize("build", [of_keys, of_two_streams])
-def test_batch_puts_out_what_streaming_does(spark: SparkSession, build: Callable[[Any], DataStream]) -> None:
-    batch = collected(build(environment(spark, BATCH)).map(lambda record: record))
-    expected = Configuration().set_string("headgate.deploy.target", "minicluster")
-    streaming = build(StreamExecutionEnvironment.get_execution_environment(expected))
-    if (
-        build is of_keys
-    ):  # the order in which a key's records come is not fixed there, but its sums are the same numbers
-        assert sum(batch.values()) == COUNT + 7 + COUNT // 2
-    assert {
-        key: count for key, count in batch.items() if build is of_two_streams or key[0] == "odd" or len(key) == 3
-    } == {
-        key: count
-        for key, count in collected(streaming).items()
-        if build is of_two_streams or key[0] == "odd" or len(key) == 3
-    }
+@pytest.mark.parametrize("program", [of_keys, of_two_streams])
+def test_batch_puts_out_what_streaming_does(spark: SparkSession, program: Callable[[Any], DataStream]) -> None:
+    in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+    streaming = program(StreamExecutionEnvironment.get_execution_environment(in_this_process))
+    assert collected(program(environment(spark, BATCH))) == collected(streaming)
+
+
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
+def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession, examples: int) -> None:
+    @seed(examples)
+    @settings(max_examples=examples, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
+    @given(programs())
+    def check(program: Program) -> None:
+        outputs, here = run(program, "BATCH")
+        env = environment(spark, BATCH)
+        ends: list[DataStream] = []
+        build(program, env, lambda stream, name, _: ends.append(stream.map(lambda record: (name, record))))
+        there = collected_by_name(ends[0].union(*ends[1:]) if len(ends) > 1 else ends[0])
+        assert {name: Counter(here[name]) for name in outputs} == {name: Counter(there[name]) for name in outputs}
+
+    check()
+
+
+def collected_by_name(stream: DataStream) -> dict[str, list[Any]]:
+    found = defaultdict(list)
+    with stream.execute_and_collect() as records:
+        for name, record in records:
+            found[name].append(record)
+    return found
 
 
 def test_what_is_broadcast_is_there_before_the_records(spark: SparkSession) -> None:
@@ -136,6 +152,17 @@ def test_what_is_broadcast_is_there_before_the_records(spark: SparkSession) -> N
     rates = env.from_collection([("all", 10)]).broadcast(RATES)
     priced = numbers(env).key_by(lambda pair: pair[0]).connect(rates).process(Priced())
     assert collected(priced) == Counter((f"k{number % 7}", number * 10) for number in range(COUNT))
+
+
+def test_a_stream_that_is_only_broadcast_is_read_by_every_task(spark: SparkSession) -> None:
+    env = environment(spark, BATCH, parallelism=3)
+    assert collected(env.from_collection([1, 2]).broadcast().map(lambda number: number)) == Counter({1: 3, 2: 3})
+
+
+def test_sources_that_are_united_are_read_whole(spark: SparkSession) -> None:
+    env = environment(spark, BATCH, parallelism=2)
+    low, high = (env.from_source(NumberSequenceSource(*ends), None, "numbers") for ends in ((1, 4), (11, 14)))
+    assert collected(low.union(high)) == Counter([1, 2, 3, 4, 11, 12, 13, 14])
 
 
 # --- DataFrames

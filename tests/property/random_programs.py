@@ -155,8 +155,16 @@ def known_of(step: Step, inputs: list[Known]) -> Known:
     return Known(ordered=False, timed=timed, rolling=step.kind in ROLLING)
 
 
-def build(program: Program, env: StreamExecutionEnvironment) -> dict[str, Known]:
-    """Add the program to an environment; return what is known of each output that a sink reads."""
+End = Callable[[DataStream, str, int | None], None]
+"""What is done with an output: the stream, its name, and the parallelism for its sink, None: that of the program."""
+
+
+def build(program: Program, env: StreamExecutionEnvironment, end: End | None = None) -> dict[str, Known]:
+    """Add the program to an environment, and `end` (None: a sink of this process) to each of its outputs.
+
+    Return what is known of each output.
+    """
+    end = _gather if end is None else end
     env.set_max_parallelism(program.max_parallelism).set_parallelism(2)
     if not program.chaining:
         env.disable_operator_chaining()
@@ -170,20 +178,22 @@ def build(program: Program, env: StreamExecutionEnvironment) -> dict[str, Known]
         both[0].set_parallelism(step.parallelism)
         read.update(step.inputs)
         if step.read or made_known.rolling:
-            _end(both[0], f"{number} {step.kind}", step, outputs, made_known)
+            name = f"{number} {step.kind}"
+            end(both[0], name, step.parallelism)
+            outputs[name] = made_known
             read.add(len(streams))
         streams += [(stream, made_known) for stream in both]
     for at, (stream, known) in enumerate(streams):
         if at not in read:
-            _end(stream, f"stream {at}", None, outputs, known)
+            end(stream, f"stream {at}", None)
+            outputs[f"stream {at}"] = known
     return outputs
 
 
-def _end(stream: DataStream, name: str, step: Step | None, outputs: dict[str, Known], known: Known) -> None:
+def _gather(stream: DataStream, name: str, parallelism: int | None) -> None:
     sink = stream.add_sink(Gather(name))
-    if step is not None:
-        sink.set_parallelism(step.parallelism)
-    outputs[name] = known
+    if parallelism is not None:
+        sink.set_parallelism(parallelism)
 
 
 def _source(env: StreamExecutionEnvironment, source: Input) -> DataStream:

@@ -50,8 +50,10 @@ ROWS: Final = pa.schema(
         (RECORD, pa.binary()),
     ]
 )
-READ: Final = (INPUT, KEY, TIME, RECORD)
-"""The columns that the next task needs."""
+READ: Final = (TASK, INPUT, KEY, TIME, RECORD)
+"""The columns that the next task needs; `_task` is then its own number."""
+SORTED_BY: Final = {True: (KEY, TIME, INPUT, EDGE, ORDER), False: (INPUT, EDGE, ORDER)}
+"""The order of a task's rows, for a stage with keys (True) and one without. What is null comes first."""
 ORDER_BITS: Final = 40
 _ROUTES_MAX: Final = 1 << 20
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.batch.inputs import TaskInput
-from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, ROWS, TASK, TIME
+from headgate.batch.rows import EDGE, ROWS, SORTED_BY, TASK, TIME
 from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS, StageTask, TaskPlace
@@ -24,8 +24,6 @@ from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt
-
-SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, EDGE, ORDER), Shuffle.BY_TASK: (INPUT, EDGE, ORDER)}
 
 _CHUNK_ROWS: Final = 10_000
 """How many rows a task reads between two looks at whether the job was cancelled."""
@@ -95,7 +93,7 @@ class LocalBatch:
         if any(each.shuffle is Shuffle.NONE for each in own):
             return [_of_edge(table, own[0]) for table in self._put_out[own[0].stage]]
         rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
-        order = SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
+        order = SORTED_BY[stage.is_keyed]
         without_null = pc.fill_null(rows[TIME], MIN_TIMESTAMP)
         places = pc.sort_indices(
             rows.set_column(rows.schema.get_field_index(TIME), TIME, without_null),

@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate import options
 from headgate.batch.inputs import TaskInput
-from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, READ, ROWS, TASK, TIME
+from headgate.batch.rows import EDGE, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK
 from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
@@ -41,7 +41,6 @@ from headgate.deploy.spark.stage_error import explain
 from headgate.errors import EnvironmentFault
 from headgate.graph.physical import JobPlan
 
-_SORTED_BY: Final = {Shuffle.BY_KEY: (KEY, TIME, INPUT, ORDER), Shuffle.BY_TASK: (INPUT, ORDER)}
 _POOL: Final = "spark.scheduler.pool"
 _building: Final = threading.Lock()
 
@@ -102,7 +101,7 @@ class SparkBatch:
         spec = StageSpec(
             stage=stage.vertex.id,
             tasks=stage.vertex.parallelism,
-            reads=bool(stage.inputs) or stage.vertex.id in self._frames,
+            reads=stage.vertex.id in self._frames or any(each.shuffle is not Shuffle.TO_ALL for each in stage.inputs),
             reading=reading,
             splits=tuple(self._sources.of(stage.vertex.id)),
         )
@@ -146,11 +145,13 @@ class SparkBatch:
             return rows, TaskInput(frame.schema, order)
         own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
         if not own:
-            return self._spark.range(0, tasks, 1, tasks), TaskInput()
+            return self._spark.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias(TASK)), TaskInput()
         rows = functools.reduce(DataFrame.unionAll, map(self._of_edge, own))
-        if own[0].shuffle is not Shuffle.NONE:
-            columns = _SORTED_BY[Shuffle.BY_KEY if stage.is_keyed else Shuffle.BY_TASK]
-            rows = rows.repartition(tasks, to_partition(f.col(TASK), tasks)).sortWithinPartitions(*columns)
+        if own[0].shuffle is Shuffle.NONE:
+            rows = rows.withColumn(TASK, f.shiftright(ORDER, ORDER_BITS).cast("int"))
+        else:
+            shuffled = rows.repartition(tasks, to_partition(f.col(TASK), tasks))
+            rows = shuffled.sortWithinPartitions(*SORTED_BY[stage.is_keyed])
         return rows.select(*READ), TaskInput()
 
     def _of_edge(self, each: Input) -> DataFrame:

@@ -74,7 +74,8 @@ class FrameInput:
     def sorted_by(self, order: SortedBy, tasks: int, max_parallelism: int, entry: TaskEntry) -> DataFrame:
         """Return all rows, each in the partition of the task that owns its key group, there sorted by key and time.
 
-        Rows of a key with the same time, or none, are in the order of the DataFrame. Python sees only the keys.
+        Rows of a key with the same time, or none, are in the order of the DataFrame. Python sees only the keys; the
+        number of the task comes first.
         """
         rows, key = self.rows, self._column(order.key)
         instead = f.lit(_SORTABLE[type(self._type_of(order.key))])
@@ -82,7 +83,7 @@ class FrameInput:
         routed = rows.withColumns({TASK: task_of(f.coalesce(key, instead)), ORDER: f.monotonically_increasing_id()})
         shuffled = routed.repartition(tasks, to_partition(f.col(TASK), tasks))
         times = [] if order.time is None else [self._column(order.time)]
-        return shuffled.sortWithinPartitions(key, *times, f.col(ORDER)).select(*rows.columns)
+        return shuffled.sortWithinPartitions(key, *times, f.col(ORDER)).select(TASK, *rows.columns)
 
 
 def _task_of(tasks: int, max_parallelism: int, entry: TaskEntry) -> Any:

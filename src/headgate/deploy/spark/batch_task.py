@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import pickle
 import re
 from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from headgate.batch.inputs import TaskInput
+from headgate.batch.rows import TASK
 from headgate.batch.stages import stages
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
 from headgate.deploy.package import unpack
@@ -49,7 +51,7 @@ def run_stage(
     assert context is not None
     plan = unpack(package)
     spec: StageSpec = pickle.loads(pickled)  # noqa: S301  # from the closure of the job's own driver
-    task = context.partitionId()
+    task, rows = _numbered(rows, context.partitionId())
     place = TaskPlace(
         task=task,
         tasks=max(spec.tasks, task + 1),
@@ -59,7 +61,7 @@ def run_stage(
         parameters=plan.parameters,
         splits=tuple(spec.splits[task :: spec.tasks]),
     )
-    own: Iterable[pa.RecordBatch] = rows if spec.reads else _read_out(rows)
+    own = rows if spec.reads else _read_out(rows)
     with survivors_set_aside():
         try:
             run = StageTask(stages(plan)[spec.stage], place, spec.reading)
@@ -67,6 +69,21 @@ def run_stage(
         except TaskFailedError as error:
             report = base64.b64encode(str(error).encode()).decode()
             raise RuntimeError(f"headgate-task-failed:{report}") from None
+
+
+def _numbered(rows: Iterator[pa.RecordBatch], partition: int) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Return the number of the task, and its rows without it.
+
+    Rows tell it, where there are some: what Spark calls the partition is that of a union, if several stages are read as
+    one. A task without rows does nothing by which it could be told from another; a DataFrame's rows do not know.
+    """
+    first = next(rows, None)
+    if first is None:
+        return partition, iter(())
+    rows = itertools.chain([first], rows)
+    if TASK not in first.schema.names:
+        return partition, rows
+    return first.column(TASK)[0].as_py(), (each.drop_columns([TASK]) for each in rows)
 
 
 def _read_out(rows: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

@@ -65,6 +65,11 @@ def check_batch_session(facts: SessionFacts) -> None:
             'with SparkSession.builder.master("spark://...") or by spark-submit'
         )
     check_version(facts.spark_version)
+    if facts.speculation:
+        raise EnvironmentFault(
+            "speculation is on, and neither the slots of a streaming job nor the sinks of a batch job must run twice: "
+            "set spark.speculation=false"
+        )
 
 
 def check_session(facts: SessionFacts) -> None:
@@ -74,10 +79,6 @@ def check_session(facts: SessionFacts) -> None:
         raise EnvironmentFault(
             "dynamic allocation is on, and Spark refuses barrier stages under it: set "
             "spark.dynamicAllocation.enabled=false and give the application a fixed number of executors"
-        )
-    if facts.speculation:
-        raise EnvironmentFault(
-            "speculation is on, and the slots of a streaming job must not run twice: set spark.speculation=false"
         )
 
 
