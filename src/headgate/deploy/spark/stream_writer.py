@@ -80,12 +80,19 @@ class SparkSink(Sink[WriterCommitMessage]):
 
         >>> from pyspark.sql.datasource import DataSourceStreamWriter
         >>> from headgate.types.typeinfo import Types
-        >>> SparkSink.for_writer(object(), Types.ROW_NAMED(["number"], [Types.LONG()]))
+        >>> SparkSink.for_writer("orders", Types.ROW_NAMED(["number"], [Types.LONG()]))
         Traceback (most recent call last):
-        headgate.errors.ProgramError: a Spark sink takes a DataSourceStreamWriter, not <class 'object'>
+        headgate.errors.ProgramError: a Spark sink takes a DataSourceStreamWriter, not 'orders'
         """
         if not isinstance(writer, DataSourceStreamWriter):
-            raise ProgramError(f"a Spark sink takes a DataSourceStreamWriter, not {type(writer)!r}")
+            raise ProgramError(f"a Spark sink takes a DataSourceStreamWriter, not {writer!r:.200}")
+        try:
+            copy.deepcopy(writer)
+        except Exception as error:
+            raise ProgramError(
+                f"the writer {type(writer).__name__} cannot be copied: {error}; a task and a commit each have a copy "
+                "of it, so let the writer hold names and numbers, and open files and connections where it uses them"
+            ) from error
         return SparkSink(writer, schema, idempotent_commit=idempotent_commit)
 
     def prepare(self, job_id: JobId) -> None:

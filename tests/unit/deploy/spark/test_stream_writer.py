@@ -281,7 +281,12 @@ class ReadOnly(DataSource):
         ),
         (
             lambda: SparkSink.for_writer(cast(Any, StagedFiles), NUMBERS),
-            "takes a DataSourceStreamWriter, not <class 'abc.ABCMeta'>",
+            "takes a DataSourceStreamWriter, not <class 'tests.stream_writers.StagedFiles'>",
+        ),
+        (
+            # which cloudpickle takes along, but no commit in the driver gets a copy of
+            lambda: SparkSink.for_writer(Returning(cast(Any, threading)), NUMBERS),
+            "the writer Returning cannot be copied: .*'module' object; .*open files and connections where it uses them",
         ),
         (lambda: SparkSink.for_writer(StagedFiles("x"), "a int"), "the schema of a Spark writer is .*, not 'a int'"),
         (lambda: SparkSink.for_writer(StagedFiles("x"), pa.schema([("n", pa.uint8())])), "Spark has no such columns"),
