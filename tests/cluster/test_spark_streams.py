@@ -93,6 +93,18 @@ def test_a_core_is_needed_beside_the_slots(spark: SparkSession, tmp_path: Path) 
         other.execute()
 
 
+def test_two_sources_of_one_checkpoint_location_are_refused_before_either_runs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    env = environment(spark, tmp_path).set_parallelism(1)
+    for _ in range(2):
+        env.from_spark_stream(stream_of(spark, tmp_path / "in"), str(tmp_path / "query")).print()
+    with pytest.raises(ProgramError, match=f"have the checkpoint location {tmp_path}/query: each needs its own"):
+        env.execute()
+    assert not (tmp_path / "query").exists()
+
+
 def test_jobs_go_on_from_snapshots_as_new_as_what_spark_has_acknowledged_and_from_no_others(
     spark: SparkSession, tmp_path: Path
 ) -> None:

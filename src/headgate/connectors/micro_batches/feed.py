@@ -49,7 +49,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
     def __init__(self, query: Query, folder: str, *, ends: bool) -> None:
         """Batches are written to `folder`, a path or URI; `ends`: the query comes to an end by itself."""
         self._query = query
-        self._folder = folder
+        self.folder = folder
         self._place = Place.of(folder, SourceError)
         self._changed = threading.Condition()
         self._protocol = BatchProtocol(ends=ends)
@@ -69,7 +69,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
         while not isinstance(order := self._next_order(), protocol.Acknowledge):
             if isinstance(order, protocol.Refuse):
                 raise SourceError(f"batch {batch} is not acknowledged: {order.reason}")
-            folder = below(self._folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
+            folder = below(self.folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
             write(folder)
             self._splits = splits.cut(Place.of(folder, SourceError))
             self._handle(protocol.Written(batch))

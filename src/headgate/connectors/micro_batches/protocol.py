@@ -20,6 +20,7 @@ at most one batch behind it:
     IDLE     the query works on its next batch          Offered, covered -> IDLE, and it is acknowledged
                                                         Offered, known to the snapshot -> READING
                                                         Offered -> WRITING
+                                                        Offered, and the one before was not read -> FAILED
                                                         QueryEnded of a query that is to end -> OVER
     WRITING  the batch is being written to storage      Written -> READING, and its splits are handed out
     READING  the job reads the batch                    Completed or Restored, covered -> IDLE, and it is acknowledged
@@ -185,7 +186,7 @@ class State(Enum):
     CLOSED = "closed"
 
 
-_STOPPED = "it was stopped from outside the job"
+_STOPPED = "it was stopped from outside the job, as by another query that is started with its checkpoint location"
 
 
 @final
@@ -245,6 +246,13 @@ class BatchProtocol:
     def _on_offered(self, batch: int) -> list[Effect]:
         if self.state is not State.IDLE:
             return [Refuse(batch, "the job reads no more")]
+        if batch > self._position.covered + 1:
+            self.state = State.FAILED
+            self.failure = (
+                f"batch {batch - 1} was acknowledged to somebody else, and this job has read none after "
+                f"{self._position.covered}: another job has the same checkpoint location, where each needs its own"
+            )
+            return [Refuse(batch, self.failure)]
         self._batch, self.state = batch, State.READING
         return [Drop(batch - 1), *self._go_on()]
 

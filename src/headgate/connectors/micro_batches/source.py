@@ -28,6 +28,7 @@ class MicroBatchSource(Source[BatchSplit]):
         """`format` is that of the files, `free_cores` what the query needs of Spark beside the job's slots."""
         self._format = format
         self.free_cores = free_cores
+        self.folder = feed.folder
         self.bounded = self.discovery_ends = bounded
         self._feed: BatchFeed | None = feed
 

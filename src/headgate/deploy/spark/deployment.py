@@ -73,18 +73,15 @@ def _ended_at_exit(job: JobHandle) -> JobHandle:
 
 
 def check(spark: SparkSession, job: JobPlan) -> None:
-    """Check that the job can run on the session. Blocks some seconds at most. Raises EnvironmentFault."""
+    """Check that the job can run on the session. Blocks some seconds at most. Raises EnvironmentFault, ProgramError."""
     facts = observe(spark)
     preflight.check_session(facts)
     if not keeps_in_memory(job):
         preflight.check_storage(facts, storage_location(job))
-    beside = cores_beside(job)
+    queries = [source for source in sources_of(job).values() if isinstance(source, MicroBatchSource)]
+    preflight.check_folders([query.folder for query in queries])
+    beside = sum(query.free_cores for query in queries)
     facts = await_slots(spark, facts, job.slots + beside)
     preflight.check_slots(facts, job.slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)
-
-
-def cores_beside(job: JobPlan) -> int:
-    """Return how many cores Spark needs for a job beside its slots: those of its streaming queries."""
-    return sum(source.free_cores for source in sources_of(job).values() if isinstance(source, MicroBatchSource))

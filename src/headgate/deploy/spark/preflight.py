@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
-from headgate.errors import EnvironmentFault
+from headgate.checkpoint.paths import split
+from headgate.errors import EnvironmentFault, ProgramError
 
 SPARK_MAJOR_MIN: Final = 4
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
@@ -89,6 +90,18 @@ def check_storage(facts: SessionFacts, location: str | None) -> None:
             f"the job has no storage that the driver and the workers of {facts.master} share: set "
             "execution.checkpointing.dir (or headgate.storage.dir) to a folder or URI that all of them reach, or, for "
             "small state, execution.checkpointing.storage: jobmanager"
+        )
+
+
+def check_folders(folders: list[str]) -> None:
+    """Raise ProgramError when two streaming queries of a job have one folder: Spark would have one wait for the other.
+
+    Which it does for ever, as it awaits the other's checkpoint.
+    """
+    twice = next((folder for folder in folders if folders.count(folder) > 1), None)
+    if twice is not None:
+        raise ProgramError(
+            f"two streaming DataFrames of the job have the checkpoint location {split(twice)[0]}: each needs its own"
         )
 
 

@@ -148,6 +148,14 @@ def test_a_location_that_is_older_than_the_snapshot_is_refused() -> None:
         BatchProtocol(ends=False).handle(Restored(at(5), record(2, planned=3)))
 
 
+def test_a_batch_whose_predecessor_was_acknowledged_to_another_job_is_never_read() -> None:
+    protocol = started()  # which another job has kept the query from, until it had acknowledged batch 0
+    [refusal] = protocol.handle(Offered(1))
+    assert isinstance(refusal, Refuse)
+    assert "batch 0 was acknowledged to somebody else, and this job has read none after -1" in refusal.reason
+    assert (protocol.state, protocol.failure) == (State.FAILED, refusal.reason)
+
+
 def test_a_query_that_ends_by_itself_has_no_more_splits() -> None:
     protocol = reading(ends=True)
     protocol.handle(Completed(at(0)))
@@ -165,7 +173,7 @@ def test_a_query_that_fails_or_is_stopped_by_others_fails_the_job(state: str, er
         protocol.handle(Offered(0))
     protocol.handle(QueryEnded(error))
     assert protocol.state is State.FAILED
-    assert protocol.failure == (error or "it was stopped from outside the job")
+    assert (protocol.failure or "").startswith(error or "it was stopped from outside the job, as by another query")
     with pytest.raises(RestoreError, match="the streaming query has failed"):
         protocol.handle(FRESH)
 

@@ -9,13 +9,14 @@ import pytest
 
 from headgate.deploy.spark.preflight import (
     SessionFacts,
+    check_folders,
     check_session,
     check_slots,
     check_storage,
     unfit,
     warnings,
 )
-from headgate.errors import EnvironmentFault
+from headgate.errors import EnvironmentFault, ProgramError
 
 LOCAL = SessionFacts(spark_version="4.3.0", connect=False, master="local[4]", slots_total=4)
 CLUSTER = SessionFacts(spark_version="4.0.1", connect=False, master="spark://one:7077", slots_total=4)
@@ -124,6 +125,12 @@ def test_a_slot_with_other_versions_is_refused(slot: dict[str, str], told: str) 
     assert reason is not None
     assert told in reason
     assert "PYSPARK_PYTHON" in reason
+
+
+def test_two_streaming_sources_of_one_checkpoint_location_are_refused() -> None:
+    check_folders(["s3://bucket/a/batches", "s3://bucket/b/batches"])
+    with pytest.raises(ProgramError, match=r"have the checkpoint location s3://bucket/a: each needs its own"):
+        check_folders(["s3://bucket/a/batches", "s3://bucket/b/batches", "s3://bucket/a/batches"])
 
 
 def test_cores_that_are_needed_beside_the_slots_are_counted_and_told() -> None:
