@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Callable
 from typing import Any, Final, final
 
 from headgate.batch.task import CHECKPOINT
 from headgate.functions.sink import RetriableCommitError, Sink, SinkContext
 from headgate.graph.physical import JobPlan, OperatorPlan
-from headgate.ids import Attempt
+from headgate.ids import Attempt, JobId
 from headgate.operators.sink import SinkFactory
 from headgate.options import COMMITTER_RETRIES
+
+_log = logging.getLogger(__name__)
 
 _PAUSE_S: Final = 0.2
 _PAUSE_S_MAX: Final = 10.0
@@ -66,7 +70,7 @@ class BatchSinks:
             job_id=self._job_id, uid=operator.uid, subtask=task, parallelism=tasks, attempt=Attempt(2**31)
         )
 
-    def _retried(self, commit: Any) -> None:
+    def _retried(self, commit: Callable[[], None]) -> None:
         pause_s = _PAUSE_S
         for left in reversed(range(self._retries + 1)):
             try:
@@ -80,9 +84,18 @@ class BatchSinks:
                 return
 
     def release(self, *, discards: bool) -> None:
-        """Give the targets back; first remove what was prepared and will not be committed, if `discards`."""
+        """Give the targets back; first remove what was prepared and will not be committed, if `discards`.
+
+        All of them, whichever fails; what fails is logged, as what is left over harms nothing.
+        """
         for sink in self._ready:
             if discards and not self.committed:
-                sink.discard(self._job_id)
-            sink.release(self._job_id)
+                self._logged(sink.discard)
+            self._logged(sink.release)
         self._ready = []
+
+    def _logged(self, end: Callable[[JobId], None]) -> None:
+        try:
+            end(self._job_id)
+        except Exception:  # noqa: BLE001  # of the user's own sink
+            _log.warning("a sink of job %s could not be tidied up", self._job_id, exc_info=True)

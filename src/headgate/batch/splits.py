@@ -40,6 +40,6 @@ class BatchSources:
     def close(self) -> None:
         """Remove what was made for the job."""
         for source in self._prepared:
-            with contextlib.suppress(Exception):  # what is left over harms nothing
-                source.discard(self._job_id)
-                source.release(self._job_id)
+            for end in (source.discard, source.release):
+                with contextlib.suppress(Exception):  # what is left over harms nothing
+                    end(self._job_id)

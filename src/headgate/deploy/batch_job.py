@@ -77,8 +77,9 @@ class BatchJob:
         return JobStatus.CANCELLING if self._cancelled and self._outcome is None else self._status
 
     def cancel(self) -> None:
-        self._cancelled = True
-        self._engine.cancel()
+        if self._outcome is None:  # else the engine may be gone, and its session with it
+            self._cancelled = True
+            self._engine.cancel()
 
     def trigger_checkpoint(self) -> Future[str]:
         return self._refused()
@@ -141,10 +142,7 @@ class BatchJob:
             ended = supervision.JobStatus.CANCELLED
         with contextlib.suppress(Exception):
             self._engine.close()
-        try:
-            self._sinks.release(discards=ended is not supervision.JobStatus.FINISHED)
-        except Exception:  # noqa: BLE001  # what is left over harms nothing
-            _log.warning("what the sinks of job %s had prepared could not be removed", self.job_id, exc_info=True)
+        self._sinks.release(discards=ended is not supervision.JobStatus.FINISHED)
         self._outcome = JobOutcome(
             job_id=self.job_id,
             status=ended,

@@ -28,9 +28,11 @@ from headgate.datastream import (
     StreamExecutionEnvironment,
 )
 from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
-from headgate.errors import CheckpointError, JobCancelledError, JobFailedError
+from headgate.errors import CheckpointError, JobCancelledError, JobFailedError, SourceError
 from headgate.functions.api import KeySelector
 from headgate.functions.context import RuntimeContext
+from headgate.functions.source import Source, SourceContext, SourceReader
+from headgate.ids import JobId
 from tests.unit.batch.environments import batch
 from tests.unit.deploy.sources import CarelessSource
 
@@ -238,6 +240,42 @@ def test_a_job_can_be_cancelled_while_a_source_is_read() -> None:
     assert client.get_job_status().result() is JobStatus.CANCELED
     with pytest.raises(JobCancelledError):
         client.get_job_execution_result().result()
+
+
+class StuckSource(Source[Any]):
+    """Has nothing to read, and cannot remove what it has made."""
+
+    def splits(self, parallelism: int) -> list[Any]:
+        return []
+
+    def reader(self, context: SourceContext) -> SourceReader[Any]:
+        return NumberSequenceSource(0, 1).reader(context)
+
+    def interrupt(self) -> None:
+        CALLS.append("interrupt")
+
+    def discard(self, job_id: JobId) -> None:
+        raise SourceError("it is still there")
+
+    def release(self, job_id: JobId) -> None:
+        CALLS.append("release")
+
+
+def test_cancelling_a_job_that_has_ended_does_nothing() -> None:
+    env = batch()
+    env.from_source(StuckSource(), None, "stuck").print()
+    client = env.execute_async()
+    client.get_job_execution_result().result()
+    client.cancel().result()
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    assert "interrupt" not in CALLS
+
+
+def test_a_source_that_cannot_remove_what_it_has_made_is_given_back() -> None:
+    env = batch()
+    env.from_source(StuckSource(), None, "stuck").print()
+    env.execute()
+    assert CALLS == ["release"]
 
 
 def test_checkpoints_and_savepoints_are_refused_with_the_reason(tmp_path: Path) -> None:

@@ -164,6 +164,23 @@ def test_user_code_that_fails_commits_nothing_and_has_what_was_prepared_removed(
     assert CALLS == {"prepare": 1, "discard": 1, "release": 1, "close": 2}
 
 
+class StuckShelf(Shelf):
+    """A shelf that nothing can be taken from."""
+
+    def discard(self, job_id: JobId) -> None:
+        raise SinkError("the shelf is stuck")
+
+
+def test_a_sink_that_cannot_remove_what_was_prepared_keeps_no_other_from_it() -> None:
+    env = batch()
+    numbers(env).sink_to(StuckShelf())
+    numbers(env).sink_to(Shelf())
+    numbers(env).map(lambda number: 1 // (number - 5)).print()
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        env.execute()
+    assert (CALLS["discard"], CALLS["release"]) == (1, 2)
+
+
 def test_a_sink_that_cannot_be_used_ends_the_job_before_anything_runs() -> None:
     env = batch()
     numbers(env).map(lambda number: CALLS.update(["map"])).sink_to(Shelf())
