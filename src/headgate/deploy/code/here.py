@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from headgate.deploy.code.given import Archive, GivenCode
 from headgate.deploy.code.installed import installed
@@ -18,6 +18,9 @@ from headgate.errors import EnvironmentFault
 from headgate.options import PYTHON_EXECUTABLE
 
 _log = logging.getLogger(__name__)
+
+_given: Final[list[str]] = []
+"""The entries of `sys.path` that are there because of files given along."""
 
 
 def import_paths(path: Path) -> list[Path]:
@@ -28,9 +31,14 @@ def import_paths(path: Path) -> list[Path]:
 
 
 def make_importable(files: Sequence[Path]) -> None:
-    """Let this process import from the files, after all that it could import before."""
-    wanted = [str(entry) for file in files for entry in import_paths(file)]
-    sys.path.extend(entry for entry in dict.fromkeys(wanted) if entry not in sys.path)
+    """Let this process import from the files, the first one first, after all that it could import anyway.
+
+    What was given earlier comes after them: of two modules of one name the slots have the one given last, too.
+    """
+    wanted = dict.fromkeys(str(entry) for file in files for entry in import_paths(file))
+    own = [entry for entry in wanted if entry in _given or entry not in sys.path]
+    _given[:] = [*own, *(entry for entry in _given if entry in sys.path and entry not in own)]
+    sys.path[:] = [*(entry for entry in sys.path if entry not in _given), *_given]
     importlib.invalidate_caches()
 
 

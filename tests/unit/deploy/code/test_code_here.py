@@ -56,6 +56,23 @@ def test_functions_import_files_that_were_added_or_set(folder: Path) -> None:
     assert results(env, price) == [22]
 
 
+def test_of_two_modules_of_one_name_the_last_one_given_wins_as_in_slots_of_spark(folder: Path) -> None:
+    env = environment()
+    before = list(sys.path)
+    for name in ("first", "last"):
+        (folder / name).mkdir()
+        (folder / name / "headgate_test_twice.py").write_text(f"NAME = {name!r}")
+        env.add_python_file(f"{name}/headgate_test_twice.py")
+
+    def which(number: int) -> str:
+        import headgate_test_twice  # type: ignore[import-not-found]  # noqa: PLC0415  # there when the job runs
+
+        return str(headgate_test_twice.NAME)
+
+    assert results(env, which) == ["last"]
+    assert sys.path[: len(before)] == before, "what could be imported before comes first"
+
+
 def make_archive(folder: Path, kind: str = "zip") -> str:
     (folder / "content").mkdir()
     (folder / "content" / "weights.txt").write_text("7")
