@@ -40,6 +40,8 @@ def pack(output: str, added: Sequence[str], excluded: Sequence[str], python: str
     """
     if not output.endswith((".tar.gz", ".tgz")):
         raise click.UsageError(f"{output} is to be a .tar.gz, which is what Spark unpacks")
+    if python is not None and not Path(python).is_absolute():
+        raise click.UsageError(f"--python {python} is to be an absolute path, the same on all workers")
     if not Path(output).absolute().parent.is_dir():
         raise click.UsageError(f"there is no folder for {output}")
     packed = pack_environment(Path(output), added=[Path(path) for path in added], excluded=excluded, python=python)

@@ -56,6 +56,7 @@ def pack_environment(
     packages = _Packages.read(site, [*BROUGHT_BY_SPARK, *excluded])
     modules = [*packages.editable_modules(), *map(_importable, added)]
     packages.check_paths()
+    packages.check_known(excluded)
     _check_names([*packages.paths(), *modules])
     base = python or _base_python(settings)
     scratch = target.with_name(f".{target.name}.{os.getpid()}")
@@ -66,6 +67,8 @@ def pack_environment(
             for path in [*packages.paths(), *modules]:
                 archive.add(path, f"{folder}/{path.name}", filter=_as_member)
         scratch.replace(target)
+    except OSError as error:
+        raise EnvironmentFault(f"{target} cannot be written: {error}") from error
     finally:
         scratch.unlink(missing_ok=True)
     return PackedEnvironment(path=target, size_bytes=target.stat().st_size, python=base, packages=packages.names())
@@ -157,6 +160,15 @@ class _Packages:
     def editable_modules(self) -> list[Path]:
         """Return where the modules of editable packages are."""
         return [path for each in self._editable for path in _modules_of(each)]
+
+    def check_known(self, names: Sequence[str]) -> None:
+        """Raise EnvironmentFault for the name of a package that the environment does not have."""
+        known = {_normal(each.name) for each in [*self._kept, *self._left_out]}
+        unknown = [name for name in names if _normal(name) not in known]
+        if unknown:
+            raise EnvironmentFault(
+                f"there is no package {unknown[0]} to leave out; there are: {', '.join(sorted(known)) or 'none'}"
+            )
 
     def check_paths(self) -> None:
         """Raise EnvironmentFault for a .pth file that points out of the environment, which no worker has."""

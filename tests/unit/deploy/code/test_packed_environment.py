@@ -155,9 +155,13 @@ def test_a_python_without_an_environment_is_refused(tmp_path: Path) -> None:
         (["--add", "shipped"], "shipped have one name in the archive: leave one of them out"),
         (["-o", "gone/environment.tgz"], "there is no folder for gone/environment.tgz"),
         (["-o", "environment.zip"], "environment.zip is to be a .tar.gz"),
+        (["-o", "folder.tar.gz"], "folder.tar.gz cannot be written"),
+        (["--exclude", "shiped"], "there is no package shiped to leave out; there are: shipped"),
+        (["--python", "python3"], "--python python3 is to be an absolute path"),
     ],
 )
 def test_wrong_words_are_told(venv: Path, tmp_path: Path, words: list[str], told: str) -> None:
     (tmp_path / "data.csv").write_text("1")
     (tmp_path / "shipped").mkdir()
+    (tmp_path / "folder.tar.gz").mkdir()
     assert told in refused(pack(venv / "bin" / "python", *words, cwd=tmp_path), tmp_path)
