@@ -124,6 +124,7 @@ class StageTask:
                 restored=Restored(),
                 splits=list(self._place.splits),
                 settings=self._place.settings,
+                all_keys=True,
             )
             self._operators.append(operator)
             self._open_operators.append(operator)

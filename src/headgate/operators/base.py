@@ -32,6 +32,7 @@ from headgate.state.descriptors import (
 )
 from headgate.state.files import FetchedKeyed
 from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
+from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
 
 
@@ -122,6 +123,15 @@ class OperatorContext:
     splits: list[Any] | None = None
     settings: Settings = field(default_factory=Settings)
     metrics: MetricGroup = field(default_factory=MetricGroup)
+    all_keys: bool = False
+    """Whether any key may come here, also one of another subtask's key groups, as in a batch job."""
+
+    @property
+    def key_groups(self) -> range:
+        """The key groups whose keys come to the subtask."""
+        if self.all_keys:
+            return range(self.max_parallelism)
+        return key_group_range(self.subtask, self.parallelism, self.max_parallelism)
 
 
 @final

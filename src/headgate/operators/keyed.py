@@ -25,7 +25,6 @@ from headgate.state.choose import open_backend
 from headgate.state.keyed.cells import EPOCH, KEY
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
-from headgate.state.keygroups import key_group_range
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 
@@ -58,14 +57,13 @@ class KeyedOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        groups = key_group_range(context.subtask, context.parallelism, context.max_parallelism)
         services = context.services
         self._backend = backend = open_backend(
             BackendContext(
                 uid=context.uid,
                 name=context.name,
                 subtask=context.subtask,
-                key_groups=groups,
+                key_groups=context.key_groups,
                 max_parallelism=context.max_parallelism,
                 clock=services.clock,
                 settings=context.settings,
@@ -138,7 +136,8 @@ class KeyedOperator(Operator):
             results = call(value, context.at(time))
             if results is not None:
                 out += results
-                times += [time] * (len(out) - len(times))
+                if len(out) > len(times):
+                    times += [time] * (len(out) - len(times))
         return Batch(out, times)
 
     def _split(self, out: Batch) -> Batch:

@@ -140,9 +140,7 @@ class SparkBatch:
         order = self._sorted.get(stage.vertex.id)
         if order is not None:
             frame = self._frames[stage.inputs[0].stage]
-            with self._as_job():
-                rows = frame.sorted_by(order, tasks, stage.vertex.max_parallelism, self._entry)
-            return rows, TaskInput(frame.schema, order)
+            return frame.sorted_by(order, tasks), TaskInput(frame.schema, order)
         own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
         if not own:
             return self._spark.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias(TASK)), TaskInput()

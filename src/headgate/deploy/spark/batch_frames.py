@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.functions import pandas_udf
 
 from headgate.batch.column_of import column_of
 from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
-from headgate.batch.rows import ORDER, TASK
+from headgate.batch.rows import ORDER
 from headgate.batch.stages import Shuffle, Stage
-from headgate.deploy.spark.batch_entry import TaskEntry
 from headgate.deploy.spark.frames import DataFrameSource
-from headgate.deploy.spark.partitions import to_partition
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
 from headgate.functions.watermarks import AnyTimestampAssigner, TimestampAssigner
@@ -30,14 +26,8 @@ from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.types.arrow_types import schema_in_micros
 
-_SORTABLE: Final[dict[type[spark.DataType], Any]] = {
-    spark.StringType: "",
-    spark.ByteType: 0,
-    spark.ShortType: 0,
-    spark.IntegerType: 0,
-    spark.LongType: 0,
-}
-"""Types of columns whose values Spark and Python call equal alike, each with a value that may stand for null."""
+_SORTABLE: Final = (spark.StringType, spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+"""Types of columns of which Spark calls those values equal that Python does."""
 
 
 @final
@@ -71,35 +61,16 @@ class FrameInput:
     def _column(self, column: str) -> Column:
         return f.col(f"c{self.schema.names.index(column)}")
 
-    def sorted_by(self, order: SortedBy, tasks: int, max_parallelism: int, entry: TaskEntry) -> DataFrame:
-        """Return all rows, each in the partition of the task that owns its key group, there sorted by key and time.
+    def sorted_by(self, order: SortedBy, tasks: int) -> DataFrame:
+        """Return all rows, those of a key in one of so many partitions, there sorted by key and time.
 
-        Rows of a key with the same time, or none, are in the order of the DataFrame. Python sees only the keys; the
-        number of the task comes first.
+        Rows of a key with the same time, or none, are in the order of the DataFrame. Which task has which key is up to
+        Spark: to have Python find the key groups would cost more than all the rest of it.
         """
         rows, key = self.rows, self._column(order.key)
-        instead = f.lit(_SORTABLE[type(self._type_of(order.key))])
-        task_of = _task_of(tasks, max_parallelism, entry)
-        routed = rows.withColumns({TASK: task_of(f.coalesce(key, instead)), ORDER: f.monotonically_increasing_id()})
-        shuffled = routed.repartition(tasks, to_partition(f.col(TASK), tasks))
         times = [] if order.time is None else [self._column(order.time)]
-        return shuffled.sortWithinPartitions(key, *times, f.col(ORDER)).select(TASK, *rows.columns)
-
-
-def _task_of(tasks: int, max_parallelism: int, entry: TaskEntry) -> Any:
-    """Return a function of Spark's: keys to the tasks that own them."""
-
-    def task_of(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
-        with entry():
-            import pandas as pd  # noqa: PLC0415  # this function travels by value
-
-            from headgate.batch.rows import KeyRoutes  # noqa: PLC0415  # found by now
-
-            routes = KeyRoutes(tasks, max_parallelism)
-            for keys in batches:
-                yield pd.Series([routes[key][0] for key in keys.tolist()], dtype="int32")
-
-    return pandas_udf(task_of, "int")  # type: ignore[call-overload]  # what kind it is follows from its annotations
+        shuffled = rows.withColumn(ORDER, f.monotonically_increasing_id()).repartition(tasks, key)
+        return shuffled.sortWithinPartitions(key, *times, f.col(ORDER)).select(*rows.columns)
 
 
 def frames_of(plan: JobPlan) -> dict[int, FrameInput]:
@@ -131,7 +102,7 @@ def without_sources(plan: JobPlan, frames: dict[int, FrameInput]) -> JobPlan:
 
 
 def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> dict[int, SortedBy]:
-    """Return the stages whose input is a DataFrame keyed by one of its columns, and how it is to be sorted.
+    """Return the stages that alone read a DataFrame, keyed by one of its columns, and how it is to be sorted.
 
     Timestamps may come before that, if they are another of its columns.
     """
@@ -142,10 +113,12 @@ def sorted_by_spark(stages: Sequence[Stage], frames: dict[int, FrameInput]) -> d
 def _order(stage: Stage, stages: Sequence[Stage], frames: dict[int, FrameInput]) -> SortedBy | None:
     if len(stage.inputs) != 1 or stage.inputs[0].shuffle is not Shuffle.BY_KEY:
         return None
-    before = stages[stage.inputs[0].stage].vertex
-    selector = stage.inputs[0].key_selector
+    reads = stages[stage.inputs[0].stage]
+    before, selector = reads.vertex, stage.inputs[0].key_selector
     frame = frames.get(before.id)
-    if frame is None or (isinstance(selector, KeySelector) and type(selector).open is not KeySelector.open):
+    if frame is None or len(reads.targets) > 1:
+        return None  # what several stages read is computed once: its rows may differ from time to time
+    if isinstance(selector, KeySelector) and type(selector).open is not KeySelector.open:
         return None  # what has to be opened is called in tasks only
     key = column_of(method_of(selector, "get_key"), frame.schema.names)
     if key is None or not frame.has_keys(key):
