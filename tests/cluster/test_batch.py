@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,6 +181,18 @@ class InOrder(KeyedProcessFunction):
         yield ctx.get_current_key(), before, row.number, ctx.timestamp()
 
 
+class Marks(KeyedProcessFunction):
+    """Puts out the marks of rows."""
+
+    def process_element(self, row: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        yield row.mark
+
+
+def uuid4_text() -> str:
+    """Another one in each row, each time."""
+    return str(uuid.uuid4())
+
+
 def shuffled(spark: SparkSession, key: str) -> DataFrame:
     """Return numbers in no order, in four partitions, with a time that tells their order."""
     rows = spark.range(COUNT).select(
@@ -214,6 +227,14 @@ def test_the_rows_of_a_key_come_in_the_order_of_their_time(
     by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda row, _: row.at)
     stream = env.from_spark(shuffled(spark, key)).assign_timestamps_and_watermarks(by_time)
     assert collected(stream.key_by(select).process(InOrder())) == expected_in_order(keys)
+
+
+def test_a_dataframe_that_two_stages_read_is_computed_once(spark: SparkSession) -> None:
+    rows = spark.range(40).select(f.expr("id % 3").alias("key"), f.udf(uuid4_text)().alias("mark"))
+    stream = environment(spark, BATCH).from_spark(rows)
+    keyed = stream.key_by(lambda row: row.key).process(Marks())
+    found = collected(keyed.union(stream.map(lambda row: row.mark)))
+    assert (len(found), set(found.values())) == (40, {2})
 
 
 def test_a_key_that_is_null_is_refused_with_its_row(spark: SparkSession) -> None:
