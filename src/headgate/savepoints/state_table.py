@@ -30,6 +30,7 @@ KEYED: Final = "keyed"
 TIMERS: Final = "timers"
 LIST: Final = "list"
 BROADCAST: Final = "broadcast"
+_OPTIONS: Final = ("path", "uid", "state", "table")
 _KINDS: Final = (KEYED, TIMERS, LIST, BROADCAST)
 
 TIMESTAMP: Final = "timestamp_ms"
@@ -65,6 +66,9 @@ class StateTable:
 
         Raises `ProgramError` for options that are missing or unknown. Nothing is read.
         """
+        unknown = sorted({*options} - {*_OPTIONS})
+        if unknown:
+            raise ProgramError(f"there is no option {unknown[0]!r}: a table has {', '.join(_OPTIONS)}")
         path, kind = options.get("path"), options.get("table", KEYED)
         if not path:
             raise ProgramError("give the option path: a savepoint, a checkpoint, or the folder of a job")

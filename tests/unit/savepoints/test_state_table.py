@@ -92,6 +92,7 @@ def test_without_a_state_all_states_are_listed(savepoint: str) -> None:
         ({"path": "x", "table": "queue"}, "'queue': the option table is one of keyed, timers, list, broadcast"),
         ({"path": "x", "state": "visits"}, "give the option uid as well"),
         ({"path": "x", "uid": "u", "table": "timers", "state": "wall"}, "the option state is event or processing"),
+        ({"path": "p", "uidd": "count"}, "there is no option 'uidd': a table has path, uid, state, table"),
     ],
 )
 def test_options_that_make_no_table_are_refused(options: dict[str, str], said: str) -> None:
