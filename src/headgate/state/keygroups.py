@@ -15,15 +15,11 @@ DEFAULT_GROUPS_MIN: Final = 2**7
 _MASK: Final = 0xFFFFFFFF
 
 
-def murmur32(code: int) -> int:
-    """Return Murmur3 of one 32-bit number, made non-negative the way Flink does it.
-
-    >>> murmur32(0), murmur32(-1)
-    (593689054, 1982413648)
-    """
-    h = code * 0xCC9E2D51 & _MASK
-    h = (h << 15 | h >> 17) & _MASK
-    h = h * 0x1B873593 & _MASK
+def murmur3(number: int, seed: int) -> int:
+    """Return Murmur3 of one 32-bit number, from 0 to 2**32 - 1."""
+    k = number * 0xCC9E2D51 & _MASK
+    k = (k << 15 | k >> 17) & _MASK
+    h = seed ^ k * 0x1B873593 & _MASK
     h = (h << 13 | h >> 19) & _MASK
     h = h * 5 + 0xE6546B64 & _MASK
     h ^= 4
@@ -31,7 +27,16 @@ def murmur32(code: int) -> int:
     h = h * 0x85EBCA6B & _MASK
     h ^= h >> 13
     h = h * 0xC2B2AE35 & _MASK
-    h ^= h >> 16
+    return h ^ h >> 16
+
+
+def murmur32(code: int) -> int:
+    """Return Murmur3 of one 32-bit number, made non-negative the way Flink does it.
+
+    >>> murmur32(0), murmur32(-1)
+    (593689054, 1982413648)
+    """
+    h = murmur3(code, 0)
     if h < 2**31:
         return h
     return (2**32 - h) & 0x7FFFFFFF

@@ -12,8 +12,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as f
 
+from headgate.state.keygroups import murmur3
+
 _SEED: Final = 42
-_MASK: Final = 0xFFFFFFFF
 
 
 def spark_hash(number: int) -> int:
@@ -22,17 +23,7 @@ def spark_hash(number: int) -> int:
     >>> spark_hash(0), spark_hash(1)
     (933211791, -559580957)
     """
-    k = number * 0xCC9E2D51 & _MASK
-    k = (k << 15 | k >> 17) & _MASK
-    h = _SEED ^ k * 0x1B873593 & _MASK
-    h = (h << 13 | h >> 19) & _MASK
-    h = h * 5 + 0xE6546B64 & _MASK
-    h ^= 4
-    h ^= h >> 16
-    h = h * 0x85EBCA6B & _MASK
-    h ^= h >> 13
-    h = h * 0xC2B2AE35 & _MASK
-    h ^= h >> 16
+    h = murmur3(number, _SEED)
     return h - 2**32 if h >= 2**31 else h
 
 
