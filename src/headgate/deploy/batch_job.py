@@ -48,6 +48,11 @@ class BatchEngine(Protocol):
         ...
 
 
+_HALF_COMMITTED: Final = (
+    "\n(all stages had ended, and some results may be committed: look at the targets before the job is run again)"
+)
+
+
 @final
 class BatchJob:
     """One submitted batch job: a `JobHandle`. All methods may be called from any thread."""
@@ -140,6 +145,8 @@ class BatchJob:
         ended = supervision.JobStatus.FINISHED if cause is None else supervision.JobStatus.FAILED
         if self._cancelled and not self._sinks.committed:
             ended = supervision.JobStatus.CANCELLED
+        if cause is not None and self._sinks.committed:
+            cause += _HALF_COMMITTED
         with contextlib.suppress(Exception):
             self._engine.close()
         self._sinks.release(discards=ended is not supervision.JobStatus.FINISHED)
