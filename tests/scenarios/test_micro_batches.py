@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.common import Configuration
+from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.files.bulk_format import ParquetFormat
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.sink import FileSink
@@ -126,6 +127,14 @@ class Rig:
         self, parallelism: int = 2, start: str | None = None, *, ends: bool = False, rate: float | None = None
     ) -> Any:
         """Start a job from the snapshot at `start`, which reads at this rate."""
+        env, source = self.environment(start), self.source(ends=ends)
+        if rate is not None:
+            source = RateLimitedSource(source, rate)
+        numbers = env.set_parallelism(parallelism).from_source(source, None, "numbers")
+        numbers.uid("numbers").map(Fail(self.folder, *self.fail_at)).sink_to(self.sink()).uid("out")
+        return env.submit()
+
+    def environment(self, start: str | None = None) -> StreamExecutionEnvironment:
         configured = {
             "headgate.deploy.target": "minicluster",
             "execution.checkpointing.dir": str(self.folder / "checkpoints"),
@@ -138,15 +147,14 @@ class Rig:
             **self.settings,
             **({} if start is None else {"execution.state-recovery.path": start}),
         }
-        env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(configured))
+        return StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(configured))
+
+    def source(self, *, ends: bool) -> Source[Any]:
         feed = BatchFeed(NumberQuery(self.numbers, ends=ends), str(self.batches), ends=ends)
-        sink = FileSink.for_row_format(str(self.folder / "out"), Encoder.simple_string_encoder()).build()
-        source: Source[Any] = MicroBatchSource(feed, ParquetFormat(), bounded=ends)
-        if rate is not None:
-            source = RateLimitedSource(source, rate)
-        numbers = env.set_parallelism(parallelism).from_source(source, None, "numbers")
-        numbers.uid("numbers").map(Fail(self.folder, *self.fail_at)).sink_to(sink).uid("out")
-        return env.submit()
+        return MicroBatchSource(feed, ParquetFormat(), bounded=ends)
+
+    def sink(self) -> FileSink:
+        return FileSink.for_row_format(str(self.folder / "out"), Encoder.simple_string_encoder()).build()
 
     @property
     def batches(self) -> Path:
@@ -181,6 +189,11 @@ def location_of(rig: Rig, job: Any) -> str:
     return str(max(found, key=lambda path: int(path.name.partition("-")[2])))
 
 
+def until_checkpoints(more: int, job: Any) -> None:
+    wanted = len(job.progress.checkpoints) + more
+    wait_until(lambda: len(job.progress.checkpoints) >= wanted, job)
+
+
 def failed(job: Any) -> str:
     outcome = job.wait(20.0)
     assert outcome.status.value == "failed"
@@ -193,6 +206,30 @@ def test_a_query_that_ends_is_read_to_its_end_without_any_interval_of_checkpoint
     assert rig.all_written()
     assert rig.numbers.record.acknowledged == 2
     assert rig.kept() == set()
+
+
+def test_a_job_that_restarts_after_its_query_has_ended_reads_nothing_again_and_goes_on(rig: Rig) -> None:
+    env, over, failed_once = rig.environment(), rig.folder / "over", rig.folder / "failed-once"
+    env.enable_checkpointing(20)
+
+    def fail_when_over(tick: int) -> bool:
+        if over.exists() and not failed_once.exists():
+            failed_once.touch()
+            raise ValueError(f"at {tick}")
+        return False
+
+    numbers = env.from_source(rig.source(ends=True), None, "numbers").uid("numbers").map(lambda row: str(row.n))
+    ticks = env.from_source(DataGeneratorSource(lambda index: index, None, 500.0), None, "ticks").uid("ticks")
+    numbers.union(ticks.filter(fail_when_over).map(str)).sink_to(rig.sink()).uid("out")
+    job: Any = env.submit()
+    rig.until_all_written(job)
+    until_checkpoints(2, job)
+    over.touch()
+    wait_until(failed_once.exists, job)
+    until_checkpoints(2, job)
+    job.cancel()
+    assert job.wait(20.0).status.value == "cancelled"
+    assert (rig.all_written(), rig.numbers.starts) == (True, 1)
 
 
 def test_there_is_one_checkpoint_for_each_batch_and_state_does_not_grow_with_their_number(rig: Rig) -> None:
