@@ -6,12 +6,10 @@ The query's thread hands batches over and waits; the job master asks for splits 
 from __future__ import annotations
 
 import threading
-import uuid
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol, final
 
-from headgate.checkpoint.paths import below
 from headgate.connectors.files.places import Place
 from headgate.connectors.micro_batches import protocol, splits
 from headgate.connectors.micro_batches.protocol import BatchProtocol, Record, State
@@ -69,7 +67,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
         while not isinstance(order := self._next_order(), protocol.Acknowledge):
             if isinstance(order, protocol.Refuse):
                 raise SourceError(f"batch {batch} is not acknowledged: {order.reason}")
-            folder = below(self.folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
+            folder = splits.new_folder(self.folder, query, batch)
             write(folder)
             self._splits = splits.cut(Place.of(folder, SourceError))
             self._handle(protocol.Written(batch))

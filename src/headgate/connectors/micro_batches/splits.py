@@ -8,12 +8,15 @@ of its path, so that a snapshot tells of which query and batch each one is.
 from __future__ import annotations
 
 import logging
+import re
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from pyarrow import fs
 
+from headgate.checkpoint.paths import below, split
 from headgate.connectors.files.bulk_format import ParquetFormat
 from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
@@ -23,6 +26,7 @@ from headgate.functions.acknowledging import SourceProgress
 
 _log = logging.getLogger(__name__)
 _PART_BYTES = 16 << 20
+_BATCH_FOLDER: Final = re.compile(r"([0-9]+)-[0-9a-f]{8}")
 
 
 @final
@@ -34,6 +38,11 @@ class EmptyBatch:
 
 
 BatchSplit = RowGroupSplit | EmptyBatch
+
+
+def new_folder(folder: str, query: str, batch: int) -> str:
+    """Return the location, below that of all batches, that nobody has written this batch to."""
+    return below(folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
 
 
 def cut(folder: Place) -> list[BatchSplit]:
@@ -68,13 +77,14 @@ def position(progress: SourceProgress[BatchSplit]) -> Position:
 
 
 def drop(folder: Place, batch: int) -> None:
-    """Delete all batches of all queries in the folder up to this one; log what cannot be. Blocks."""
+    """Delete all batches of all queries in the folder up to this one, and nothing else; log what cannot be. Blocks."""
     try:
         for query in _folders(folder):
             for place in _folders(query):
-                if batch_of(id_of(EmptyBatch(place)))[1] <= batch:
+                found = _BATCH_FOLDER.fullmatch(split(place.path)[1])
+                if found is not None and int(found[1]) <= batch:
                     place.system.delete_dir(place.path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         _log.warning("batches that nothing needs any more could not be deleted from %s: %s", folder, error)
 
 

@@ -55,15 +55,20 @@ def test_the_position_of_a_snapshot_is_that_of_its_newest_batch_and_what_is_left
 
 
 def test_acknowledged_batches_go_half_written_ones_too_and_no_others(tmp_path: Path) -> None:
-    for name in ("q/6-a", "q/7-b", "q/7-c", "q/8-d", "q/10-e"):
+    for batch in (6, 7, 7, 8, 10):
+        put(tmp_path, splits.new_folder("", "q", batch).lstrip("/"), 1)
+    for name in ("2024/01-05", "q/3-backup", "q/notes"):
         put(tmp_path, name, 1)
     splits.drop(Place.of(tmp_path, SourceError), 7)
-    assert sorted(path.name for path in (tmp_path / "q").iterdir()) == ["10-e", "8-d"]
+    kept = sorted(path.name.partition("-")[0] for path in tmp_path.glob("q/*-*"))
+    assert kept == ["10", "3", "8"], "and what is not a batch of ours"
+    assert (tmp_path / "2024" / "01-05" / "part-0.parquet").exists()
+    assert (tmp_path / "q" / "notes" / "part-0.parquet").exists()
     splits.drop(Place.of(tmp_path / "nowhere", SourceError), 7)
 
 
 def test_what_cannot_be_deleted_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "q" / "no batch").mkdir(parents=True)
+    (tmp_path / "no folder").touch()
     with caplog.at_level(logging.WARNING):
-        splits.drop(Place.of(tmp_path, SourceError), 7)
+        splits.drop(Place.of(tmp_path / "no folder", SourceError), 7)
     assert "could not be deleted" in caplog.text
