@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from reference import expected_alerts
 
-from headgate.common import Configuration, Types, WatermarkStrategy
+from headgate.common import Configuration, JobStatus, Types, WatermarkStrategy
 from headgate.datastream import (
     DataStream,
     KeyedBroadcastProcessFunction,
@@ -267,6 +268,22 @@ def test_what_a_batch_job_cannot_do_is_told_before_anything_runs(spark: SparkSes
     env.from_spark_stream(stream, "/nowhere").print()
     with pytest.raises(ProgramError, match="BATCH, but source"):
         env.execute()
+
+
+@pytest.mark.parametrize("after_s", [0.0, 1.0])
+def test_a_job_that_is_cancelled_ends_at_once(spark: SparkSession, after_s: float, tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        time.sleep(0.1)
+        return number
+
+    env = environment(spark, BATCH)
+    stream = env.from_collection(list(range(300))).map(work).key_by(lambda number: number % 3)
+    stream.map(lambda number: (tmp_path / "second stage").touch()).print()
+    job = env.execute_async()
+    time.sleep(after_s)  # before Spark has a job, and while it runs one
+    job.cancel().result()
+    assert job.get_job_status().result() is JobStatus.CANCELED
+    assert not (tmp_path / "second stage").exists()
 
 
 # --- the example

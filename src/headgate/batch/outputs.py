@@ -8,7 +8,7 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from headgate.batch.rows import ORDER_BITS, KeyRoutes, encoded
+from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
 from headgate.elements import Barrier, Batch, Element
 from headgate.errors import SerializationError
@@ -44,7 +44,6 @@ class RowsChannel:
         self._select = select
         self._sent = sent
         self._routes = KeyRoutes(target.parallelism, target.max_parallelism)
-        self._next = sent.task
 
     def send(self, element: Element) -> None:
         if not isinstance(element, Batch):
@@ -56,7 +55,7 @@ class RowsChannel:
         except Exception as error:
             raise _cannot_travel(element.records, error) from error
         self._sent.records += len(element)
-        self._sent.rows.append(rows)
+        self._sent.rows.append(dealt(rows, self._target.parallelism) if self._target.deals else rows)
 
     def _routed(self, batch: Batch) -> tuple[list[int] | None, list[int] | None]:
         """Return the task of each record, and what it is sorted by."""
@@ -65,16 +64,9 @@ class RowsChannel:
             keys = select_keys(self._select, batch.records)
             routes = look_up(self._routes, keys, batch.records)
             return [task for task, _ in routes], [key for _, key in routes]
-        if self._target.shuffle is Shuffle.BY_TASK:
-            return self._dealt(len(batch)), None
+        if self._target.shuffle is Shuffle.BY_TASK and not self._target.deals:
+            return [self._sent.task % self._target.parallelism] * len(batch), None
         return None, None
-
-    def _dealt(self, count: int) -> list[int]:
-        tasks = self._target.parallelism
-        if not self._target.deals:
-            return [self._sent.task % tasks] * count
-        first, self._next = self._next, self._next + count
-        return [turn % tasks for turn in range(first, first + count)]
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         return []

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Final, final
@@ -97,6 +98,16 @@ def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: i
         pa.array([dumps(record, 5) for record in batch.records], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ROWS)
+
+
+def dealt(rows: pa.RecordBatch, tasks: int) -> pa.RecordBatch:
+    """Return rows with a task for each, by a checksum of its record.
+
+    Not in turn: a task that Spark runs again may come upon the rows of a DataFrame in another order, and what went to
+    one task then must not go to another now.
+    """
+    numbers = [zlib.crc32(record) % tasks for record in rows.column(RECORD).to_pylist()]
+    return rows.set_column(rows.schema.get_field_index(TASK), ROWS.field(TASK), pa.array(numbers, pa.int32()))
 
 
 def decoded(rows: pa.RecordBatch) -> Batch:

@@ -60,7 +60,7 @@ class Target:
     tag: str | None
     key_selector: AnyKeySelector | None
     deals: bool
-    """BY_TASK: to all tasks in turn; else to the one with the sender's own number."""
+    """BY_TASK: to all tasks, by the record; else to the one with the sender's own number."""
     parallelism: int
     max_parallelism: int
 

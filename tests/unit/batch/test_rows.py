@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.batch.rows import INPUT, KEY, ORDER, RECORD, ROWS, TASK, TIME, KeyRoutes, decoded, encoded, runs
+from headgate.batch.rows import INPUT, KEY, ORDER, RECORD, ROWS, TASK, TIME, KeyRoutes, dealt, decoded, encoded, runs
 from headgate.elements import Batch
 from headgate.errors import SerializationError
 from headgate.state.keygroups import key_group, subtask_of_group
@@ -97,3 +98,14 @@ def test_equal_keys_have_one_place_and_others_another() -> None:
 def test_a_key_that_cannot_be_one_is_refused() -> None:
     with pytest.raises(SerializationError, match="the key is None"):
         KeyRoutes(1, 128)[None]
+
+
+def test_records_are_dealt_by_what_they_are_in_whatever_order_they_come() -> None:
+    records = [f"record {number}" for number in range(400)]
+    tasks = {}
+    for order in (records, records[::-1]):
+        rows = dealt(encoded(Batch(order), (0, 0), None, None, 0), 3)
+        assert rows.schema == ROWS
+        tasks[order[0]] = dict(zip(order, rows.column(TASK).to_pylist(), strict=True))
+    assert tasks["record 0"] == tasks["record 399"]
+    assert min(Counter(tasks["record 0"].values()).values()) > 90

@@ -38,9 +38,11 @@ from headgate.deploy.spark.partitions import to_partition
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.stage_error import explain
-from headgate.errors import EnvironmentFault
+from headgate.errors import EnvironmentFault, JobCancelledError
 from headgate.graph.physical import JobPlan
 
+_CANCEL_S: Final = 0.2
+"""How often Spark is told to cancel a job that goes on."""
 _POOL: Final = "spark.scheduler.pool"
 _building: Final = threading.Lock()
 
@@ -63,6 +65,8 @@ class SparkBatch:
         self._broadcasts: list[Broadcast[bytes]] = []
         self._persisted: list[DataFrame] = []
         self._put_out: dict[int, DataFrame] = {}
+        self._cancelled = False
+        self._over = threading.Event()
 
     def run(self) -> Iterator[StageResult]:
         self._context.setJobGroup(self._group, f"headgate: {self._plan.job_name}", interruptOnCancel=True)
@@ -71,6 +75,8 @@ class SparkBatch:
         try:
             package = self._broadcast(pack(self._plan))
             for stage in self._stages:
+                if self._cancelled:
+                    raise JobCancelledError(f"job {self._plan.job_id} was cancelled")
                 if not self._is_read_from_frame(stage):
                     yield from self._run_stage(stage, package)
         except (PySparkException, Py4JError) as error:
@@ -78,15 +84,23 @@ class SparkBatch:
             raise failure_in(report) or EnvironmentFault(explain(report)) from None
 
     def cancel(self) -> None:
+        self._cancelled = True
         self._sources.interrupt()
-        self._context.cancelJobGroup(self._group)
+        threading.Thread(target=self._cancel, name="headgate-cancel", daemon=True).start()
+
+    def _cancel(self) -> None:
+        with contextlib.suppress(PySparkException, Py4JError, AttributeError, OSError):  # the session is gone, too
+            while not self._over.is_set():
+                self._context.cancelJobGroup(self._group)
+                self._over.wait(_CANCEL_S)  # again and again: a job may begin just now
 
     def close(self) -> None:
+        self._over.set()
+        self._sources.close()
         for frame in self._persisted:
             frame.unpersist()
         for broadcast in self._broadcasts:
             broadcast.destroy()
-        self._sources.close()
 
     # --- one stage
 

@@ -68,7 +68,7 @@ def run_stage(
             yield from run.run(own, () if for_all is None else pa.ipc.open_stream(for_all))
         except TaskFailedError as error:
             report = base64.b64encode(str(error).encode()).decode()
-            raise RuntimeError(f"headgate-task-failed:{report}") from None
+            raise RuntimeError(f"{error}\nheadgate-task-failed:{report}") from None
 
 
 def _numbered(rows: Iterator[pa.RecordBatch], partition: int) -> tuple[int, Iterator[pa.RecordBatch]]:
