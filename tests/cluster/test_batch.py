@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import data
 import joined
@@ -125,10 +125,13 @@ def test_batch_puts_out_what_streaming_does(spark: SparkSession, program: Callab
     assert collected(program(environment(spark, BATCH))) == collected(streaming)
 
 
-@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
-def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession, examples: int) -> None:
-    @seed(examples)
-    @settings(max_examples=examples, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession) -> None:
+    @seed(60)
+    @settings(
+        max_examples=60, deadline=None, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(programs())
     def check(program: Program) -> None:
         outputs, here = run(program, "BATCH")
@@ -189,11 +192,6 @@ class Marks(KeyedProcessFunction):
         yield row.mark
 
 
-def uuid4_text() -> str:
-    """Another one in each row, each time."""
-    return str(uuid.uuid4())
-
-
 def shuffled(spark: SparkSession, key: str) -> DataFrame:
     """Return numbers in no order, in four partitions, with a time that tells their order."""
     rows = spark.range(COUNT).select(
@@ -231,7 +229,7 @@ def test_the_rows_of_a_key_come_in_the_order_of_their_time(
 
 
 def test_a_dataframe_that_two_stages_read_is_computed_once(spark: SparkSession) -> None:
-    rows = spark.range(40).select(f.expr("id % 3").alias("key"), f.udf(uuid4_text)().alias("mark"))
+    rows = spark.range(40).select(f.expr("id % 3").alias("key"), f.udf(lambda: str(uuid4()))().alias("mark"))
     stream = environment(spark, BATCH).from_spark(rows)
     keyed = stream.key_by(lambda row: row.key).process(Marks())
     found = collected(keyed.union(stream.map(lambda row: row.mark)))

@@ -59,6 +59,7 @@ def by_headgate(spark: SparkSession, folder: Path) -> list[Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_stream_writer_writes_the_same_rows_for_spark_and_for_a_job(spark: SparkSession, tmp_path: Path) -> None:
     ours, sparks = by_headgate(spark, tmp_path), by_spark(spark, tmp_path)
     assert len(ours) == COUNT

@@ -165,7 +165,7 @@ def test_a_worker_without_headgate_is_told_with_what_to_install(
     context = cluster_session.sparkContext
     before, context.pythonExec = context.pythonExec, str(bare)
     try:
-        with pytest.raises(JobFailedError, match=r"no module '\w+': install headgate\[spark\].*PYSPARK_PYTHON"):
+        with pytest.raises(JobFailedError, match=r"no module '\w+'.*install headgate\[spark\].*PYSPARK_PYTHON"):
             run_count(cluster_session, Count(tmp_path), **storage)
     finally:
         context.pythonExec = before
@@ -179,7 +179,7 @@ def test_a_module_that_a_worker_lacks_is_named_with_how_to_ship_it(
     env = environment(cluster_session, **storage).set_parallelism(1)
     late = importlib.import_module("rules_of_mine").late
     env.from_collection([1]).map(late).print()
-    with pytest.raises(JobFailedError, match=r"needs module 'rules_of_mine'.*spark\.submit\.pyFiles"):
+    with pytest.raises(JobFailedError, match=r"needs module 'rules_of_mine'(.|\n)*add_python_file(.|\n)*--py-files"):
         env.execute()
 
 

@@ -41,8 +41,16 @@ def test_program_that_needs_a_server_prints_what_the_page_says(
     test_program_prints_what_the_page_says(block, tmp_path, monkeypatch, capfd)
 
 
+FIRST_PAGES = ("README.md", "getting-started-spark.md", "batch.md")
+"""Those whose programs on Spark run with all tests; each takes a JVM of its own."""
+ON_SPARK = [
+    pytest.param(block, marks=() if block.page.name in FIRST_PAGES else pytest.mark.soak, id=str(block))
+    for block in all_blocks(on_spark=True)
+]
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("block", all_blocks(on_spark=True), ids=str)
+@pytest.mark.parametrize("block", ON_SPARK)
 def test_program_runs_on_spark(block: Block, tmp_path: Path) -> None:
     printed = run_apart(program(block, tmp_path), cwd=tmp_path).stdout
     if block.printed is not None:
