@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.property.program_functions import SEEN
@@ -27,6 +28,7 @@ def run(program: Program, mode: str) -> tuple[dict[str, Known], dict[str, list[A
     return outputs, {name: SEEN[name] for name in outputs}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_batch_puts_out_what_streaming_does(program: Program) -> None:

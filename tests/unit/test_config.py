@@ -109,7 +109,6 @@ def test_the_warning_of_an_unknown_key_names_the_one_that_was_probably_meant(cap
     [
         {"state.backend.type": "forst"},
         {"state.backend": "ForSt"},
-        {"execution.runtime-mode": "BATCH"},
         {"pipeline.jars": "file:///x.jar"},
         {"execution.checkpointing.interval-during-backlog": "1 min"},
     ],

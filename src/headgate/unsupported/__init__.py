@@ -58,9 +58,9 @@ def _message(name: str, feature: Feature) -> str:
 def refuse(name: str) -> NoReturn:
     """Raise the UnsupportedError of a value, member or `key=value` of the table.
 
-    >>> refuse("execution.runtime-mode=BATCH")
+    >>> refuse("state.backend.type=forst")
     Traceback (most recent call last):
-    headgate.errors.UnsupportedError: execution.runtime-mode=BATCH is not supported yet (Batch execution): ...
+    headgate.errors.UnsupportedError: state.backend.type=forst is not supported...
     """
     feature = VALUES.get(name) or OPTIONS.get(name) or NAMES[name]
     raise UnsupportedError(_message(name, feature))

@@ -123,7 +123,5 @@ def test_the_mode_and_the_folder_for_savepoints_are_settings_of_the_environment(
 
 
 def test_what_is_not_supported_is_refused_at_the_call() -> None:
-    with pytest.raises(UnsupportedError, match="BATCH is not supported yet"):
-        environment().set_runtime_mode(RuntimeExecutionMode.BATCH)
     with pytest.raises(UnsupportedError, match="add_jars is not supported"):
         environment().add_jars  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
