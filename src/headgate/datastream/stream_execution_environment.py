@@ -240,7 +240,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         of its partitions when one subtask reads them. `records_per_second` limits how fast they are read. Raises
         ProgramError for a streaming DataFrame, or a column that no record can hold.
         """
-        from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
 
         source = frames.DataFrameSource(frame, source_name, frames.storage_of(self._settings()))
         limited = source if records_per_second is None else RateLimitedSource(source, records_per_second)
@@ -264,7 +264,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         mode and triggers are Spark's: with `available_now` the stream ends. `free_cores` are what Spark needs beside
         the job's slots. Raises ProgramError for another kind of DataFrame, or a column of a type that has none here.
         """
-        from headgate.deploy.spark import streams  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import streams  # noqa: PLC0415  # only for who has pyspark
 
         options = streams.StreamOptions(
             output_mode=output_mode,
@@ -321,7 +321,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> Any:
         """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""
-        from headgate.deploy.spark import frames  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
 
         result = frames.DataFrameResult(type_info, frames.storage_of(self._settings()), self._spark)
         columns = BulkWriterFactory.parquet_writer(schema_in_micros(type_info))

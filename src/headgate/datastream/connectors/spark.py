@@ -5,7 +5,7 @@ from __future__ import annotations
 from headgate.errors import EnvironmentFault
 
 try:
-    from headgate.deploy.spark.stream_writer import SparkSink
+    from headgate.deploy.spark.stream_writer.sink import SparkSink
 except ModuleNotFoundError as error:
     raise EnvironmentFault("SparkSink needs an extra: pip install 'headgate[spark]'") from error
 

@@ -17,7 +17,7 @@ from headgate.deploy.handle import JobHandle
 from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
-from headgate.deploy.spark.batch import SparkBatch
+from headgate.deploy.spark.batch.engine import SparkBatch
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship

@@ -25,10 +25,10 @@ from headgate.common.configuration import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import Encoder, FileSink
+from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress, observe_group
+from headgate.deploy.spark.dataframes.writing import FrameWriting
 from headgate.deploy.spark.java import ensure_java
-from headgate.deploy.spark.progress import Reports, WriteProgress, observe_group
 from headgate.deploy.spark.shared_folder import hosts_without
-from headgate.deploy.spark.writing import FrameWriting
 from headgate.elements import SavepointFormat
 from headgate.errors import JobFailedError, ProgramError
 from headgate.types.instant import Instant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.deploy.spark.partitions import numbers_of, spark_hash
+from headgate.deploy.spark.batch.partitions import numbers_of, spark_hash
 
 
 def test_the_hash_is_that_of_spark() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headgate.deploy.spark.dataframes.progress import Reports, WriteProgress
 from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.progress import Reports, WriteProgress
 
 
 def test_what_is_quick_is_not_talked_about() -> None:

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headgate.datastream.connectors.spark import SparkSink
-from headgate.deploy.spark.stream_writer_call import WriteAbandoned
+from headgate.deploy.spark.stream_writer.call import WriteAbandoned
 from headgate.errors import ProgramError, SerializationError, SinkError
 from headgate.functions.sink import RetriableCommitError, SinkWriter
 from headgate.ids import CheckpointId, JobId

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.connectors.micro_batches.protocol import Record
-from headgate.deploy.spark.streams import SparkQuery, StreamOptions
+from headgate.deploy.spark.dataframes.streams import SparkQuery, StreamOptions
 from headgate.errors import ProgramError, StorageError
 
 QUERY = "4bd39b5c-8b04-4b46-9e2f-30bb4f4ad0f1"

@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES
+from headgate.deploy.spark.dataframes.progress import Reports, observe_group
 from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.progress import Reports, observe_group
 from headgate.deploy.spark.stage_error import explain
 from headgate.errors import SourceError
 

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import datasource
 from pyspark.sql.datasource import CaseInsensitiveDict, DataSource, DataSourceStreamWriter, WriterCommitMessage
 
-from headgate.deploy.spark.stream_writer_call import WriteCall
-from headgate.deploy.spark.stream_writer_columns import AnySchema, WriterColumns
+from headgate.deploy.spark.stream_writer.call import WriteCall
+from headgate.deploy.spark.stream_writer.columns import AnySchema, WriterColumns
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import Committer, GlobalCommitter, RetriableCommitError, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId

@@ -25,8 +25,8 @@ from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParque
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.deploy.spark.dataframes.schemas import row_type_of
 from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.schemas import row_type_of
 from headgate.deploy.spark.shared_folder import check_shared
 from headgate.deploy.spark.stage_error import explain
 from headgate.errors import ProgramError, StorageError

@@ -11,7 +11,7 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import Row, StructType
 
-from headgate.deploy.spark.schemas import row_type_of, struct_type_of
+from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
 from headgate.errors import ProgramError, SerializationError
 from headgate.types.arrow import batch_from_rows
 from headgate.types.arrow_types import schema_in_micros

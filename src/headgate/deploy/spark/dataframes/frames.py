@@ -24,10 +24,10 @@ from headgate.connectors.files.parquet_source import RowGroupSplit
 from headgate.connectors.files.places import Place, list_files
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
 from headgate.deploy.spark import session as sessions
+from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
+from headgate.deploy.spark.dataframes.writing import FrameWriting
 from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.schemas import row_type_of, struct_type_of
 from headgate.deploy.spark.shared_folder import check_shared
-from headgate.deploy.spark.writing import FrameWriting
 from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.ids import JobId

@@ -31,10 +31,10 @@ from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
 from headgate.deploy.batch_job import StageResult
 from headgate.deploy.package import pack
-from headgate.deploy.spark.batch_entry import TaskEntry, task_entry
-from headgate.deploy.spark.batch_frames import frames_of, sorted_by_spark, without_sources
-from headgate.deploy.spark.batch_task import StageSpec, failure_in
-from headgate.deploy.spark.partitions import to_partition
+from headgate.deploy.spark.batch.entry import TaskEntry, task_entry
+from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
+from headgate.deploy.spark.batch.partitions import to_partition
+from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.stage_error import explain
@@ -195,7 +195,7 @@ def _task(
 
     def headgate_task(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with entry():
-            from headgate.deploy.spark.batch_task import run_stage  # noqa: PLC0415  # found by now
+            from headgate.deploy.spark.batch.task import run_stage  # noqa: PLC0415  # found by now
 
             yield from run_stage(pickled, package.value, None if for_all is None else for_all.value, rows)
 

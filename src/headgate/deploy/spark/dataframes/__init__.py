@@ -1,0 +1,1 @@
+"""DataFrames as inputs and outputs of jobs, bounded and streaming."""

@@ -1,0 +1,1 @@
+"""Stream writers of PySpark as sinks."""
