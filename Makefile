@@ -16,7 +16,7 @@ ON_SPARK := (spark or standalone) and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 soak soak-memory soak-chaos docs spark40 clean
+.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 soak soak-long soak-memory soak-chaos docs spark40 clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "slow and not spark and not standalone"
-	$(BIN)/python -m pytest -q -m "$(ON_SPARK)"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way
 	$(BIN)/python examples/flights/demo.py $(DEMO_ARGS)
@@ -91,7 +91,10 @@ $(SPARK40_STAMP): requirements/build.lock requirements/spark40.lock
 	@touch $@
 
 soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
-	$(BIN)/python -m pytest -q -m soak
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "soak and not long"
+
+soak-long: $(STAMP) ## what takes longer than a change should wait for
+	$(BIN)/python -m pytest -q -m long
 
 soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalone Spark
 	$(BIN)/python -m tests.cluster.chaos --minutes 10 --out docs/results/chaos-10min.txt

@@ -112,6 +112,7 @@ def submit(cluster: SparkCluster, folder: Path, options: list[str], python: str 
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("missing", ["headgate", "pyarrow"])
 def test_what_headgate_needs_on_a_worker_is_named_with_what_to_do(
     cluster: SparkCluster, folder: Path, bare: str, missing: str

@@ -92,6 +92,7 @@ def test_a_worker_that_is_killed_neither_loses_nor_doubles_a_row(spark: SparkSes
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_running_job_is_asked_twice_by_sql(spark: SparkSession, tmp_path: Path) -> None:
     conf = {
         "execution.checkpointing.dir": str(tmp_path / "checkpoints"),

@@ -117,6 +117,7 @@ def test_state_of_every_kind_and_timers_outlive_a_killed_worker(
     assert (tmp_path / "fault").exists()
 
 
+@pytest.mark.soak
 def test_a_dataframe_of_rows_within_rows_goes_through_a_cluster(
     cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
 ) -> None:
@@ -198,6 +199,7 @@ def test_prints_and_logs_go_to_the_executors_logs_and_the_secret_does_not(
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_streaming_dataframe_feeds_a_job_exactly_once_though_an_executor_is_killed(
     cluster_session: SparkSession, tmp_path: Path, storage: dict[str, str]
