@@ -159,6 +159,22 @@ def test_what_is_broadcast_is_there_before_the_records(spark: SparkSession) -> N
     assert collected(priced) == Counter((f"k{number % 7}", number * 10) for number in range(COUNT))
 
 
+class Heard(KeyedBroadcastProcessFunction):  # type: ignore[type-arg]  # as users write it
+    """Puts out what is broadcast."""
+
+    def process_element(self, value: Any, ctx: Any) -> None: ...
+
+    def process_broadcast_element(self, value: Any, ctx: Any) -> Iterator[Any]:
+        yield value
+
+
+def test_what_is_broadcast_is_heard_by_every_task_also_where_there_is_nothing_else(spark: SparkSession) -> None:
+    env = environment(spark, BATCH, parallelism=4)
+    nothing = env.from_collection([1]).filter(lambda number: False).key_by(lambda number: number)
+    heard = nothing.connect(env.from_collection(["a"]).broadcast(RATES)).process(Heard())
+    assert collected(heard) == Counter({"a": 4})
+
+
 def test_a_stream_that_is_only_broadcast_is_read_by_every_task(spark: SparkSession) -> None:
     env = environment(spark, BATCH, parallelism=3)
     assert collected(env.from_collection([1, 2]).broadcast().map(lambda number: number)) == Counter({1: 3, 2: 3})

@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate import options
 from headgate.batch.inputs import TaskInput
-from headgate.batch.rows import EDGE, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK
+from headgate.batch.rows import EDGE, INPUT, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK
 from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
@@ -159,12 +159,21 @@ class SparkBatch:
         if not own:
             return self._spark.range(0, tasks, 1, tasks).select(f.col("id").cast("int").alias(TASK)), TaskInput()
         rows = functools.reduce(DataFrame.unionAll, map(self._of_edge, own))
+        if len(own) < len(stage.inputs):
+            rows = rows.unionAll(self._one_for_each(tasks))
         if own[0].shuffle is Shuffle.NONE:
             rows = rows.withColumn(TASK, f.shiftright(ORDER, ORDER_BITS).cast("int"))
         else:
             shuffled = rows.repartition(tasks, to_partition(f.col(TASK), tasks))
             rows = shuffled.sortWithinPartitions(*SORTED_BY[stage.is_keyed])
         return rows.select(*READ), TaskInput()
+
+    def _one_for_each(self, tasks: int) -> DataFrame:
+        """Return a row without a record for each task: Spark leaves out what would read no rows at all."""
+        given = {EDGE: f.lit(0), INPUT: f.lit(0), TASK: f.col("id"), ORDER: f.lit(0)}
+        fields = from_arrow_schema(ROWS).fields
+        columns = [given.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in fields]
+        return self._spark.range(0, tasks, 1, tasks).select(*columns)
 
     def _of_edge(self, each: Input) -> DataFrame:
         return self._put_out[each.stage].where(f.col(EDGE) == each.edge)

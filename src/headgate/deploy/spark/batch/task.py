@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from headgate.batch.inputs import TaskInput
-from headgate.batch.rows import TASK
+from headgate.batch.rows import RECORD, TASK
 from headgate.batch.stages import stages
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
 from headgate.deploy.package import unpack
@@ -62,6 +63,8 @@ def run_stage(
         splits=tuple(spec.splits[task :: spec.tasks]),
     )
     own = rows if spec.reads else _read_out(rows)
+    if for_all is not None:
+        own = (each.filter(pc.field(RECORD).is_valid()) for each in own)  # without the row that is there for each task
     with survivors_set_aside():
         try:
             run = StageTask(stages(plan)[spec.stage], place, spec.reading)
