@@ -128,7 +128,7 @@ def test_batch_puts_out_what_streaming_does(spark: SparkSession, program: Callab
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession) -> None:
-    @seed(15)
+    @seed(25)
     @settings(
         max_examples=15, deadline=None, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
     )
