@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
 import secrets
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +29,7 @@ from headgate.deploy.spark.slot_process import UNFIT, environment
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
+from headgate.deploy.spark.task_entry import task_entry
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch
@@ -184,13 +183,12 @@ class SparkHost:
             proof=None if proof is None else proof.nonce,
             settings=self._plan.settings,
         )
-        # In local mode the workers are of this machine, so what the driver can import they can, too.
-        modules = [os.path.abspath(path) for path in sys.path] if self._local else []
+        entry = task_entry(self._code, local=self._local)
 
         def make() -> SlotTask:
             if proof is not None:
                 proof.begin()
-            return slot_task(spec, self._package, modules, self._code)
+            return slot_task(spec, self._package, entry)
 
         return make
 

@@ -31,13 +31,13 @@ from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
 from headgate.deploy.batch_job import StageResult
 from headgate.deploy.package import pack
-from headgate.deploy.spark.batch.entry import TaskEntry, task_entry
 from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
 from headgate.deploy.spark.batch.partitions import to_partition
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.stage_error import explain
+from headgate.deploy.spark.task_entry import TaskEntry, task_entry
 from headgate.errors import EnvironmentFault, JobCancelledError
 from headgate.graph.physical import JobPlan
 
