@@ -53,6 +53,7 @@ _INCREMENTAL: Final = "incremental': True|changelog.enabled': True"
 _IN_ORDER: Final = r"^\([^)]*\)x\d( \+ \([^)]*\)x\d)* > ((map|filter|flat_map|rebalance)x1 > )*(value|list)x"
 _STOPPED_FIRST: Final = r"^[^;]*; (savepoint[^;]*; )*after \d+ ms it is (stopped|drained)"
 _CRASHES: Final = ("slot crash",) * 3
+_UNCOMMITTED: Final = ("master crash at an operation",) * 3 + ("outside outage",) * 4
 _DOUBTS: Final = ("slot crash in doubt",) * 6
 _NEW_DRIVERS: Final = ("master presumed dead",) * 6 + ("slow storage",) * 3
 
@@ -222,6 +223,6 @@ PLANTED: Final = (
         seeds_max=60,
         symptom="is not final|missing",
         settings=_BUSY,
-        often=_CRASHES,
+        often=_UNCOMMITTED,
     ),
 )
