@@ -2,5 +2,5 @@
 
 A stage is a vertex of the job. Its tasks run the same operators, in the same chain, as a streaming job; what reaches an
 operator with keys comes sorted by key, so that state is held for one key at a time. Nothing here knows Spark: a
-deployment moves batches of columns between tasks as `Shuffle` says, and calls `run_task`.
+deployment moves batches of columns between tasks as `Shuffle` says, and runs each task as a `StageTask`.
 """

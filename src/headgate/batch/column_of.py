@@ -67,11 +67,12 @@ def taken(take: Callable[[Any], Any], what: str, records: Sequence[Any], column:
 
     `what` names it for people. Raises ProgramError if it does not take the column of the first and the last row.
     """
-    for record in (records[0], records[-1]):
-        if take(record) != record[column]:
+    for record in (records[-1], records[0]):
+        made = take(record)
+        if made != record[column]:
             raise ProgramError(
-                f"the {what} took column {column!r} as it is when it was tried, but gives {take(record)!r} for "
-                f"{record!r}: write it so that what it does does not depend on the type of a value, or have a map() "
-                "before it that makes the column"
+                f"the {what} took column {column!r} as it is when it was tried, but gives {made!r} for {record!r}: "
+                "write it so that what it does does not depend on the type of a value, or have a map() before it that "
+                "makes the column"
             )
-    return take(records[0])
+    return made

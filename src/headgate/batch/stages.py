@@ -75,11 +75,6 @@ class Stage:
     targets: tuple[Target, ...]
 
     @property
-    def is_source(self) -> bool:
-        """Whether the first operator is a source."""
-        return not self.inputs
-
-    @property
     def is_keyed(self) -> bool:
         """Whether the first operator gets its records by key."""
         return any(each.shuffle is Shuffle.BY_KEY for each in self.inputs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -18,13 +18,13 @@ from headgate import options
 from headgate.batch.inputs import TaskInput
 from headgate.batch.outputs import RowsChannel, Sent
 from headgate.batch.services import TaskServices
-from headgate.batch.stages import Stage
+from headgate.batch.stages import stages
 from headgate.checkpoint.commit import PendingCommit
-from headgate.config import Settings
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
 from headgate.functions.api import KeySelector
 from headgate.graph.logical import AnyKeySelector
-from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import (
     Operator,
     OperatorContext,
@@ -55,23 +55,21 @@ class TaskFailedError(Exception):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlace:
-    """Which task of how many, which try of it, and of what job. `splits` are what a source reads here."""
+    """Which task of how many, and which try of it. `splits` are those of all tasks, if it is one of a source."""
 
     task: int
     tasks: int
     attempt: Attempt
-    job_id: JobId
-    settings: Settings
-    parameters: dict[str, str]
-    splits: tuple[Any, ...] = ()
+    splits: Sequence[Any] = ()
 
 
 @final
 class StageTask:
-    """One task, for one run."""
+    """One task of the stage with this index, for one run."""
 
-    def __init__(self, stage: Stage, place: TaskPlace, reading: TaskInput) -> None:
-        self._stage = stage
+    def __init__(self, plan: JobPlan, stage: int, place: TaskPlace, reading: TaskInput) -> None:
+        self._plan = plan
+        self._stage = stages(plan)[stage]
         self._place = place
         self._reading = reading
         self._services = TaskServices()
@@ -111,7 +109,7 @@ class StageTask:
         for plan in self._stage.vertex.operators:
             operator: Operator = plan.factory.create()
             operator.context = OperatorContext(
-                job_id=self._place.job_id,
+                job_id=self._plan.job_id,
                 name=plan.name,
                 uid=plan.uid,
                 subtask=self._place.task,
@@ -119,17 +117,17 @@ class StageTask:
                 max_parallelism=self._stage.vertex.max_parallelism,
                 attempt=self._place.attempt,
                 checkpointing=False,
-                parameters=self._place.parameters,
+                parameters=self._plan.parameters,
                 services=self._services,
                 restored=Restored(),
-                splits=list(self._place.splits),
-                settings=self._place.settings,
+                splits=list(self._place.splits[self._place.task :: self._place.tasks]),
+                settings=self._plan.settings,
                 all_keys=True,
             )
             self._operators.append(operator)
             self._open_operators.append(operator)
             operator.open(operator.context)
-        records = self._place.settings.get(options.BATCH_RECORDS)
+        records = self._plan.settings.get(options.BATCH_RECORDS)
         self._selects = {
             each.index: self._selector(each.key_selector, self._operators[0].context)
             for each in self._stage.inputs

@@ -6,14 +6,13 @@ Stage after stage, task after task; what a stage puts out is held in memory, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, final
+from typing import Any, Final, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, ROWS, SORTED_BY, TASK, TIME
-from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS, StageTask, TaskPlace
 from headgate.deploy.batch_job import StageResult
@@ -24,6 +23,7 @@ from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt
+from headgate.runtime.master.inputs import Inputs
 
 _CHUNK_ROWS: Final = 10_000
 """How many rows a task reads between two looks at whether the job was cancelled."""
@@ -37,19 +37,20 @@ class LocalBatch:
         self._plan = batch_plan(plan)
         self._package = pack(self._plan)
         self._put_out: dict[int, list[pa.Table]] = {}
-        self._sources = BatchSources(self._plan)
+        self._sources = Inputs(self._plan)
         self._cancelled = False
         self._code = CodeHere(given_code(plan.settings))
 
     def run(self) -> Iterator[StageResult]:
-        for stage in stages(self._plan):
-            left = [self._task(stage, task, rows) for task, rows in enumerate(self._inputs(stage))]
-            if stage.targets:
-                self._put_out[stage.vertex.id] = left
-            else:
-                yield from (
-                    (stage.vertex.id, row["task"], row["result"]) for table in left for row in table.to_pylist()
-                )
+        with self._sources.listed() as splits:
+            for stage in stages(self._plan):
+                own = splits.get(stage.vertex.id, [])
+                left = [self._task(stage, task, rows, own) for task, rows in enumerate(self._inputs(stage))]
+                if stage.targets:
+                    self._put_out[stage.vertex.id] = left
+                else:
+                    results = (row for table in left for row in table.to_pylist())
+                    yield from ((stage.vertex.id, row["task"], row["result"]) for row in results)
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -58,21 +59,10 @@ class LocalBatch:
     def close(self) -> None:
         self._put_out = {}
         self._code.close()
-        self._sources.close()
 
-    def _task(self, stage: Stage, task: int, rows: pa.Table) -> pa.Table:
-        plan = unpack(self._package)
-        tasks = self._tasks_of(stage)
-        place = TaskPlace(
-            task=task,
-            tasks=tasks,
-            attempt=Attempt(1),
-            job_id=plan.job_id,
-            settings=plan.settings,
-            parameters=plan.parameters,
-            splits=tuple(self._sources.of(stage.vertex.id)[task::tasks]),
-        )
-        run = StageTask(stages(plan)[stage.vertex.id], place, TaskInput(check=self._check))
+    def _task(self, stage: Stage, task: int, rows: pa.Table, splits: list[Any]) -> pa.Table:
+        place = TaskPlace(task=task, tasks=self._tasks_of(stage), attempt=Attempt(1), splits=splits)
+        run = StageTask(unpack(self._package), stage.vertex.id, place, TaskInput(check=self._check))
         for_all = self._for_all(stage).to_batches()
         return pa.Table.from_batches(run.run(rows.to_batches(max_chunksize=_CHUNK_ROWS), for_all), _schema(stage))
 

@@ -116,7 +116,8 @@ class Source(ABC, Generic[Split]):
     def discard(self, job_id: JobId) -> None:
         """Remove what was made for the job, except what was to be kept: no snapshot of it has still to read.
 
-        Called in the driver, before `release`, when the job has ended, or could not begin; may block.
+        Called in the driver, before `release`, when the job has ended, or could not begin; may block; may be called
+        twice.
         """
 
     def release(self, job_id: JobId) -> None:

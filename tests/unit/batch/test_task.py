@@ -10,7 +10,7 @@ import pytest
 
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import ROWS, decoded, encoded
-from headgate.batch.stages import batch_plan, stages
+from headgate.batch.stages import batch_plan
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
 from headgate.datastream import KeyedCoProcessFunction, KeyedProcessFunction, StreamExecutionEnvironment
 from headgate.datastream.state import ListStateDescriptor
@@ -49,15 +49,7 @@ class ListingBoth(Listing, KeyedCoProcessFunction):
 
 def task_of(env: StreamExecutionEnvironment, stage: int) -> StageTask:
     plan = batch_plan(plan_of(env, chaining=False))
-    place = TaskPlace(
-        task=0,
-        tasks=1,
-        attempt=Attempt(1),
-        job_id=plan.job_id,
-        settings=plan.settings,
-        parameters=plan.parameters,
-    )
-    return StageTask(stages(plan)[stage], place, TaskInput())
+    return StageTask(plan, stage, TaskPlace(task=0, tasks=1, attempt=Attempt(1)), TaskInput())
 
 
 def listing() -> StreamExecutionEnvironment:

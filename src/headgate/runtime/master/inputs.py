@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
@@ -63,6 +63,20 @@ class Inputs:
             found[vertex] = expect(list, source.splits(self._plan.vertices[vertex].parallelism), source, "splits()")
             self._listed.add(vertex)
         return found
+
+    @contextlib.contextmanager
+    def listed(self) -> Iterator[Splits]:
+        """Have the splits of all sources, for a job without snapshots: what was made for it goes with the context.
+
+        Raises what `Source.prepare` and `Source.splits` raise.
+        """
+        try:
+            self.prepare()
+            yield self.splits(frozenset())
+        finally:
+            for end in (self.discard, self.release):
+                with contextlib.suppress(Exception):  # what is left over harms nothing
+                    end()
 
     def interrupt(self) -> None:
         """End what `splits` waits for. Does not block."""

@@ -26,7 +26,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headgate import options
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, INPUT, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK
-from headgate.batch.splits import BatchSources
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
 from headgate.deploy.batch_job import StageResult
@@ -40,6 +39,7 @@ from headgate.deploy.spark.stage_error import explain
 from headgate.deploy.spark.task_entry import TaskEntry, task_entry
 from headgate.errors import EnvironmentFault, JobCancelledError
 from headgate.graph.physical import JobPlan
+from headgate.runtime.master.inputs import Inputs
 
 _CANCEL_S: Final = 0.2
 """How often Spark is told to cancel a job that goes on."""
@@ -60,7 +60,9 @@ class SparkBatch:
         self._plan = batch_plan(without_sources(plan, self._frames))
         self._stages = stages(self._plan)
         self._sorted = sorted_by_spark(self._stages, self._frames)
-        self._sources = BatchSources(self._plan)
+        self._read_by_spark = {self._stages[reader].inputs[0].stage for reader in self._sorted}
+        """Stages that have nothing to do: the one stage that reads them reads their DataFrame, sorted by Spark."""
+        self._sources = Inputs(self._plan)
         self._group = f"headgate-{plan.job_id}"
         self._broadcasts: list[Broadcast[bytes]] = []
         self._persisted: list[DataFrame] = []
@@ -73,12 +75,13 @@ class SparkBatch:
         pool: Any = self._plan.settings.get(options.SCHEDULER_POOL)  # None: the default pool
         self._context.setLocalProperty(_POOL, pool)
         try:
-            package = self._broadcast(pack(self._plan))
-            for stage in self._stages:
-                if self._cancelled:
-                    raise JobCancelledError(f"job {self._plan.job_id} was cancelled")
-                if not self._is_read_from_frame(stage):
-                    yield from self._run_stage(stage, package)
+            with self._sources.listed() as splits:
+                package = self._broadcast(pack(self._plan))
+                for stage in self._stages:
+                    if self._cancelled:
+                        raise JobCancelledError(f"job {self._plan.job_id} was cancelled")
+                    if stage.vertex.id not in self._read_by_spark:
+                        yield from self._run_stage(stage, package, splits.get(stage.vertex.id, []))
         except (PySparkException, Py4JError) as error:
             report = str(error)
             raise failure_in(report) or EnvironmentFault(explain(report)) from None
@@ -96,7 +99,6 @@ class SparkBatch:
 
     def close(self) -> None:
         self._over.set()
-        self._sources.close()
         for frame in self._persisted:
             frame.unpersist()
         for broadcast in self._broadcasts:
@@ -104,12 +106,7 @@ class SparkBatch:
 
     # --- one stage
 
-    def _is_read_from_frame(self, stage: Stage) -> bool:
-        """Whether all that read the stage read its DataFrame, sorted by Spark, so that nothing is left to do."""
-        readers = [each.vertex.id for each in self._stages for own in each.inputs if own.stage == stage.vertex.id]
-        return bool(readers) and all(reader in self._sorted for reader in readers)
-
-    def _run_stage(self, stage: Stage, package: Broadcast[bytes]) -> Iterator[StageResult]:
+    def _run_stage(self, stage: Stage, package: Broadcast[bytes], splits: list[Any]) -> Iterator[StageResult]:
         """Plan the stage; run it now if nobody reads what it puts out."""
         rows, reading = self._rows(stage)
         spec = StageSpec(
@@ -117,7 +114,7 @@ class SparkBatch:
             tasks=stage.vertex.parallelism,
             reads=stage.vertex.id in self._frames or any(each.shuffle is not Shuffle.TO_ALL for each in stage.inputs),
             reading=reading,
-            splits=tuple(self._sources.of(stage.vertex.id)),
+            splits=tuple(splits),
         )
         task = _task(spec, package, self._for_all(stage), self._entry)
         with self._as_job():

@@ -16,7 +16,6 @@ from pyspark import TaskContext
 
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import RECORD, TASK
-from headgate.batch.stages import stages
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
 from headgate.deploy.package import unpack
 from headgate.ids import Attempt
@@ -50,24 +49,20 @@ def run_stage(
     """
     context = TaskContext.get()
     assert context is not None
-    plan = unpack(package)
     spec: StageSpec = pickle.loads(pickled)  # noqa: S301  # from the closure of the job's own driver
     task, rows = _numbered(rows, context.partitionId())
     place = TaskPlace(
         task=task,
         tasks=max(spec.tasks, task + 1),
         attempt=Attempt(context.taskAttemptId() + 1),
-        job_id=plan.job_id,
-        settings=plan.settings,
-        parameters=plan.parameters,
-        splits=tuple(spec.splits[task :: spec.tasks]),
+        splits=spec.splits,
     )
     own = rows if spec.reads else _read_out(rows)
     if for_all is not None:
         own = (each.filter(pc.field(RECORD).is_valid()) for each in own)  # without the row that is there for each task
     with survivors_set_aside():
         try:
-            run = StageTask(stages(plan)[spec.stage], place, spec.reading)
+            run = StageTask(unpack(package), spec.stage, place, spec.reading)
             yield from run.run(own, () if for_all is None else pa.ipc.open_stream(for_all))
         except TaskFailedError as error:
             report = base64.b64encode(str(error).encode()).decode()
