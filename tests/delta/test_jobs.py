@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -17,32 +17,11 @@ from headgate.common import Configuration, Types
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.delta import DeltaSink
 from headgate.datastream import DataStream, StreamExecutionEnvironment
-from headgate.datastream.functions import MapFunction
 from headgate.elements import SavepointFormat
 from tests.delta.tables import SCHEMA, rows_of, versions_of
 from tests.scenarios.paced import HURRY, Paced
 from tests.scenarios.runs import Runs, wait_until
-
-COUNT: Final = 300
-BURST: Final = 50
-FAULTS: list[int] = []
-EXPECTED: Final = [{"number": number, "word": f"word-{number % 7}"} for number in range(COUNT)]
-
-
-@pytest.fixture(autouse=True)
-def _clear() -> None:
-    FAULTS.clear()
-    HURRY.clear()
-
-
-class Worded(MapFunction):
-    """Adds a word, and fails once for each number that is planned, when it comes to it or is beyond it."""
-
-    def map(self, value: int) -> tuple[int, str]:
-        if FAULTS and value >= FAULTS[0]:
-            FAULTS.pop(0)
-            raise ValueError(f"planned fault at {value}")
-        return value, f"word-{value % 7}"
+from tests.scenarios.worded import BURST, COUNT, EXPECTED, FAULTS, Worded, nothing_planned  # noqa: F401  # a fixture
 
 
 def environment(folder: Path, **settings: str) -> StreamExecutionEnvironment:

@@ -10,34 +10,14 @@ import pytest
 from headgate.common import Configuration, Types
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.spark import SparkSink
-from headgate.datastream.functions import MapFunction
 from headgate.elements import SavepointFormat
 from headgate.errors import JobFailedError
 from tests.scenarios.paced import HURRY, Paced
 from tests.scenarios.runs import wait_until
+from tests.scenarios.worded import BURST, COUNT, EXPECTED, FAULTS, Worded, nothing_planned  # noqa: F401  # a fixture
 from tests.stream_writers import BatchFile, StagedFiles, StagedFilesSource, batches_in, rows_in
 
-COUNT: Final = 300
-BURST: Final = 50
-FAULTS: list[int] = []
 TYPE: Final = Types.ROW_NAMED(["number", "word"], [Types.LONG(), Types.STRING()])
-EXPECTED: Final = [{"number": number, "word": f"word-{number % 7}"} for number in range(COUNT)]
-
-
-@pytest.fixture(autouse=True)
-def _clear() -> None:
-    FAULTS.clear()
-    HURRY.clear()
-
-
-class Worded(MapFunction):
-    """Adds a word, and fails once for each number that is planned, when it comes to it or is beyond it."""
-
-    def map(self, value: int) -> tuple[int, str]:
-        if FAULTS and value >= FAULTS[0]:
-            FAULTS.pop(0)
-            raise ValueError(f"planned fault at {value}")
-        return value, f"word-{value % 7}"
 
 
 def job(folder: Path, sink: SparkSink, burst: int = BURST, **settings: str) -> StreamExecutionEnvironment:
