@@ -1,20 +1,24 @@
 """What holds for every test: hypothesis measures no time, because a shared machine is slow now and then.
 
-Drivers leave their addresses in a folder of the test run, not in the user's.
+JVMs of Spark drivers are tuned for a short life. Drivers of jobs leave their addresses in a folder of the test run, not
+in the user's.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
+from headgate.testing.servers.spark import QUICK_JAVA
 
 settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)  # what Spark itself adds to the options of a driver's JVM
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -73,7 +73,10 @@ def _ended_at_exit(job: JobHandle) -> JobHandle:
 
 
 def check(spark: SparkSession, job: JobPlan) -> None:
-    """Check that the job can run on the session. Blocks some seconds at most. Raises EnvironmentFault, ProgramError."""
+    """Check that the job can run on the session. Raises EnvironmentFault, ProgramError.
+
+    Blocks some seconds at most, and while the executors of a young session are still starting.
+    """
     facts = observe(spark)
     preflight.check_session(facts)
     if not keeps_in_memory(job):

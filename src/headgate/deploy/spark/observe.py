@@ -13,6 +13,8 @@ from headgate.config_kinds import SIZE_BYTES
 from headgate.deploy.spark.preflight import SessionFacts, is_local
 
 EXECUTORS_WAIT_S_MAX: Final = 4.0
+EXECUTORS_START_S_MAX: Final = 30.0
+"""How long after the start of a session executors may take: Spark's own default for the same."""
 _POLL_S: Final = 0.1
 _MB: Final = 2**20
 
@@ -42,12 +44,18 @@ def observe(spark: SparkSession) -> SessionFacts:
 def await_slots(spark: SparkSession, facts: SessionFacts, needed: int) -> SessionFacts:
     """Wait for executors that are still to register, and for tasks that are about to end; return the facts then.
 
-    Blocks no longer than `EXECUTORS_WAIT_S_MAX`, in local mode not for slots that will never be there.
+    Blocks no longer than `EXECUTORS_WAIT_S_MAX`, unless the session is so young that executors may still be starting;
+    in local mode not for slots that will never be there.
     """
     context = spark.sparkContext
     due_s = time.monotonic() + EXECUTORS_WAIT_S_MAX
-    while facts.slots_free < needed and time.monotonic() < due_s:
-        if is_local(facts.master) and facts.slots_total < needed:
+    age_s = time.time() - context.startTime / 1000
+    started_s = time.monotonic() + EXECUTORS_START_S_MAX - age_s
+    while facts.slots_free < needed:
+        are_too_few = facts.slots_total < needed
+        if are_too_few and is_local(facts.master):
+            break
+        if time.monotonic() >= (max(due_s, started_s) if are_too_few else due_s):
             break
         time.sleep(_POLL_S)
         facts = replace(facts, slots_total=slots_total(context), slots_busy=slots_busy(context))

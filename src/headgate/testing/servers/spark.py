@@ -26,7 +26,8 @@ from headgate.deploy.spark.java import ensure_java
 from headgate.errors import EnvironmentFault
 
 _START_DEADLINE_S: Final = 60.0
-_QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a JVM that does not live long: it starts sooner, and takes half of the processor's time."""
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
@@ -78,12 +79,19 @@ class SparkCluster:
 
     def executors(self) -> list[psutil.Process]:
         """Return the JVMs that run the tasks of applications."""
-        return [each for each in self.processes() if _EXECUTOR in " ".join(_command(each))]
+        return self._running(_EXECUTOR)
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the JVMs that start executors when an application asks for them."""
+        return self._running(_WORKER)
 
     def python_workers(self) -> list[psutil.Process]:
         """Return the processes that run Python code, slots among it: what the executors' daemons have forked."""
         daemons = [daemon for executor in self.executors() for daemon in _children(executor)]
         return [worker for daemon in daemons for worker in _children(daemon)]
+
+    def _running(self, name: str) -> list[psutil.Process]:
+        return [each for each in self.processes() if name in " ".join(_command(each))]
 
     def stop(self) -> None:
         """Kill all processes of the cluster; block until its daemons have ended."""
@@ -101,7 +109,7 @@ class SparkCluster:
             "SPARK_NO_DAEMONIZE": "1",
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "200m",
-            "SPARK_DAEMON_JAVA_OPTS": _QUICK_JAVA,
+            "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
         }
         environ.pop("PYTHONPATH", None)
         places = ("--host", "127.0.0.1", "--webui-port", "0")
