@@ -13,6 +13,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 /
 # The tests are compiled once, not in each run and process.
 unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
+SLOW := slow and not spark and not standalone
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
@@ -48,7 +49,8 @@ quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(QUICK)"
 
 test: quick ## quick, then the rest: Spark, standalone clusters, slow tests (under ten minutes)
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "slow and not spark and not standalone"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "$(SLOW)" tests/simulation tests/scenarios
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(SLOW)" --ignore=tests/simulation --ignore=tests/scenarios
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile -m "$(ON_SPARK)"
 
 demo: $(STAMP) ## flight delays on Spark, with a worker killed on the way

@@ -23,6 +23,8 @@ from headgate.types.typeinfo import Types
 from tests.contract.buckets import FolderOf
 from tests.unit.datastream.environments import environment
 
+pytestmark = pytest.mark.slow
+
 JOB = JobId("cd61")
 RECORDS, KEYS = 200, 5
 FAILED: list[int] = []

@@ -20,6 +20,8 @@ from headgate.connectors.delta import DeltaSink
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 from tests.delta.tables import JOB, OTHER_JOB, SCHEMA, Driver, rows_of, versions_of
 
+pytestmark = pytest.mark.slow
+
 
 def rows(*numbers: int) -> list[dict[str, Any]]:
     return [{"number": number, "word": f"word-{number}"} for number in numbers]

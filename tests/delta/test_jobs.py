@@ -23,6 +23,8 @@ from tests.scenarios.paced import HURRY, Paced
 from tests.scenarios.runs import Runs, wait_until
 from tests.scenarios.worded import BURST, COUNT, EXPECTED, FAULTS, Worded, nothing_planned  # noqa: F401  # a fixture
 
+pytestmark = pytest.mark.slow
+
 
 def environment(folder: Path, **settings: str) -> StreamExecutionEnvironment:
     configuration = {
@@ -150,7 +152,6 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "job.py"], cwd=folder, stdout=output, stderr=output)
 
 
-@pytest.mark.slow
 def test_a_process_that_is_killed_again_and_again_has_each_record_in_the_table_once(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)
     table, kills, seen = tmp_path / "table", 0, 0

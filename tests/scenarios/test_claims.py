@@ -19,6 +19,8 @@ from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import FULL, INCREMENTAL, ROCKSDB, on_every_backend, wait_until
 from tests.scenarios.snapshots import Kind, Settings, Snapshots, manifest_at
 
+pytestmark = pytest.mark.slow
+
 COUNT: Final = 1200
 OFTEN: Final = {"execution.checkpointing.interval": "15 ms"}
 
@@ -142,7 +144,7 @@ def broken(location: str) -> None:
     file.write_bytes(bytes(byte ^ 255 for byte in file.read_bytes()))
 
 
-@pytest.mark.parametrize("backend", [FULL, pytest.param(ROCKSDB, marks=pytest.mark.slow)], ids=["hashmap", "rocksdb"])
+@pytest.mark.parametrize("backend", [FULL, ROCKSDB], ids=["hashmap", "rocksdb"])
 def test_a_job_that_repeats_no_output_goes_back_to_an_older_checkpoint_when_a_slot_finds_the_newest_damaged(
     backend: Settings, jobs: Snapshots
 ) -> None:

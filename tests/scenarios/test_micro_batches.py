@@ -27,6 +27,8 @@ from headgate.errors import CheckpointError
 from headgate.functions.source import Source
 from tests.scenarios.runs import wait_until
 
+pytestmark = pytest.mark.slow
+
 SIZE = 60
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.scenarios import ledger
 from tests.scenarios.runs import BACKENDS, Runs, on_every_backend
 
+pytestmark = pytest.mark.slow
+
 COUNT = 1200
 
 

@@ -16,6 +16,8 @@ from tests.scenarios import ledger
 from tests.scenarios.runs import CHANGELOG, FULL, INCREMENTAL, ROCKSDB, on_every_backend
 from tests.scenarios.snapshots import COUNT, Kind, Settings, Slow, Snapshots, manifest_at, slow_ledger
 
+pytestmark = pytest.mark.slow
+
 UNALIGNED: Final = {
     "execution.checkpointing.unaligned.enabled": "true",
     "execution.checkpointing.interval": "10 ms",
@@ -177,7 +179,7 @@ def test_state_of_an_operator_that_is_gone_is_left_behind_only_if_that_is_wanted
 
 
 @pytest.mark.parametrize("kind", [Kind.CANONICAL, Kind.NATIVE, Kind.ALIGNED], ids=lambda kind: kind.value)
-@pytest.mark.parametrize("backend", [FULL, pytest.param(ROCKSDB, marks=pytest.mark.slow)], ids=["hashmap", "rocksdb"])
+@pytest.mark.parametrize("backend", [FULL, ROCKSDB], ids=["hashmap", "rocksdb"])
 def test_a_changelog_is_turned_on_and_off_again(backend: Settings, kind: Kind, jobs: Snapshots) -> None:
     frequent = {"execution.checkpointing.interval": "10 ms"}
     plain = jobs.take(kind, settings=backend)

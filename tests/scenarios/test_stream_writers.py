@@ -17,6 +17,8 @@ from tests.scenarios.runs import wait_until
 from tests.scenarios.worded import BURST, COUNT, EXPECTED, FAULTS, Worded, nothing_planned  # noqa: F401  # a fixture
 from tests.stream_writers import BatchFile, StagedFiles, StagedFilesSource, batches_in, rows_in
 
+pytestmark = pytest.mark.slow
+
 TYPE: Final = Types.ROW_NAMED(["number", "word"], [Types.LONG(), Types.STRING()])
 
 

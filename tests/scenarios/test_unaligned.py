@@ -36,6 +36,8 @@ from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from headgate.functions.context import Context
 from tests.scenarios.runs import Runs
 
+pytestmark = pytest.mark.slow
+
 COUNT: Final = 600
 KEYS: Final = 11
 SOURCES: Final = ("one", "two", "three")
@@ -179,7 +181,7 @@ def _slowly() -> Iterator[None]:
     HURRY.set()
 
 
-@pytest.mark.parametrize("after", ["1 ms", *(pytest.param(late, marks=pytest.mark.slow) for late in ("0 ms", "20 ms"))])
+@pytest.mark.parametrize("after", ["1 ms", "0 ms", "20 ms"])
 def test_failures_under_back_pressure_lose_and_double_nothing(
     after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,8 @@ from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import INCREMENTAL, ROCKSDB
 from tests.scenarios.snapshots import COUNT, Kind, Slow, Snapshots, manifest_at, slow_ledger
 
+pytestmark = pytest.mark.slow
+
 FILES_OF_ROCKSDB: Final = {**ROCKSDB, **INCREMENTAL}
 
 

@@ -25,18 +25,29 @@ from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.slot.barriers import Barriers
 from headgate.runtime.slot.fetch import Fetch
 from headgate.runtime.slot.in_flight import Gathering, Share
+from headgate.runtime.slot.pace import Pace
 from headgate.runtime.slot.subtask import Subtask
 
 
 def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:
     """What is left of the batch at work is no part of an unaligned snapshot."""
     record = Barriers._record
+    _slow(patch)
 
     def without_rest(self: Barriers, index: int) -> None:
         self._rest = None
         record(self, index)
 
     patch.setattr(Barriers, "_record", without_rest)
+
+
+def _slow(patch: pytest.MonkeyPatch) -> None:
+    """Work is so slow that a piece of it is one record: batches are seldom done when a barrier comes."""
+
+    def one_at_a_time(self: Pace, took_ms: float, put_out: int) -> None:
+        self.records = 1
+
+    patch.setattr(Pace, "learn", one_at_a_time)
 
 
 def a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -100,6 +111,7 @@ def routed_anew_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
 def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
     """Nobody waits with checkpoints until what was in flight is processed."""
     begin = SubtaskProgress.begin
+    _slow(patch)
 
     def at_once(self: SubtaskProgress, recovering: frozenset[SubtaskId]) -> None:
         begin(self, frozenset())

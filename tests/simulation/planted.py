@@ -49,6 +49,7 @@ _UNALIGNED: Final = {
     "execution.checkpointing.aligned-checkpoint-timeout": 0,
     "execution.checkpointing.max-concurrent-checkpoints": 1,
 }
+_LARGE_BATCHES: Final = {**_UNALIGNED, "headgate.batch.records": 16}
 _INCREMENTAL: Final = "incremental': True|changelog.enabled': True"
 _IN_ORDER: Final = r"^\([^)]*\)x\d( \+ \([^)]*\)x\d)* > ((map|filter|flat_map|rebalance)x1 > )*(value|list)x"
 _STOPPED_FIRST: Final = r"^[^;]*; (savepoint[^;]*; )*after \d+ ms it is (stopped|drained)"
@@ -124,10 +125,10 @@ PLANTED: Final = (
     Planted(plant=plants.state_written_as_it_is_now, seeds_max=120, symptom="counts|missing"),
     Planted(
         plant=mode_plants.rest_of_the_batch_forgotten,
-        seeds_max=150,
+        seeds_max=60,
         symptom="missing",
-        settings=_UNALIGNED,
-        often=_CRASHES,
+        settings=_LARGE_BATCHES,
+        often=_CRASHES * 2,
     ),
     Planted(
         plant=mode_plants.a_channel_forgotten, seeds_max=40, symptom="missing", settings=_UNALIGNED, often=_CRASHES
@@ -153,10 +154,10 @@ PLANTED: Final = (
     ),
     Planted(
         plant=mode_plants.checkpoint_before_recovery,
-        seeds_max=150,
+        seeds_max=60,
         symptom="missing",
-        settings=_UNALIGNED,
-        often=_CRASHES,
+        settings=_LARGE_BATCHES,
+        often=_CRASHES * 2,
     ),
     Planted(
         plant=mode_plants.a_channel_counted_twice,

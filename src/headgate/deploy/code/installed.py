@@ -46,9 +46,17 @@ def installed(wanted: Requirements) -> Installed:
             _install(wanted, new / "packages")
             with tarfile.open(new / "packages.tar.gz", "w:gz", compresslevel=1) as archive:
                 archive.add(new / "packages", ".", filter=without_owner)
-            shutil.rmtree(cache / name, ignore_errors=True)
-            new.rename(cache / name)
+            _move(new, cache / name, found)
     return found
+
+
+def _move(new: Path, folder: Path, found: Installed) -> None:
+    try:
+        new.rename(folder)
+    except OSError:
+        if not found.archive.is_file():  # else another driver was quicker
+            shutil.rmtree(folder)
+            new.rename(folder)
 
 
 def _cache() -> Path:

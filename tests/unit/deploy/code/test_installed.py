@@ -1,0 +1,39 @@
+"""Installed requirements: one folder for each text, whoever asks for it at the same time."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from headgate.deploy.code.given import Requirements
+from headgate.deploy.code.installed import installed
+from tests.unit.deploy.code.wheels import make_wheel
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Requirements:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "packages").mkdir()
+    make_wheel(tmp_path / "packages", "headgate_test_tax", "TAX = 3")
+    (tmp_path / "requirements.txt").write_text("headgate_test_tax")
+    return Requirements(tmp_path / "requirements.txt", tmp_path / "packages")
+
+
+def test_of_drivers_that_install_at_one_time_each_finds_the_packages(wanted: Requirements) -> None:
+    with ThreadPoolExecutor(2) as drivers:
+        one, other = drivers.map(installed, [wanted, wanted])
+    assert one == other
+    assert one.archive.is_file()
+    assert [path.name for path in one.folder.glob("*.py")] == ["headgate_test_tax.py"]
+    assert [path.name for path in one.archive.parent.parent.iterdir()] == [one.archive.parent.name]
+
+
+def test_what_is_left_of_a_folder_that_was_deleted_in_part_is_replaced(wanted: Requirements) -> None:
+    before = installed(wanted)
+    before.archive.unlink()
+    assert installed(wanted) == before
+    assert before.archive.is_file()
