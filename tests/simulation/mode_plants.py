@@ -88,6 +88,7 @@ def recording_goes_on(patch: pytest.MonkeyPatch) -> None:
 def new_input_before_what_was_in_flight(patch: pytest.MonkeyPatch) -> None:
     """A restored subtask processes what comes in, and what was in flight only when nothing does."""
     run = Subtask.run
+    _slow(patch)
 
     def newest_first(self: Subtask) -> bool:
         restored, self._recovering = self._recovering, None
@@ -100,6 +101,7 @@ def new_input_before_what_was_in_flight(patch: pytest.MonkeyPatch) -> None:
 
 def routed_anew_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
     """At another parallelism, a subtask takes all that was in flight by key, and not only what is of its key groups."""
+    _slow(patch)
 
     def everything(self: Share, batch: Batch) -> Batch:
         keys = [self.select(record) for record in batch.records] if batch.keys is None else batch.keys

@@ -50,6 +50,12 @@ _UNALIGNED: Final = {
     "execution.checkpointing.max-concurrent-checkpoints": 1,
 }
 _LARGE_BATCHES: Final = {**_UNALIGNED, "headgate.batch.records": 16}
+_SMALL_INCREMENTS: Final = {
+    "execution.checkpointing.interval": 10,
+    "execution.checkpointing.incremental": True,
+    "state.changelog.enabled": False,
+    "headgate.batch.records": 1,
+}
 _INCREMENTAL: Final = "incremental': True|changelog.enabled': True"
 _IN_ORDER: Final = r"^\([^)]*\)x\d( \+ \([^)]*\)x\d)* > ((map|filter|flat_map|rebalance)x1 > )*(value|list)x"
 _STOPPED_FIRST: Final = r"^[^;]*; (savepoint[^;]*; )*after \d+ ms it is (stopped|drained)"
@@ -63,7 +69,7 @@ PLANTED: Final = (
     Planted(plant=plants.no_fencing, seeds_max=80, settings=_BUSY, often=_CRASHES),
     Planted(
         plant=plants.ack_of_an_old_attempt,
-        seeds_max=60,
+        seeds_max=100,
         symptom="is not whole|output|no durable manifest names it",
         settings={**_BUSY, "restart-strategy.fixed-delay.delay": 0},
         often=_DOUBTS,
@@ -84,7 +90,7 @@ PLANTED: Final = (
     Planted(plant=plants.clean_up_of_named_files, seeds_max=20, symptom="names it"),
     Planted(
         plant=plants.torn_manifest_taken_for_whole,
-        seeds_max=60,
+        seeds_max=120,
         symptom="cannot be restored|cut short|is torn",
         settings=_BUSY,
         often=("master crash at an operation",) * 6,
@@ -110,13 +116,13 @@ PLANTED: Final = (
     ),
     Planted(
         plant=plants.folder_of_shared_files_deleted,
-        seeds_max=60,
+        seeds_max=100,
         symptom="folder of shared files",
         jobs=_INCREMENTAL,
     ),
     Planted(
         plant=plants.shared_files_deleted_at_once,
-        seeds_max=40,
+        seeds_max=60,
         symptom="names it|is not whole",
         jobs=_INCREMENTAL,
         settings=_MANY_AT_A_TIME,
@@ -139,22 +145,22 @@ PLANTED: Final = (
     Planted(plant=mode_plants.recording_goes_on, seeds_max=60, symptom="too many", settings=_UNALIGNED, often=_CRASHES),
     Planted(
         plant=mode_plants.new_input_before_what_was_in_flight,
-        seeds_max=100,
+        seeds_max=250,
         symptom="missing|saw",
         jobs=_IN_ORDER,
-        settings=_UNALIGNED,
-        often=_CRASHES,
+        settings=_LARGE_BATCHES,
+        often=_CRASHES * 2,
     ),
     Planted(
         plant=mode_plants.routed_anew_without_a_look_at_the_keys,
-        seeds_max=100,
+        seeds_max=120,
         symptom="too many|key group",
         jobs="(loses its driver for good|is cancelled); then",
-        settings=_UNALIGNED,
+        settings=_LARGE_BATCHES,
     ),
     Planted(
         plant=mode_plants.checkpoint_before_recovery,
-        seeds_max=60,
+        seeds_max=80,
         symptom="missing",
         settings=_LARGE_BATCHES,
         often=_CRASHES * 2,
@@ -193,10 +199,16 @@ PLANTED: Final = (
         settings=_PATIENT,
         often=_NEW_DRIVERS,
     ),
-    Planted(plant=mode_plants.increment_on_foreign_state, seeds_max=100, symptom="is not whole", jobs="; then"),
+    Planted(
+        plant=mode_plants.increment_on_foreign_state,
+        seeds_max=60,
+        symptom="is not whole",
+        jobs="(value|list|reduce|clearing)x.*loses its driver for good; then",
+        settings=_SMALL_INCREMENTS,
+    ),
     Planted(plant=mode_plants.claimed_snapshot_deleted_too_early, seeds_max=30, symptom="was claimed", jobs="'CLAIM'"),
     Planted(
-        plant=source_plants.split_known_but_not_kept, seeds_max=100, symptom="missing", settings=_BUSY, often=_CRASHES
+        plant=source_plants.split_known_but_not_kept, seeds_max=150, symptom="missing", settings=_BUSY, often=_CRASHES
     ),
     Planted(
         plant=source_plants.known_splits_forgotten,
@@ -207,7 +219,7 @@ PLANTED: Final = (
     ),
     Planted(
         plant=source_plants.position_of_what_was_fetched,
-        seeds_max=20,
+        seeds_max=60,
         symptom="missing",
         settings=_BUSY,
         often=_CRASHES,
