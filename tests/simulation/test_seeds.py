@@ -11,7 +11,7 @@ import pytest
 from headgate.testing.sim.run import run
 from tests.simulation import plants
 
-BLOCK = 15
+BLOCK = 10
 BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 121, BLOCK)]
 
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.garbage import SetAside, survivors_set_aside
+
+pytestmark = pytest.mark.slow  # whatever the tests before have left is gone over each time
+
+
+@pytest.fixture(autouse=True)
+def _aside_again() -> Iterator[None]:
+    """The tests themselves are set aside again, as they are at the start."""
+    yield
+    gc.freeze()
 
 
 class Node:

@@ -17,6 +17,8 @@ from headgate.testing.contracts.backend_scenarios import (
 from headgate.testing.contracts.keyed_job import BackendUnderTest
 from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY
 
+pytestmark = pytest.mark.slow
+
 CHANGELOG = {"state.changelog.enabled": True, "headgate.changelog.cut-interval": "1 ms"}
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},
@@ -27,14 +29,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "changelog, nothing cached": {**CHANGELOG, **TINY},
 }
 
-QUICK = ("incremental, nothing cached",)
-
 
 def rocksdb(variant: str) -> BackendUnderTest:
     return BackendUnderTest(open=open_backend, settings=resolve({"state.backend.type": "rocksdb", **VARIANTS[variant]}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
     check_against_model(rocksdb(variant), max_examples=12)
@@ -45,8 +44,7 @@ def _pairs() -> Iterator[Any]:
         for variant in VARIANTS:
             # Files of RocksDB hold what has expired, as in Flink.
             if check is not check_full_snapshots_leave_out_what_has_expired or "whole" in variant:
-                marks = () if variant in QUICK else pytest.mark.slow
-                yield pytest.param(check, variant, id=f"{check.__name__}-{variant}", marks=marks)
+                yield pytest.param(check, variant, id=f"{check.__name__}-{variant}")
 
 
 @pytest.mark.parametrize(("check", "variant"), list(_pairs()))
