@@ -31,7 +31,9 @@ def _go_on() -> None:
 class SortedBy:
     """The columns that a DataFrame is sorted by: that of the key, and that of the time, where there is one.
 
-    `assign` is what takes the time out of a row.
+    Its rows have one more, `_key`: 32 bits of a hash of the key, by which they are sorted first. Rows of several keys
+    that have these in common come in one go, by their time; the keys only end together. `assign` is what takes the time
+    out of a row.
     """
 
     key: str
@@ -58,23 +60,10 @@ class TaskInput:
         if self.schema is None:
             for run in runs(rows, (INPUT, KEY, TIME)):
                 yield run.column(INPUT)[0].as_py(), run.column(KEY)[0].as_py(), decoded(run)
+        elif self.sorted_by is None:
+            yield 0, None, Batch(rows_from_batch(fitted(rows, self.schema)))
         else:
-            yield from self._runs_of_columns(fitted(rows, self.schema))
-
-    def _runs_of_columns(self, rows: pa.RecordBatch) -> Iterator[tuple[int, Any, Batch]]:
-        records, order = rows_from_batch(rows), self.sorted_by
-        if order is None:
-            yield 0, None, Batch(records)
-            return
-        times = None if order.time is None else _times(rows.column(order.time), order.time)
-        start = 0
-        for run in runs(rows, (order.key,)):
-            stop = start + run.num_rows
-            batch = Batch(records[start:stop], None if times is None else times[start:stop])
-            if order.assign is not None and order.time is not None:
-                taken(order.assign, "timestamp assigner", batch.records, order.time)
-            yield 0, (run.column(order.key)[0].as_py(),), batch  # null is no key, but tells its rows from others
-            start = stop
+            yield from _sorted_runs(rows.column(KEY), fitted(rows.drop_columns([KEY]), self.schema), self.sorted_by)
 
     def keys(self, select: Callable[[Any], Any], records: list[Any]) -> list[Any]:
         """Return the keys of records of one run. Raises `UserCodeError`, ProgramError."""
@@ -91,6 +80,20 @@ class TaskInput:
             elif not source.woken:
                 time.sleep(max(0.0, min(_WAIT_S_MAX, _seconds_to(polled, source))))
             source.woken = False
+
+
+def _sorted_runs(places: pa.Array, rows: pa.RecordBatch, order: SortedBy) -> Iterator[tuple[int, Any, Batch]]:
+    records = rows_from_batch(rows)
+    times = None if order.time is None else _times(rows.column(order.time), order.time)
+    keys = pa.RecordBatch.from_arrays([places, rows.column(order.key)], [KEY, order.key])
+    start = 0
+    for run in runs(keys, (KEY, order.key)):  # null is no key, but tells its rows from others
+        stop = start + run.num_rows
+        batch = Batch(records[start:stop], None if times is None else times[start:stop])
+        if order.assign is not None and order.time is not None:
+            taken(order.assign, "timestamp assigner", batch.records, order.time)
+        yield 0, run.column(0)[0].as_py(), batch
+        start = stop
 
 
 def _seconds_to(pause: NotReady, source: SourceOperator) -> float:

@@ -13,7 +13,7 @@ column      type      holds
 ==========  ========  ================================================================================================
 
 Two keys with the same 64 bits would be one run of rows; they are told apart by the keys themselves, and only end
-together. A DataFrame that is keyed by one of its columns does without most of this: see `KeyColumn`.
+together. A DataFrame that is keyed by one of its columns does without most of this: see `SortedBy`.
 """
 
 from __future__ import annotations
