@@ -4,7 +4,7 @@ Python's collector goes over everything that lives, each time that a quarter has
 millions of keys that stops the loop for seconds, again and again while state grows or snapshots are under way. State
 itself is freed by reference counts and is hardly ever part of a cycle. So what has survived a full collection is set
 aside (`gc.freeze`) and not looked at again, until the memory of the process has grown by half since the last time: only
-then is everything gone over, in case that what grows is garbage.
+then is everything gone over, in case that what grows is garbage. And it looks through young objects seldom.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ from contextlib import contextmanager
 from typing import Any, Final, final
 
 GROWTH: Final = 1.5
+_YOUNG_MAX: Final = 50_000
+"""How many objects are made before the collector looks through them: those of some batches, most of them gone then."""
 
 
 @contextmanager
 def survivors_set_aside() -> Iterator[None]:
-    """Set aside what survives collections in this process, as long as the context lasts."""
+    """Set aside what survives collections in this process, as long as the context lasts, and all there is before it."""
     policy = SetAside()
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_YOUNG_MAX, *thresholds[1:])
     gc.callbacks.append(policy)
     try:
         yield
     finally:
         gc.callbacks.remove(policy)
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 

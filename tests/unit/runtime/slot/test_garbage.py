@@ -29,8 +29,8 @@ class Node:
 
 
 def test_what_survived_a_full_collection_is_not_gone_over_again() -> None:
-    before = gc.get_freeze_count()
     with survivors_set_aside():
+        before = gc.get_freeze_count()
         kept = [[] for _ in range(10_000)]  # type: list[list[int]]
         gc.collect()
         assert gc.get_freeze_count() - before >= len(kept)
@@ -83,10 +83,24 @@ def test_memory_has_to_grow_by_half_each_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_young_generations_set_nothing_aside() -> None:
-    gc.unfreeze()
     with survivors_set_aside():
+        gc.unfreeze()
         gc.collect(1)
         assert gc.get_freeze_count() == 0
+
+
+def test_what_was_there_before_is_not_gone_over() -> None:
+    kept = [[] for _ in range(10_000)]  # type: list[list[int]]
+    gc.unfreeze()
+    with survivors_set_aside():
+        assert gc.get_freeze_count() >= len(kept)
+
+
+def test_young_objects_are_looked_through_seldom_and_as_before_afterwards() -> None:
+    before = gc.get_threshold()
+    with survivors_set_aside():
+        assert gc.get_threshold()[0] > 10 * before[0]
+    assert gc.get_threshold() == before
 
 
 def test_nothing_is_collected_while_collecting_is_paused() -> None:

@@ -76,8 +76,8 @@ class FrameInput:
         first = f.xxhash64(key).bitwiseAND(~_LOWER)
         for time in times:
             first = first.bitwiseOR(f.greatest(f.lit(0), f.least(f.shiftright(time, 10), f.lit(_LOWER))))
-        given = rows.select("*", first.alias(KEY), f.monotonically_increasing_id().alias(ORDER))
-        in_order = given.repartition(tasks, key).sortWithinPartitions(KEY, *times, ORDER)
+        shuffled = rows.withColumn(ORDER, f.monotonically_increasing_id()).repartition(tasks, key)
+        in_order = shuffled.withColumn(KEY, first).sortWithinPartitions(KEY, *times, ORDER)
         return in_order.select(*rows.columns, f.shiftright(KEY, 32).alias(KEY))
 
 
