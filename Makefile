@@ -82,8 +82,9 @@ sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
 
-spark40: $(STAMP) $(SPARK40_STAMP) ## one job on Spark 4.0, the oldest there is, and one on the newest
+spark40: $(STAMP) $(SPARK40_STAMP) ## the programs of the documentation and one job on Spark 4.0, the oldest there is, and the job on the newest
 	PYTHONPATH=src $(SPARK40)/bin/python -m tests.cluster.barrier_job
+	PYTHONPATH=$(CURDIR)/src SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1 $(SPARK40)/bin/python -m tests.docs.on_spark
 	$(BIN)/python -m tests.cluster.barrier_job
 
 $(SPARK40_STAMP): requirements/build.lock requirements/spark40.lock
