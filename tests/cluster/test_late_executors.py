@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.deploy.spark.observe import EXECUTORS_WAIT_S_MAX
+from headgate.deploy.spark.preflight import SLOTS_WAIT_S_MAX
 from headgate.testing.servers.spark import SparkCluster
 from tests.cluster.conftest import make_session, stop
 
@@ -24,7 +24,7 @@ def late_session(cluster: SparkCluster) -> Iterator[SparkSession]:
     assert len(workers) == 2
     for worker in workers:
         worker.suspend()
-    resumed = [threading.Timer(EXECUTORS_WAIT_S_MAX + 2.0, worker.resume) for worker in workers]
+    resumed = [threading.Timer(SLOTS_WAIT_S_MAX + 2.0, worker.resume) for worker in workers]
     conf = {"spark.master": cluster.url, "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
     session = make_session(dict(conf), cluster.folder)
     for timer in resumed:

@@ -78,6 +78,14 @@ TEARDOWN_TIMEOUT: Final = Option[int](
 START_TIMEOUT: Final = Option[int](
     "headgate.slot.start-timeout", DURATION_MS, 120_000, "All slots must have registered within this time.", (), 10
 )
+SLOT_REQUEST_TIMEOUT: Final = Option[int](
+    "slot.request.timeout",
+    DURATION_MS,
+    300_000,
+    "How long after the start of a Spark session a job waits for the first executor to register.",
+    (),
+    10,
+)
 BATCH_RECORDS: Final = Option[int]("headgate.batch.records", INTEGER, 1024, "Records in a full batch.", (), 1)
 MOVED_CLASSES: Final = Option[dict[str, str]](
     "headgate.state.moved-classes",

@@ -10,6 +10,7 @@ from typing import Final, final
 
 from pyspark.sql import SparkSession
 
+from headgate import options
 from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.batch_job import BatchJob
 from headgate.deploy.door import door_of
@@ -84,7 +85,8 @@ def check(spark: SparkSession, job: JobPlan) -> None:
     queries = [source for source in sources_of(job).values() if isinstance(source, MicroBatchSource)]
     preflight.check_folders([query.folder for query in queries])
     beside = sum(query.free_cores for query in queries)
-    facts = await_slots(spark, facts, job.slots + beside)
+    first_s = job.settings.get(options.SLOT_REQUEST_TIMEOUT) / 1000
+    facts = await_slots(spark, facts, job.slots + beside, first_s)
     preflight.check_slots(facts, job.slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)

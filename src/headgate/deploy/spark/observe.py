@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 from typing import Any, Final
@@ -10,11 +11,10 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.config_kinds import SIZE_BYTES
-from headgate.deploy.spark.preflight import SessionFacts, is_local
+from headgate.deploy.spark.preflight import SLOTS_WAIT_S_MAX, SessionFacts, is_worth_waiting
 
-EXECUTORS_WAIT_S_MAX: Final = 4.0
-EXECUTORS_START_S_MAX: Final = 30.0
-"""How long after the start of a session executors may take: Spark's own default for the same."""
+_log = logging.getLogger(__name__)
+
 _POLL_S: Final = 0.1
 _MB: Final = 2**20
 
@@ -41,24 +41,25 @@ def observe(spark: SparkSession) -> SessionFacts:
     )
 
 
-def await_slots(spark: SparkSession, facts: SessionFacts, needed: int) -> SessionFacts:
+def await_slots(spark: SparkSession, facts: SessionFacts, needed: int, first_s: float) -> SessionFacts:
     """Wait for executors that are still to register, and for tasks that are about to end; return the facts then.
 
-    Blocks no longer than `EXECUTORS_WAIT_S_MAX`, unless the session is so young that executors may still be starting;
-    in local mode not for slots that will never be there.
+    Blocks for `SLOTS_WAIT_S_MAX`; while the executors of a young session are starting until none has come for
+    `EXECUTORS_START_S_MAX`, and for the first of them until the session is `first_s` old.
     """
     context = spark.sparkContext
-    due_s = time.monotonic() + EXECUTORS_WAIT_S_MAX
-    age_s = time.time() - context.startTime / 1000
-    started_s = time.monotonic() + EXECUTORS_START_S_MAX - age_s
-    while facts.slots_free < needed:
-        are_too_few = facts.slots_total < needed
-        if are_too_few and is_local(facts.master):
-            break
-        if time.monotonic() >= (max(due_s, started_s) if are_too_few else due_s):
-            break
+    asked_s = time.monotonic()
+    came_s = asked_s - (time.time() - context.startTime / 1000)
+    told = False
+    while is_worth_waiting(facts, needed, (now_s := time.monotonic()) - asked_s, now_s - came_s, first_s):
+        if not told and now_s - asked_s >= SLOTS_WAIT_S_MAX:
+            _log.warning("waiting for executors: the job needs %d slots, Spark has %d", needed, facts.slots_total)
+            told = True
         time.sleep(_POLL_S)
+        known = facts.slots_total
         facts = replace(facts, slots_total=slots_total(context), slots_busy=slots_busy(context))
+        if facts.slots_total > known:
+            came_s = time.monotonic()
     return facts
 
 

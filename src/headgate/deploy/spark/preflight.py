@@ -14,6 +14,9 @@ OVERHEAD_MB_MIN: Final = 384
 OVERHEAD_FACTOR: Final = 0.1
 COMPARED: Final = ("python", "pyarrow", "cloudpickle", "headgate")
 """Facts that must be the same in the driver and in every slot."""
+SLOTS_WAIT_S_MAX: Final = 4.0
+EXECUTORS_START_S_MAX: Final = 30.0
+"""How much later than the session, or than the last one, an executor may register: Spark's own default for the same."""
 
 
 @final
@@ -103,6 +106,20 @@ def check_folders(folders: list[str]) -> None:
         raise ProgramError(
             f"two streaming DataFrames of the job have the checkpoint location {split(twice)[0]}: each needs its own"
         )
+
+
+def is_worth_waiting(facts: SessionFacts, needed: int, waited_s: float, quiet_s: float, first_s: float) -> bool:
+    """Return whether enough slots may still come free, or executors register.
+
+    `waited_s` is for how long the job has waited, `quiet_s` how long ago the session started or an executor registered
+    last, `first_s` how long that may be while there is no executor at all: a cluster may have to find room for the
+    application, and a container its image.
+    """
+    if facts.slots_free >= needed or (facts.local and facts.slots_total < needed):
+        return False
+    if waited_s < SLOTS_WAIT_S_MAX:
+        return True
+    return facts.slots_total < needed and quiet_s < (EXECUTORS_START_S_MAX if facts.slots_total else first_s)
 
 
 def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:

@@ -13,6 +13,7 @@ from headgate.deploy.spark.preflight import (
     check_session,
     check_slots,
     check_storage,
+    is_worth_waiting,
     unfit,
     warnings,
 )
@@ -138,3 +139,24 @@ def test_cores_that_are_needed_beside_the_slots_are_counted_and_told() -> None:
     told = r"holds 3 task slots for its life, and Spark makes .* on 2 more, but Spark has 4: .*local\[5\]"
     with pytest.raises(EnvironmentFault, match=told):
         check_slots(LOCAL, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("facts", "waited_s", "quiet_s", "waits"),
+    [
+        (CLUSTER, 0.0, 0.0, False),  # enough are free
+        (replace(LOCAL, slots_total=3), 0.0, 0.0, False),  # no more will ever come
+        (replace(LOCAL, slots_busy=1), 3.9, 900.0, True),
+        (replace(LOCAL, slots_busy=1), 4.1, 900.0, False),
+        (replace(CLUSTER, slots_total=3), 3.9, 900.0, True),
+        (replace(CLUSTER, slots_total=3), 4.1, 900.0, False),
+        (replace(CLUSTER, slots_total=3), 90.0, 29.0, True),  # another has registered not long ago
+        (replace(CLUSTER, slots_total=3), 90.0, 31.0, False),
+        (replace(CLUSTER, slots_total=0), 90.0, 119.0, True),  # the cluster has not begun to give any
+        (replace(CLUSTER, slots_total=0), 90.0, 121.0, False),
+    ],
+)
+def test_slots_are_waited_for_while_they_may_still_come(
+    facts: SessionFacts, waited_s: float, quiet_s: float, waits: bool
+) -> None:
+    assert is_worth_waiting(facts, 4, waited_s, quiet_s, first_s=120.0) is waits
