@@ -97,7 +97,7 @@ class CheckpointRecord:
 
     def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
         """Return the figures that have come in, of one vertex or of all. May be called from any thread."""
-        return [own for subtask, own in list(self.subtasks.items()) if vertex is None or subtask.vertex == vertex]
+        return [own for subtask, own in self.subtasks.copy().items() if vertex is None or subtask.vertex == vertex]
 
 
 @final

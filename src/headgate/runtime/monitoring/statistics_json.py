@@ -61,7 +61,7 @@ def subtasks(statistics: CheckpointStatistics, checkpoint_id: int, vertex: int) 
     if record is None:
         return None
     parallelism = statistics.parallelism_of[vertex]
-    by_index = {subtask.index: own for subtask, own in list(record.subtasks.items()) if subtask.vertex == vertex}
+    by_index = {subtask.index: own for subtask, own in record.subtasks.copy().items() if subtask.vertex == vertex}
     return _vertex(record, vertex, parallelism) | {
         "summary": _summary(by_index.values()),
         "subtasks": [_subtask(index, by_index.get(index), record.status) for index in range(parallelism)],

@@ -21,7 +21,7 @@ def files_of_modules() -> dict[str, str]:
     installed = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders = tuple(f"{folder}{os.sep}" for folder in {*installed, *site.getsitepackages(), site.getusersitepackages()})
     found = {}
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if "." in name or name == "__main__" or not isinstance(file, str) or file.startswith(folders):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from headgate.checkpoint.handles import InFlightState, OperatorState, SubtaskState
@@ -11,6 +12,7 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.monitoring import statistics_json
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, CheckpointStatus, Restore
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
+from tests.unit.meanwhile import at_each_collection
 
 A1 = Attempt(1)
 NAMES = {0: "source", 1: "count"}
@@ -19,8 +21,8 @@ NAMES = {0: "source", 1: "count"}
 class Job:
     """Statistics of a job of two vertices, one and two subtasks, with shorter ways to tell them what happens."""
 
-    def __init__(self, history_max: int = 10) -> None:
-        self.statistics = CheckpointStatistics({0: 1, 1: 2}, history_max)
+    def __init__(self, history_max: int = 10, parallelism: int = 2) -> None:
+        self.statistics = CheckpointStatistics({0: 1, 1: parallelism}, history_max)
 
     def trigger(
         self, number: int, savepoint: SavepointOrder | None = None, unaligned_after_ms: int | None = None
@@ -248,3 +250,18 @@ def test_a_subtask_that_never_answered_a_failed_checkpoint_is_shown_as_failed() 
     record = job.statistics.find(1)
     assert record is not None
     assert record.status is CheckpointStatus.FAILED
+
+
+def test_figures_are_read_while_the_job_master_notes_more() -> None:
+    job = Job(parallelism=10_000)
+    job.trigger(1)
+    indexes = itertools.count()
+    for index in itertools.islice(indexes, 50):
+        job.ack(1, 1, index, state())
+    with at_each_collection(lambda: job.ack(1, 1, next(indexes), state())):
+        shown = statistics_json.subtasks(job.statistics, 1, 1)
+        record = job.statistics.find(CheckpointId(1))
+        assert record is not None
+        figures = record.acked(1)
+    assert shown is not None
+    assert len(figures) >= 50
