@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from reference import expected_alerts
 
-from headgate.common import Configuration, JobStatus, Types, WatermarkStrategy
+from headgate.common import Configuration, Encoder, JobStatus, Types, WatermarkStrategy
 from headgate.datastream import (
     DataStream,
     KeyedBroadcastProcessFunction,
@@ -28,6 +28,7 @@ from headgate.datastream import (
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
+from headgate.datastream.connectors.file_system import FileSink
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
 from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError, ProgramError
@@ -250,6 +251,28 @@ def test_a_dataframe_that_two_stages_read_is_computed_once(spark: SparkSession) 
     keyed = stream.key_by(lambda row: row.key).process(Marks())
     found = collected(keyed.union(stream.map(lambda row: row.mark)))
     assert (len(found), set(found.values())) == (40, {2})
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_dataframe_that_is_united_and_read_alone_has_tasks_numbered_as_its_partitions(
+    spark: SparkSession, adaptive: str, tmp_path: Path
+) -> None:
+    """In a union it has other partitions; here one is empty, and has no row to tell its number."""
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        env = environment(spark, BATCH, parallelism=2)
+        low, high = spark.range(0, 6, 1, 2), spark.range(6, 18, 1, 4).where("id < 12 or id > 14")
+        streams = [env.from_spark(each).map(lambda row: row.id).start_new_chain() for each in (low, high)]
+        for name, stream in {"both": streams[0].union(streams[1]), "high": streams[1]}.items():
+            stream.sink_to(FileSink.for_row_format(str(tmp_path / name), Encoder.simple_string_encoder()).build())
+        env.execute()
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", "true")
+    written = {
+        name: sorted(int(line) for part in (tmp_path / name).glob("part-*") for line in part.read_text().split())
+        for name in ("both", "high")
+    }
+    assert written == {"both": [*range(12), 15, 16, 17], "high": [*range(6, 12), 15, 16, 17]}
 
 
 def test_a_key_that_is_null_is_refused_with_its_row(spark: SparkSession) -> None:

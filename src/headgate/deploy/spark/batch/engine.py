@@ -147,7 +147,7 @@ class SparkBatch:
         tasks = stage.vertex.parallelism
         frame = self._frames.get(stage.vertex.id)
         if frame is not None:
-            return frame.rows, TaskInput(frame.schema)
+            return frame.in_tasks, TaskInput(frame.schema)
         order = self._sorted.get(stage.vertex.id)
         if order is not None:
             frame = self._frames[stage.inputs[0].stage]

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 from headgate.batch.column_of import column_of
 from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
-from headgate.batch.rows import KEY, ORDER
+from headgate.batch.rows import KEY, ORDER, TASK
 from headgate.batch.stages import Shuffle, Stage
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
@@ -44,6 +44,11 @@ class FrameInput:
     def rows(self) -> DataFrame:
         """All rows."""
         return self.frame.toDF(*(f"c{place}" for place in range(len(self.frame.columns))))
+
+    @property
+    def in_tasks(self) -> DataFrame:
+        """All rows, each with its task: the partition of this DataFrame, also where it is part of a union."""
+        return self.rows.withColumn(TASK, f.spark_partition_id())
 
     def has_keys(self, column: str) -> bool:
         """Whether Spark sees the same keys in the column as Python does."""
@@ -78,7 +83,7 @@ class FrameInput:
             first = first.bitwiseOR(f.greatest(f.lit(0), f.least(f.shiftright(time, 10), f.lit(_LOWER))))
         shuffled = rows.withColumn(ORDER, f.monotonically_increasing_id()).repartition(tasks, key)
         in_order = shuffled.withColumn(KEY, first).sortWithinPartitions(KEY, *times, ORDER)
-        return in_order.select(*rows.columns, f.shiftright(KEY, 32).alias(KEY))
+        return in_order.select(*rows.columns, f.shiftright(KEY, 32).alias(KEY), f.spark_partition_id().alias(TASK))
 
 
 def frames_of(plan: JobPlan) -> dict[int, FrameInput]:

@@ -73,14 +73,12 @@ def _numbered(rows: Iterator[pa.RecordBatch], partition: int) -> tuple[int, Iter
     """Return the number of the task, and its rows without it.
 
     Rows tell it, where there are some: what Spark calls the partition is that of a union, if several stages are read as
-    one. A task without rows does nothing by which it could be told from another; a DataFrame's rows do not know.
+    one. A task without rows does nothing by which it could be told from another there.
     """
     first = next(rows, None)
     if first is None:
         return partition, iter(())
     rows = itertools.chain([first], rows)
-    if TASK not in first.schema.names:
-        return partition, rows
     return first.column(TASK)[0].as_py(), (each.drop_columns([TASK]) for each in rows)
 
 
