@@ -6,9 +6,10 @@ A task with keys gets its rows sorted. When the key changes, all timers of the o
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -75,8 +76,9 @@ class StageTask:
         self._services = TaskServices()
         self._sent = Sent(place.task)
         self._operators: list[Operator] = []
-        self._open_operators: list[Operator] = []
         self._open_selectors: list[KeySelector] = []
+        self._to_close: list[tuple[Operator, Callable[[], None]]] = []
+        """What was opened, and the operator that it is part of."""
         self._selects: dict[int, Any] = {}
         self._key: Any = None
 
@@ -94,14 +96,18 @@ class StageTask:
             self._end(chain)
             yield from self._taken()
             yield from self._committables()
-            self._close()
+            while self._to_close:
+                chain.current, close = self._to_close.pop()
+                close()
         except Exception as error:
             at_work = self._operators[-1] if chain is None else chain.current
             failure = failure_of(error, at_work.context.name, self._place.task)
             raise TaskFailedError(failure.describe()) from error
         finally:
-            with contextlib.suppress(Exception):  # what has failed already may fail to close
-                self._close()
+            while self._to_close:
+                with contextlib.suppress(Exception):  # what has failed already may fail to close
+                    self._to_close.pop()[1]()
+            self._services.close()
 
     # --- the operators
 
@@ -125,11 +131,11 @@ class StageTask:
                 all_keys=True,
             )
             self._operators.append(operator)
-            self._open_operators.append(operator)
+            self._to_close.append((operator, operator.close))
             operator.open(operator.context)
         records = self._plan.settings.get(options.BATCH_RECORDS)
         self._selects = {
-            each.index: self._selector(each.key_selector, self._operators[0].context)
+            each.index: self._selector(each.key_selector, self._operators[0])
             for each in self._stage.inputs
             if each.key_selector is not None
         }
@@ -139,22 +145,16 @@ class StageTask:
         outputs = []
         for target in self._stage.targets:
             selector = target.key_selector
-            select = None if selector is None else self._selector(selector, self._operators[-1].context)
+            select = None if selector is None else self._selector(selector, self._operators[-1])
             outputs.append(Output([RowsChannel(target, select, self._sent)], Forward(), batch_records, -1, target.tag))
         return outputs
 
-    def _selector(self, selector: AnyKeySelector, context: OperatorContext) -> Any:
+    def _selector(self, selector: AnyKeySelector, operator: Operator) -> Any:
         if isinstance(selector, KeySelector) and all(selector is not each for each in self._open_selectors):
             self._open_selectors.append(selector)
-            open_function(selector, Runtime(context))
+            self._to_close.append((operator, functools.partial(close_function, selector)))
+            open_function(selector, Runtime(operator.context))
         return method_of(selector, "get_key")
-
-    def _close(self) -> None:
-        while self._open_operators:
-            self._open_operators.pop().close()
-        while self._open_selectors:
-            close_function(self._open_selectors.pop())
-        self._services.close()
 
     # --- records
 

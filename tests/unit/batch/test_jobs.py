@@ -207,6 +207,35 @@ def test_a_key_that_cannot_be_one_is_refused_with_what_to_do(key: Any, words: st
         list(batch().from_collection([1]).key_by(lambda n: key).map(lambda n: n).execute_and_collect())
 
 
+class Closing(MapFunction):
+    """Tells that it is closed; fails then, or for a record."""
+
+    def __init__(self, name: str, fails: str) -> None:
+        self.name = name
+        self.fails = fails
+
+    def map(self, value: Any) -> Any:
+        return value if self.fails != "map" else 1 // 0
+
+    def close(self) -> None:
+        CALLS.append(self.name)
+        if self.fails:
+            raise ValueError(f"{self.name} does not close")
+
+
+def test_a_function_that_fails_to_close_fails_the_job_under_its_own_name() -> None:
+    stream = batch().from_collection([1]).map(Closing("first", "close")).name("the first")
+    with pytest.raises(JobFailedError, match=r"first does not close(.|\n)*in operator 'the first'"):
+        list(stream.map(Closing("second", "")).execute_and_collect())
+
+
+def test_when_a_function_fails_all_others_are_closed() -> None:
+    stream = batch().from_collection([1]).rebalance().map(Closing("first", "close"))
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        list(stream.map(Closing("second", "map")).map(Closing("third", "close")).execute_and_collect())
+    assert sorted(CALLS) == ["first", "second", "third"]
+
+
 def test_sys_exit_in_a_function_fails_the_job() -> None:
     with pytest.raises(JobFailedError, match="SystemExit"):
         list(batch().from_collection([1]).map(lambda n: exit(3)).execute_and_collect())
