@@ -218,7 +218,7 @@ def run(
     status = "not finished" if outcome is None else outcome.status.value
     if outcome is None:
         job.cancel()
-        job.wait(60.0)
+        job.wait(120.0)
     elif outcome.cause:
         status = f"{status}: {outcome.cause}"
     return Report(
@@ -248,7 +248,7 @@ def listening() -> set[int]:
 
 def left_over(chaos: Chaos, folder: Path, ports: set[int]) -> list[str]:
     """Return what the job has left behind, once what Spark ends by itself has had its time."""
-    due_s = time.monotonic() + 30.0
+    due_s = time.monotonic() + 120.0
     while (found := _left_over(chaos, folder, ports)) and time.monotonic() < due_s:
         time.sleep(0.5)
     return found

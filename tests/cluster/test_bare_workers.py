@@ -19,7 +19,7 @@ from headgate.deploy.spark.java import ensure_java
 from headgate.testing.servers.spark import SparkCluster
 
 # Environments are packed and unpacked, which takes long where others work, too.
-pytestmark = [pytest.mark.standalone, pytest.mark.soak, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.standalone, pytest.mark.soak]
 
 SITE = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 HEAVY = ["hypothesis", "kafka-python", "pip", "psycopg-binary", "pytest", "pytz", "rich", "setuptools", "tzdata"]
@@ -107,7 +107,7 @@ def submit(cluster: SparkCluster, folder: Path, options: list[str], python: str 
     pairs = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster.url, *pairs, *options]
     done = subprocess.run(
-        [*command, "job.py", *words], cwd=folder, env=environ, capture_output=True, text=True, timeout=290, check=False
+        [*command, "job.py", *words], cwd=folder, env=environ, capture_output=True, text=True, timeout=300, check=False
     )
     return done.stdout + done.stderr
 
@@ -174,6 +174,6 @@ def test_the_commands_of_the_page_run(
     # The environment of the tests is larger than it need be.
     script = commands(workers).replace("headgate pack", " ".join(["headgate pack", *left_out()]))
     done = subprocess.run(
-        ["bash", "-euc", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=290, check=False
+        ["bash", "-euc", script], cwd=folder, env=environ, capture_output=True, text=True, timeout=300, check=False
     )
     assert EXPECTED in done.stdout, done.stderr[-3000:]

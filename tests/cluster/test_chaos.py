@@ -27,7 +27,6 @@ def impatient_session(cluster: SparkCluster) -> Iterator[SparkSession]:
     stop(session)
 
 
-@pytest.mark.timeout(400)
 def test_whatever_is_killed_or_frozen_the_result_is_exact_and_nothing_is_left(
     cluster: SparkCluster, impatient_session: SparkSession, tmp_path: Path
 ) -> None:

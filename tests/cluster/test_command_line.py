@@ -34,14 +34,13 @@ def environ(folder: Path) -> dict[str, str]:
 
 def headgate(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "headgate", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, env=environ(folder), cwd=folder)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ(folder), cwd=folder)
 
 
 def states(folder: Path) -> list[str]:
     return [job["state"] for job in json.loads(headgate(folder, "list", "--all", "--json").stdout)["jobs"]]
 
 
-@pytest.mark.timeout(240)  # a program, spark-submit, its JVM and the commands: on a busy machine they take their time
 def test_a_job_of_spark_submit_gets_the_settings_and_is_found_by_its_storage(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)
     options = ["--spark-submit", "--master local[3]", "-p", "2", "-D", f"headgate.storage.dir={tmp_path / 'storage'}"]
@@ -49,7 +48,7 @@ def test_a_job_of_spark_submit_gets_the_settings_and_is_found_by_its_storage(tmp
     with (tmp_path / "output").open("w") as output:
         job = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ(tmp_path), cwd=tmp_path)
     try:
-        due_s = time.monotonic() + 150
+        due_s = time.monotonic() + 300
         while states(tmp_path) != ["RUNNING"]:
             assert job.poll() is None, (tmp_path / "output").read_text()
             assert time.monotonic() < due_s
@@ -57,7 +56,7 @@ def test_a_job_of_spark_submit_gets_the_settings_and_is_found_by_its_storage(tmp
         assert stopped.returncode == 0, stopped.stderr
         found = headgate(tmp_path, "state", json.loads(stopped.stdout)["location"], "--json")
         assert {operator["parallelism"] for operator in json.loads(found.stdout)["operators"]} == {2}
-        assert job.wait(30) == 0
+        assert job.wait(120) == 0
     finally:
         job.kill()
         job.wait()

@@ -111,7 +111,7 @@ def test_a_running_job_is_asked_twice_by_sql(spark: SparkSession, tmp_path: Path
         answers.append(ask(spark, folder))
     finally:
         running.cancel()
-        running.wait(60.0)
+        running.wait(120.0)
     assert [money for money, _, _ in answers] == [0, 0]
     assert [moves % 2 for _, moves, _ in answers] == [0, 0]
     assert answers[0][1] < answers[1][1], "the second is of a later checkpoint"

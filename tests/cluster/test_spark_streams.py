@@ -119,10 +119,10 @@ def test_jobs_go_on_from_snapshots_as_new_as_what_spark_has_acknowledged_and_fro
 
     first = start()
     assert first.take(2 * SIZE) == list(range(2 * SIZE))
-    early = first.job.trigger_savepoint(str(tmp_path / "early"), SavepointFormat.CANONICAL).result(20.0)
+    early = first.job.trigger_savepoint(str(tmp_path / "early"), SavepointFormat.CANONICAL).result(120.0)
     put(tmp_path / "in", 2)
     assert first.take(SIZE) == list(range(2 * SIZE, 3 * SIZE))
-    late = first.job.stop_with_savepoint(False, str(tmp_path / "late"), SavepointFormat.CANONICAL).result(20.0)
+    late = first.job.stop_with_savepoint(False, str(tmp_path / "late"), SavepointFormat.CANONICAL).result(120.0)
     put(tmp_path / "in", 3)
     again = start(late)
     assert again.take(SIZE) == list(range(3 * SIZE, 4 * SIZE))
@@ -229,7 +229,7 @@ def test_a_driver_that_is_killed_between_the_checkpoint_and_sparks_commit_goes_o
     (tmp_path / "job.py").write_text(PROGRAM)
     for code, commits in ((-signal.SIGKILL, {"0"}), (0, {"0", "1", "2", "3"})):
         ran = subprocess.run(
-            [sys.executable, "job.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+            [sys.executable, "job.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
         assert ran.returncode == code, ran.stderr
         assert {path.name for path in (tmp_path / "query/query/commits").glob("[0-9]*")} == commits

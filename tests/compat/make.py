@@ -87,14 +87,14 @@ def _run(job: Any) -> None:
 
 def _cancel(job: Any) -> None:
     job.cancel()
-    job.wait(20.0)
+    job.wait(120.0)
 
 
 def _make_unaligned(job: Any, target: Path) -> None:
     program.DAWDLES.set()
     program.LIMIT[0] = LAST
     wait_for(LAST // 2, program.SEEN)
-    found = Path(job.trigger_checkpoint().result(20.0), "_metadata")
+    found = Path(job.trigger_checkpoint().result(120.0), "_metadata")
     program.DAWDLES.clear()
     assert decode(found.read_bytes(), str(found)).in_flight
     _cancel(job)
@@ -104,7 +104,7 @@ def _make_unaligned(job: Any, target: Path) -> None:
 def _savepoint(job: Any, form: str, folder: Path) -> Path:
     from headgate.elements import SavepointFormat  # noqa: PLC0415  # which the releases before savepoints do not have
 
-    return Path(job.trigger_savepoint(str(folder / "savepoints"), SavepointFormat(form)).result(20.0), "_metadata")
+    return Path(job.trigger_savepoint(str(folder / "savepoints"), SavepointFormat(form)).result(120.0), "_metadata")
 
 
 def _settings(folder: str, settings: dict[str, str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def restore(kept: Path, folder: Path, backend: str, parallelism: int) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
     program.build(env.set_parallelism(parallelism))
     job: Any = env.submit()
-    outcome = job.wait(60.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "finished", outcome.cause
     _check_end()
     if kept.name.endswith("-unaligned"):

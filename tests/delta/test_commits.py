@@ -113,7 +113,7 @@ def test_of_drivers_that_commit_the_same_at_once_one_does(driver: Driver, table:
 
     def commit_all(one: Driver) -> None:
         for checkpoint_id, files in enumerate(prepared, start=1):
-            barrier.wait(60.0)
+            barrier.wait(120.0)
             one.commit(checkpoint_id, files)
 
     prepared = [driver.prepared(number, rows(number)) for number in range(1, rounds + 1)]
@@ -135,7 +135,7 @@ def test_other_writers_of_the_table_do_no_harm(driver: Driver, table: Path) -> N
         beside = pool.submit(write_beside)
         for checkpoint_id, files in enumerate(prepared, start=1):
             driver.commit(checkpoint_id, files)
-        beside.result(60.0)
+        beside.result(120.0)
     assert rows_of(table) == rows(*range(1, count + 1), *range(101, 101 + count))
 
 

@@ -81,18 +81,18 @@ def test_a_job_goes_on_at_another_parallelism(
 
 def savepoint_of(job: Any) -> str:
     wait_until(lambda: sum(job.progress.records_in.values()) >= BURST, job)
-    return str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(30.0))
+    return str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0))
 
 
 def cancel(job: Any) -> None:
     job.cancel()
-    assert job.wait(30.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
 
 
 def resume(folder: Path, location: str, table: Path) -> None:
     HURRY.set()
     env = environment(folder, **{"execution.state-recovery.path": location}).set_parallelism(2)
-    outcome: Any = paced(env, table, COUNT).submit().wait(60.0)
+    outcome: Any = paced(env, table, COUNT).submit().wait(120.0)
     assert (outcome.status.value, outcome.cause) == ("finished", None)
 
 
@@ -116,7 +116,7 @@ def test_a_table_that_no_longer_takes_the_output_ends_the_job_and_its_checkpoint
     job: Any = paced(env, table).submit()
     wait_until(lambda: (table / "_delta_log").exists() and versions_of(table) > 1, job)
     DeltaTable(table).alter.add_constraint({"small": "number < 1000"})
-    outcome = job.wait(60.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
     assert "has changed, and does not fit what a complete checkpoint holds" in outcome.cause
     DeltaTable(table).alter.drop_constraint("small")
@@ -164,18 +164,18 @@ def test_a_process_that_is_killed_again_and_again_has_each_record_in_the_table_o
 
 def run_until_more_is_seen(folder: Path, seen: int) -> int | None:
     """Run the program, kill it when its table has some more rows than it had; return its exit code if it came first."""
-    program, due_s = start(folder), time.monotonic() + 60.0
+    program, due_s = start(folder), time.monotonic() + 120.0
     try:
         while program.poll() is None:
             assert time.monotonic() < due_s, (folder / "output").read_text()
             if (folder / "table/_delta_log").exists() and len(rows_of(folder / "table")) > seen + 40:
                 os.kill(program.pid, signal.SIGKILL)
-                program.wait(30.0)
+                program.wait(120.0)
                 return None
         return program.returncode
     finally:
         program.kill()
-        program.wait(30.0)
+        program.wait(120.0)
 
 
 def test_row_types_are_columns(tmp_path: Path) -> None:

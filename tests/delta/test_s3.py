@@ -67,7 +67,7 @@ def test_of_drivers_that_commit_the_same_at_once_one_does(new_table: NewTable) -
 
     def commit_all(one: Driver) -> None:
         for checkpoint_id, files in enumerate(prepared, start=1):
-            barrier.wait(60.0)
+            barrier.wait(120.0)
             one.commit(checkpoint_id, files)
 
     with ThreadPoolExecutor(3) as pool:

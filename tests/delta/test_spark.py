@@ -45,7 +45,7 @@ env.execute("to a table")
 @pytest.mark.spark
 def test_a_worker_that_is_killed_neither_loses_nor_doubles_a_record(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(PROGRAM)
-    done = subprocess.run([sys.executable, "job.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "job.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "killed").exists()
     assert rows_of(tmp_path / "table") == [{"number": n, "word": f"word-{n % 7}"} for n in range(RECORDS)]

@@ -40,7 +40,7 @@ def test_jobs_that_create_a_table_at_once_use_the_same(tmp_path: Path) -> None:
 
     def prepare_all(_: int) -> None:
         for table in tables:
-            barrier.wait(60.0)
+            barrier.wait(120.0)
             DeltaSink(table, SCHEMA).prepare(JOB)
 
     with ThreadPoolExecutor(jobs) as pool:

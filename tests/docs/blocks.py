@@ -73,6 +73,6 @@ def run_apart(program: Path, *arguments: str, cwd: Path | None = None) -> subpro
     """Run a program as a user does, in an active virtual environment. Fails the test if the program fails."""
     environ = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     command = [sys.executable, str(program), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done

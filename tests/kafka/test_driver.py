@@ -16,10 +16,10 @@ import pytest
 from headgate.testing.servers.kafka import KafkaBroker
 from tests.kafka.broker import new_topic, texts
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.slow
 
 RECORDS: Final = 3_000
-DEADLINE_S: Final = 60.0
+DEADLINE_S: Final = 120.0
 PROGRAM: Final = f"""
 import sys
 from headgate.common import Configuration, SimpleStringSchema, Types

@@ -28,7 +28,7 @@ from tests.kafka.broker import new_topic
 pytestmark = pytest.mark.slow
 
 START_MS: Final = 1_700_000_000_000
-DEADLINE_S: Final = 30.0
+DEADLINE_S: Final = 120.0
 
 
 def words_of(broker: KafkaBroker, *topics: str) -> KafkaSourceBuilder:

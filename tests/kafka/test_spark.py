@@ -29,7 +29,7 @@ from tests.kafka.broker import new_topic, texts
 
 __all__ = ["spark", "spark_folder"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 RECORDS: Final = 30_000
 KEYS: Final = 97

@@ -19,7 +19,7 @@ from tests.kafka.broker import new_topic
 
 pytestmark = pytest.mark.slow
 
-DEADLINE_S: Final = 60.0
+DEADLINE_S: Final = 120.0
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ from tests.kafka.sinks import at, exactly_once
 
 pytestmark = pytest.mark.slow
 
-DEADLINE_S = 30.0
+DEADLINE_S = 120.0
 PREPARE_AND_DIE = """
 import os, signal
 from confluent_kafka import Producer

@@ -114,7 +114,7 @@ def test_a_job_outlives_the_death_of_the_server(
         wait_until(lambda reached=reached: len(job.progress.checkpoints) > reached + 3, job)  # type: ignore[misc]
         postgres_server.restart()
     HURRY.set()
-    outcome = job.wait(60.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "finished", outcome.cause
     assert job.progress.restarts
     check(tables)
@@ -147,9 +147,9 @@ def test_a_savepoint_keeps_the_rows_that_the_job_which_starts_from_it_commits(
         runs = Runs(tmp_path, first, **never)
         job: Any = count_into(runs.environment(2), sinks, 50).submit()
         wait_until(lambda: sum(job.progress.records_in.values()) >= 50, job)
-        location = str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(30.0))
+        location = str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0))
         job.cancel()
-        assert job.wait(30.0).status.value == "cancelled"
+        assert job.wait(120.0).status.value == "cancelled"
     assert tables.execute("SELECT * FROM counted") == []
     assert tables.staged() != []
     env = runs.environment(3, **{"execution.state-recovery.path": location})

@@ -74,7 +74,7 @@ def test_rows_are_seen_without_a_flush_and_nothing_is_written_after_one_that_doe
     sink = PostgresFlushingSink(PostgresTable(words.url, "words", ["word", "number"], key=["word"]))
     writer, _ = open_sink(sink, sink_context())
     writer.write([("a", 1)])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while words.execute("SELECT * FROM words") != [("a", 1)]:
         assert time.monotonic() < deadline
     writer.write([("b", 1), ("c", "much")])

@@ -84,12 +84,12 @@ class Runs:
         job: Any = env.submit()
         wait_until(lambda: len(job.progress.checkpoints) >= checkpoints, job)
         job.cancel()
-        assert job.wait(20.0).status.value == "cancelled"
+        assert job.wait(120.0).status.value == "cancelled"
         assert self.manifests() != []
 
     def finish(self, env: StreamExecutionEnvironment) -> JobOutcome:
         """Run to the end."""
-        outcome = env.submit().wait(60.0)
+        outcome = env.submit().wait(120.0)
         assert outcome is not None
         assert outcome.status.value == "finished", outcome.cause
         return outcome

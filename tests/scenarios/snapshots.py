@@ -90,7 +90,7 @@ class Snapshots:
             assert job.wait(0) is None, "all records were processed before the snapshot was taken"
         finally:
             job.cancel()
-            job.wait(20.0)
+            job.wait(120.0)
         assert (kind is Kind.UNALIGNED) == bool(manifest_at(location).in_flight)
         return location
 
@@ -101,7 +101,7 @@ class Snapshots:
         env = self.environment(parallelism, {"execution.state-recovery.path": location, **settings})
         ledger.seen_of(program(env))
         HURRY.set()
-        return env.submit().wait(60.0)
+        return env.submit().wait(120.0)
 
     def goes_on(
         self, location: str, program: Program = slow_ledger, parallelism: int = 2, settings: Settings = FULL
@@ -124,10 +124,10 @@ def _taken(job: Any, kind: Kind) -> str:
     """Take a snapshot; unaligned checkpoints until one of them finds something in flight."""
     location = ""
     while kind is Kind.UNALIGNED and not (location and manifest_at(location).in_flight):
-        location = str(job.trigger_checkpoint().result(30.0))
+        location = str(job.trigger_checkpoint().result(120.0))
     if location or not kind.is_savepoint:
-        return location or str(job.trigger_checkpoint().result(30.0))
-    return str(job.trigger_savepoint(None, SavepointFormat(kind.value)).result(30.0))
+        return location or str(job.trigger_checkpoint().result(120.0))
+    return str(job.trigger_savepoint(None, SavepointFormat(kind.value)).result(120.0))
 
 
 def manifest_at(location: str) -> Manifest:

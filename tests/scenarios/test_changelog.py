@@ -87,7 +87,7 @@ def test_while_state_is_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyP
             BASES.append(path)
             if len(BASES) > 4:
                 DUE.set()
-                STRUCK.wait(20.0)
+                STRUCK.wait(120.0)
         return write(self, path, pieces)
 
     monkeypatch.setattr(FileSystemStore, "write", slow_write)
@@ -104,7 +104,7 @@ def test_after_a_materialisation_during_which_checkpoints_were_made(
     def slow_write(self: FileSystemStore, path: str, pieces: list[bytes]) -> FileHandle:
         if f"ledger-0-{MATERIALIZATION}" in path and len(BASES) < 4:  # of one subtask: there are two threads for all
             for _ in range(3):
-                manifests.acquire(timeout=20.0)
+                manifests.acquire(timeout=300.0)
             time.sleep(0.006)  # by then the slot knows of the third, and has not begun a fourth
             BASES.append(path)
         if path.endswith("_metadata"):

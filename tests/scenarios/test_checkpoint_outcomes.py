@@ -146,9 +146,9 @@ def test_checkpoints_go_on_when_a_source_has_ended_and_a_job_from_one_reads_none
     kept = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
     job = short_and_long(environment(tmp_path, **kept))._job
     wait_for(job, 4)
-    location = job.trigger_checkpoint().result(30.0)
+    location = job.trigger_checkpoint().result(120.0)
     job.cancel()
-    job.wait(30.0)
+    job.wait(120.0)
     HURRY.set()
     rest = sorted(short_and_long(environment(tmp_path / "more", **{"execution.state-recovery.path": location})))
     assert rest == list(range(2000 - len(rest), 2000))
@@ -215,7 +215,7 @@ def test_state_that_cannot_be_written_fails_a_job_that_tolerates_none_once_with_
 def test_without_restarts_the_same_ends_the_job(tmp_path: Path) -> None:
     FAULTY.add(2)
     job = start(environment(tmp_path))._job
-    outcome = job.wait(30.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
     assert "planned fault: not now" in outcome.cause
 
@@ -243,6 +243,6 @@ def test_a_checkpoint_whose_synchronous_part_takes_too_long_is_given_up_and_the_
 def test_a_late_checkpoint_fails_a_job_that_tolerates_none_and_names_who_was_late(tmp_path: Path) -> None:
     SLOW.add(2)
     job = start(environment(tmp_path, **{"execution.checkpointing.timeout": "100 ms"}))._job
-    outcome = job.wait(30.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
     assert "checkpoint 2 failed (not complete after 100 ms" in outcome.cause

@@ -44,14 +44,14 @@ def retained_by(job: Any, jobs: Snapshots, checkpoints: int = 4) -> list[str]:
     """Let a job make some checkpoints, then cancel it; return which it has retained, oldest first."""
     wait_until(lambda: len(job.progress.checkpoints) >= checkpoints, job)
     job.cancel()
-    assert job.wait(20.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
     found = (jobs.folder / "checkpoints" / job.plan.job_id).glob("chk-*/_metadata")
     return sorted((str(path.parent) for path in found), key=lambda location: int(location.rpartition("-")[2]))
 
 
 def finished(job: Any, parallelism: int = 2) -> None:
     HURRY.set()
-    outcome = job.wait(60.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "finished", outcome.cause
     ledger.check_seen(parallelism, COUNT)
 
@@ -97,9 +97,9 @@ def test_a_chain_of_jobs_in_which_each_claims_the_snapshot_before_it_leaves_only
 def test_a_claimed_savepoint_goes_and_what_came_of_it_goes_on(form: Kind, jobs: Snapshots) -> None:
     job = submitted(jobs, INCREMENTAL)
     wait_until(lambda: len(ledger.SEEN) > ledger.BURST, job)
-    location = job.trigger_savepoint(None, SavepointFormat(form.value)).result(30.0)
+    location = job.trigger_savepoint(None, SavepointFormat(form.value)).result(120.0)
     job.cancel()
-    job.wait(20.0)
+    job.wait(120.0)
     [own] = retained_by(submitted(jobs, INCREMENTAL, from_snapshot(location, "CLAIM")), jobs)
     assert not Path(location).exists()
     finished(submitted(jobs, INCREMENTAL, from_snapshot(own, "NO_CLAIM"), parallelism=3), 3)
@@ -117,7 +117,7 @@ def test_what_other_retained_checkpoints_need_of_a_claimed_one_stays(jobs: Snaps
 
 def test_a_snapshot_of_a_path_that_is_not_there_is_refused_before_anything_runs(jobs: Snapshots) -> None:
     job = submitted(jobs, from_snapshot(str(jobs.folder / "nowhere"), "NO_CLAIM"))
-    outcome = job.wait(20.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
     assert f"there is no snapshot at {jobs.folder}/nowhere" in outcome.cause
     assert ledger.SEEN == []
@@ -126,12 +126,12 @@ def test_a_snapshot_of_a_path_that_is_not_there_is_refused_before_anything_runs(
 def test_a_savepoint_that_was_disposed_of_is_gone_and_refused(jobs: Snapshots) -> None:
     job = submitted(jobs)
     wait_until(lambda: len(ledger.SEEN) > 0, job)
-    location = job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(30.0)
+    location = job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0)
     job.cancel()
-    job.wait(20.0)
+    job.wait(120.0)
     dispose_savepoint(location, FileSystemStore.open_folder)
     assert not Path(location).exists()
-    assert "there is no snapshot at" in submitted(jobs, from_snapshot(location, "NO_CLAIM")).wait(20.0).cause
+    assert "there is no snapshot at" in submitted(jobs, from_snapshot(location, "NO_CLAIM")).wait(120.0).cause
 
 
 # --- damage
@@ -160,7 +160,7 @@ def test_a_job_that_repeats_no_output_goes_back_to_an_older_checkpoint_when_a_sl
     broken(newest)
     job = submitted(jobs, same, {"execution.checkpointing.interval": "1 h"})
     HURRY.set()
-    assert job.wait(60.0).status.value == "finished"
+    assert job.wait(120.0).status.value == "finished"
     ledger.check_seen(2, COUNT)
     assert job.progress.restarts == 1
 
@@ -177,12 +177,12 @@ def test_a_program_with_a_job_id_that_is_started_twice_at_one_time_goes_on_in_th
     env = jobs.environment(2, same)
     ledger.written(env, COUNT).add_sink(ledger.Seeing()).uid("seen")
     second = env.submit()
-    outcome = first.wait(20.0)
+    outcome = first.wait(120.0)
     assert outcome.status.value == "failed"
     assert "the job was taken over by a later driver (epoch 2; this one has epoch 1)" in outcome.cause
     ledger.SEEN.clear()
     HURRY.set()
-    ended = second.wait(60.0)
+    ended = second.wait(120.0)
     assert ended is not None
     assert ended.status.value == "finished", ended.cause
     assert ledger.SEEN
@@ -204,7 +204,7 @@ def test_a_program_with_a_job_id_that_has_ended_is_not_run_again(jobs: Snapshots
     same = {"headgate.job.id": uuid.uuid4().hex}
     finished(submitted(jobs, same))
     again = submitted(jobs, same)
-    assert again.wait(20.0).status.value == "finished"
+    assert again.wait(120.0).status.value == "finished"
     assert ledger.SEEN == []
 
 
@@ -224,7 +224,7 @@ def run_from(location: str, folder: Path, **settings: str) -> Any:
     env = StreamExecutionEnvironment.get_execution_environment(configuration).set_parallelism(2)
     ledger.seen_of(ledger.written(env, COUNT))
     HURRY.set()
-    return env.submit().wait(60.0)
+    return env.submit().wait(120.0)
 
 
 @pytest.mark.parametrize("key_groups", [64, 256])
@@ -255,7 +255,7 @@ def test_state_of_an_operator_without_a_uid_is_found_by_its_hash_when_the_progra
     [generated] = [each.uid for each in manifest_at(location).operators if each.name == "KEYED PROCESS"]
     env = jobs.environment(2, from_snapshot(location, "NO_CLAIM"))
     ledger.seen_of(entries(env).uid("ledger"))
-    refused: Any = env.submit().wait(20.0)
+    refused: Any = env.submit().wait(120.0)
     assert "no operator of that uid" in refused.cause
     env = jobs.environment(2, from_snapshot(location, "NO_CLAIM"))
     ledger.seen_of(entries(env).uid("ledger").set_uid_hash(generated))

@@ -98,7 +98,7 @@ class NumberQuery:
     def stop(self) -> None:
         self.stopped.set()
         if self.thread is not None:
-            self.thread.join(20.0)
+            self.thread.join(120.0)
             assert not self.thread.is_alive()
 
 
@@ -186,7 +186,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 def location_of(rig: Rig, job: Any) -> str:
     """Cancel the job; return where its newest checkpoint is."""
     job.cancel()
-    assert job.wait(20.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
     found = (rig.folder / "checkpoints" / job.job_id).glob("chk-*")
     return str(max(found, key=lambda path: int(path.name.partition("-")[2])))
 
@@ -197,13 +197,13 @@ def until_checkpoints(more: int, job: Any) -> None:
 
 
 def failed(job: Any) -> str:
-    outcome = job.wait(20.0)
+    outcome = job.wait(120.0)
     assert outcome.status.value == "failed"
     return str(outcome.cause)
 
 
 def test_a_query_that_ends_is_read_to_its_end_without_any_interval_of_checkpoints(rig: Rig) -> None:
-    outcome = rig.job(ends=True).wait(20.0)
+    outcome = rig.job(ends=True).wait(120.0)
     assert outcome.status.value == "finished", outcome.cause
     assert rig.all_written()
     assert rig.numbers.record.acknowledged == 2
@@ -230,7 +230,7 @@ def test_a_job_that_restarts_after_its_query_has_ended_reads_nothing_again_and_g
     wait_until(failed_once.exists, job)
     until_checkpoints(2, job)
     job.cancel()
-    assert job.wait(20.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
     assert (rig.all_written(), rig.numbers.starts) == (True, 1)
 
 
@@ -242,7 +242,7 @@ def test_there_is_one_checkpoint_for_each_batch_and_state_does_not_grow_with_the
     assert 10 <= len(job.progress.checkpoints) <= 12
     assert {path.partition("-")[0] for path in rig.kept()} <= {"9"}
     job.cancel()
-    job.wait(20.0)
+    job.wait(120.0)
 
 
 @pytest.mark.parametrize("interval", [None, "10 ms"], ids=["no interval", "often"])
@@ -278,8 +278,8 @@ def test_a_job_is_stopped_with_a_savepoint_within_a_batch_and_another_goes_on(ri
     rig.numbers.available = 40
     job = rig.job(rate=400.0)
     wait_until(lambda: rig.numbers.record.planned >= 3 and rig.kept() >= {"3"}, job)
-    savepoint = job.stop_with_savepoint(drains, None, SavepointFormat.CANONICAL).result(20.0)
-    assert job.wait(20.0).status.value == "finished"
+    savepoint = job.stop_with_savepoint(drains, None, SavepointFormat.CANONICAL).result(120.0)
+    assert job.wait(120.0).status.value == "finished"
     assert rig.numbers.record.acknowledged < 39
     before = rig.written()
     assert before
@@ -294,7 +294,7 @@ def test_a_savepoint_older_than_the_last_acknowledged_batch_is_refused_by_both(r
     job = rig.job()
     rig.until_all_written(job)
     wait_until(lambda: rig.numbers.record.acknowledged == 2, job)
-    savepoint = job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(20.0)
+    savepoint = job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0)
     rig.numbers.available = 5
     rig.until_all_written(job)
     newest = location_of(rig, job)
@@ -332,7 +332,7 @@ def test_a_source_of_a_job_that_has_ended_is_not_read_again(rig: Rig) -> None:
         if not causes:
             wait_until(lambda: rig.numbers.record.acknowledged >= 0, job)
             job.cancel()
-        outcome = job.wait(20.0)
+        outcome = job.wait(120.0)
         causes.append(str(outcome.cause))
     assert "make another source of it" in causes[1]
 
@@ -343,6 +343,6 @@ def test_a_savepoint_that_fails_while_a_batch_waits_is_no_deadlock(rig: Rig) -> 
     rig.folder.joinpath("file").touch()
     answer = job.stop_with_savepoint(False, str(rig.folder / "file"), SavepointFormat.CANONICAL)
     with pytest.raises(CheckpointError):
-        answer.result(20.0)
+        answer.result(120.0)
     rig.until_all_written(job)
     location_of(rig, job)

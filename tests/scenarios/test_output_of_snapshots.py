@@ -60,7 +60,7 @@ class Jobs:
 
     def resume(self, location: str) -> None:
         HURRY.set()
-        outcome = self.start(COUNT, **{"execution.state-recovery.path": location}).wait(60.0)
+        outcome = self.start(COUNT, **{"execution.state-recovery.path": location}).wait(120.0)
         assert (outcome.status.value, outcome.cause) == ("finished", None)
 
     def committed(self) -> list[int]:
@@ -76,7 +76,7 @@ def jobs(tmp_path: Path) -> Jobs:
 def savepoint_of(job: Any) -> str:
     while sum(job.progress.records_in.values()) < BURST:
         assert job.wait(0.005) is None
-    return str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(30.0))
+    return str(job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0))
 
 
 def test_a_job_that_is_cancelled_after_a_savepoint_leaves_the_output_that_the_savepoint_is_to_commit(
@@ -85,7 +85,7 @@ def test_a_job_that_is_cancelled_after_a_savepoint_leaves_the_output_that_the_sa
     job = jobs.start()
     location = savepoint_of(job)
     job.cancel()
-    assert job.wait(30.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
     assert jobs.committed() == []
     jobs.resume(location)
     assert jobs.committed() == list(range(COUNT))
@@ -100,6 +100,6 @@ def test_a_job_that_goes_back_behind_a_savepoint_leaves_the_output_that_the_save
     while not job.progress.restarts or sum(job.progress.records_in.values()) < BURST:
         assert job.wait(0.005) is None
     job.cancel()
-    assert job.wait(30.0).status.value == "cancelled"
+    assert job.wait(120.0).status.value == "cancelled"
     jobs.resume(location)
     assert jobs.committed() == list(range(COUNT))

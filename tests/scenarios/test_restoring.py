@@ -46,7 +46,7 @@ def ended(env: StreamExecutionEnvironment, *, cancel: bool) -> Any:
     if cancel:
         wait_until(lambda: len(job.progress.checkpoints) > 1, job)
         job.cancel()
-    return job.wait(20.0)
+    return job.wait(120.0)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_running_job_is_read_again_and_again_and_each_time_all_is_of_one_check
         seen.append(sum(moves.values()))
     assert seen[0] < seen[1]
     running.cancel()
-    running.wait(30.0)
+    running.wait(120.0)
 
 
 def test_of_a_job_that_keeps_one_checkpoint_a_table_is_whole_or_an_error_that_says_it_is_gone(
@@ -106,7 +106,7 @@ def test_of_a_job_that_keeps_one_checkpoint_a_table_is_whole_or_an_error_that_sa
         except RestoreError as error:
             errors.append(str(error))
     running.cancel()
-    running.wait(30.0)
+    running.wait(120.0)
     assert {*sums} == {0}
     assert [error for error in errors if "is gone: the job has completed newer checkpoints" not in error] == []
 

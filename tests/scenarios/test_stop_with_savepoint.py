@@ -99,7 +99,7 @@ class Jobs:
 
     def resume(self, location: str) -> None:
         """Run a job from a savepoint to its end."""
-        outcome = self.start(COUNT, {"execution.state-recovery.path": location}).wait(60.0)
+        outcome = self.start(COUNT, {"execution.state-recovery.path": location}).wait(120.0)
         assert (outcome.status.value, outcome.cause) == ("finished", None)
 
     def committed(self, kind: str) -> list[int]:
@@ -133,8 +133,8 @@ def wait_for_start(job: Any) -> None:
 
 def stop(job: Any, drain: bool) -> str:
     """Stop a job with a savepoint; return where that is, when the job has ended."""
-    location = job.stop_with_savepoint(drain, None, SavepointFormat.CANONICAL).result(30.0)
-    outcome = job.wait(30.0)
+    location = job.stop_with_savepoint(drain, None, SavepointFormat.CANONICAL).result(120.0)
+    outcome = job.wait(120.0)
     assert (outcome.status.value, outcome.cause) == ("finished", None)
     return str(location)
 
@@ -163,10 +163,10 @@ def test_a_failure_while_the_savepoint_is_taken_has_the_job_go_on(drain: bool, j
     PLANNED.add("snapshot")
     stopping = job.stop_with_savepoint(drain, None, SavepointFormat.CANONICAL)
     with pytest.raises(CheckpointError, match="was not stopped with a savepoint"):
-        stopping.result(30.0)
+        stopping.result(120.0)
     assert job.wait(0) is None
     HURRY.set()
-    assert job.wait(60.0).status.value == "finished"
+    assert job.wait(120.0).status.value == "finished"
     jobs.check_all()
     assert job.progress.restarts == 1
 
@@ -176,9 +176,9 @@ def test_a_failure_of_a_drained_timer_has_the_job_go_on(jobs: Jobs) -> None:
     wait_for_checkpoints(job, 3)
     PLANNED.add("timer")
     with pytest.raises(CheckpointError, match="before it was complete"):
-        job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL).result(30.0)
+        job.stop_with_savepoint(True, None, SavepointFormat.CANONICAL).result(120.0)
     HURRY.set()
-    assert job.wait(60.0).status.value == "finished"
+    assert job.wait(120.0).status.value == "finished"
     jobs.check_all()
 
 
@@ -203,7 +203,7 @@ def test_input_that_ends_meanwhile_is_committed_whichever_way_the_job_ends(drain
     try:
         location = stop(job, drain)
     except CheckpointError:  # the input ended first
-        assert job.wait(30.0).status.value == "finished"
+        assert job.wait(120.0).status.value == "finished"
     else:
         jobs.resume(location)
     jobs.check_all()
@@ -212,9 +212,9 @@ def test_input_that_ends_meanwhile_is_committed_whichever_way_the_job_ends(drain
 def test_a_savepoint_in_the_midst_commits_nothing_and_disturbs_nothing(jobs: Jobs, tmp_path: Path) -> None:
     job = jobs.start()
     wait_for_checkpoints(job, 2)
-    location = job.trigger_savepoint(None, SavepointFormat.NATIVE).result(30.0)
+    location = job.trigger_savepoint(None, SavepointFormat.NATIVE).result(120.0)
     HURRY.set()
-    assert job.wait(60.0).status.value == "finished"
+    assert job.wait(120.0).status.value == "finished"
     jobs.check_all()
     other = Jobs(tmp_path / "other")
     other.resume(location)

@@ -66,8 +66,8 @@ def test_a_job_that_goes_on_from_a_savepoint_has_higher_batch_ids(tmp_path: Path
     table = tmp_path / "table"
     first: Any = job(tmp_path, batched(table)).submit()
     wait_until(lambda: table.exists() and len(batches_in(table)) > 2, first)
-    location = first.stop_with_savepoint(False, None, SavepointFormat.CANONICAL).result(30.0)
-    first.wait(30.0)
+    location = first.stop_with_savepoint(False, None, SavepointFormat.CANONICAL).result(120.0)
+    first.wait(120.0)
     before = batches_in(table)
     HURRY.set()
     job(tmp_path, batched(table), COUNT, execution__state_recovery__path=location).execute()

@@ -93,7 +93,7 @@ def test_a_job_is_stopped_with_a_savepoint(tmp_path: Path, drain: tuple[str, ...
     with served(**CHECKPOINTS) as job:
         done = headgate("stop", *drain, "--savepointPath", str(tmp_path / "here"), "--json", "word-count")
         assert Path(done.json()["location"]).parent == tmp_path / "here"
-        outcome = job.job.wait(20)
+        outcome = job.job.wait(120)
         assert outcome is not None
         assert outcome.status.value == "finished"
 

@@ -57,7 +57,7 @@ class Shell:
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, RUN_DIRECTORY: str(self.folder / "run")}
         command = [sys.executable, "-m", "headgate", *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, cwd=self.folder)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ, cwd=self.folder)
 
     def run(self, *words: str) -> int:
         """Start the program in the background; return the number of its process."""

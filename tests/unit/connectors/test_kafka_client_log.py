@@ -46,7 +46,7 @@ def test_a_client_whose_broker_is_away_says_so_once(caplog: pytest.LogCaptureFix
         host = f"127.0.0.1:{nobody.getsockname()[1]}"
         consumer = open_client(Consumer, {"bootstrap.servers": host, "group.id": "g"})
         consumer.assign([TopicPartition("t", 0, 0)])
-        due_s = time.monotonic() + 20.0
+        due_s = time.monotonic() + 120.0
         while not caplog.records and time.monotonic() < due_s:
             consumer.consume(1, 0.1)
         consumer.consume(1, 1.0)

@@ -20,5 +20,5 @@ def test_a_connection_that_cannot_be_made_leaves_no_thread_behind(monkeypatch: p
         with pytest.raises(RetriableCommitError, match=f"{servers}: cannot be reached"):
             TransactionCoordinator({"bootstrap.servers": servers})
     for thread in set(threading.enumerate()) - before:
-        thread.join(10.0)
+        thread.join(120.0)
         assert not thread.is_alive()

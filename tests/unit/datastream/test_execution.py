@@ -95,10 +95,10 @@ def test_a_client_cancels_a_job_and_its_result_says_so() -> None:
     endless(env).filter(lambda n: n < 0).print()
     client = env.execute_async("endless")
     assert client.get_job_status().result() in (JobStatus.CREATED, JobStatus.RUNNING)
-    client.cancel().result(timeout=10)
+    client.cancel().result(timeout=300)
     assert client.get_job_status().result() is JobStatus.CANCELED
     with pytest.raises(JobCancelledError, match=str(client.get_job_id())):
-        client.get_job_execution_result().result(timeout=10)
+        client.get_job_execution_result().result(timeout=300)
 
 
 def test_a_client_gives_the_failure_of_its_job() -> None:
@@ -106,7 +106,7 @@ def test_a_client_gives_the_failure_of_its_job() -> None:
     numbers(env).map(halve).print()
     client = env.execute_async()
     with pytest.raises(JobFailedError, match="division by zero"):
-        client.get_job_execution_result().result(timeout=10)
+        client.get_job_execution_result().result(timeout=300)
     assert client.get_job_status().result() is JobStatus.FAILED
 
 
@@ -154,5 +154,5 @@ def test_a_job_that_is_run_while_its_module_is_imported_is_refused_in_the_place_
         "env.execute()\n"
     )
     command = [sys.executable, "-c", "import job_at_top_level"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert "while module 'job_at_top_level' is being imported" in done.stderr

@@ -144,4 +144,4 @@ def test_what_nobody_can_answer_any_more_is_answered_all_the_same() -> None:
     late = running.trigger_checkpoint()
     for answer in (early, late):
         with pytest.raises(CheckpointError, match="has ended"):
-            answer.result(10)
+            answer.result(120)

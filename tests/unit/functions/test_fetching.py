@@ -262,7 +262,7 @@ class Hanging(Pieces):
 
     def fetch(self) -> list[Fetched[Piece]]:
         self.begun.set()
-        assert self.go_on.wait(10.0)
+        assert self.go_on.wait(120.0)
         self.story.append("fetched")
         return super().fetch()
 
@@ -284,7 +284,7 @@ def test_a_close_during_a_fetch_does_not_block_and_closes_the_fetcher_once_behin
     context, fetcher = OnThreads(), Hanging()
     reader = reader_of(fetcher, context, ("a", 0, 9))
     assert reader.poll(1) == NotReady(math.inf)
-    assert fetcher.begun.wait(10.0)
+    assert fetcher.begun.wait(120.0)
     reader.close()
     assert fetcher.story == []
     fetcher.go_on.set()

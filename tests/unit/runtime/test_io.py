@@ -21,7 +21,7 @@ io = ThreadIo(1, "io", woken.set)
 @atexit.register
 def end():
     io.submit(lambda: "ended in good order", print)
-    woken.wait(10)
+    woken.wait(120)
     io.deliver()
     io.close()
 """
@@ -32,9 +32,9 @@ def test_the_loop_is_given_the_result_or_the_exception() -> None:
     io = ThreadIo(2, "io", woken.release)
     results: list[Any] = []
     io.submit(lambda: 1, results.append)
-    assert woken.acquire(timeout=10.0)
+    assert woken.acquire(timeout=300.0)
     io.submit(lambda: 1 // 0, results.append)
-    assert woken.acquire(timeout=10.0)
+    assert woken.acquire(timeout=300.0)
     assert results == []
     assert io.deliver()
     assert not io.deliver()
@@ -50,12 +50,12 @@ def test_the_end_waits_for_work_under_way_and_forgets_the_rest() -> None:
 
     def first() -> None:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(120.0)
         done.append("first")
 
     io.submit(first, lambda result: None)
     io.submit(lambda: done.append("second"), lambda result: None)
-    assert begun.wait(10.0)
+    assert begun.wait(120.0)
     threading.Timer(0.05, go_on.set).start()
     io.close()
     assert done == ["first"]
@@ -63,7 +63,7 @@ def test_the_end_waits_for_work_under_way_and_forgets_the_rest() -> None:
 
 
 def test_work_is_still_done_while_the_program_exits() -> None:
-    ended = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=300, check=False)
     assert (ended.stdout, ended.stderr) == ("ended in good order\n", "")
 
 
@@ -72,14 +72,14 @@ def test_work_that_waits_holds_up_no_other() -> None:
     io = ThreadIo(1, "io", woken.release)
     results: list[Any] = []
     for _ in range(3):
-        io.submit_waiting(lambda: go_on.wait(10.0), results.append)
+        io.submit_waiting(lambda: go_on.wait(120.0), results.append)
     io.submit(lambda: "written", results.append)
-    assert woken.acquire(timeout=10.0)
+    assert woken.acquire(timeout=300.0)
     io.deliver()
     assert results == ["written"]
     go_on.set()
     for _ in range(3):
-        assert woken.acquire(timeout=10.0)
+        assert woken.acquire(timeout=300.0)
     io.deliver()
     assert results[1:] == [True, True, True]
     io.close()
@@ -91,7 +91,7 @@ def test_work_that_waits_finds_the_thread_of_what_waited_before() -> None:
     names: list[Any] = []
     for _ in range(20):
         io.submit_waiting(threading.get_ident, names.append)
-        assert woken.acquire(timeout=10.0)
+        assert woken.acquire(timeout=300.0)
         while not io.deliver() or not io._free:
             pass
     assert len(set(names)) == 1
@@ -106,10 +106,10 @@ def test_the_end_does_not_wait_for_ever_for_work_that_waits(monkeypatch: pytest.
 
     def hang() -> None:
         begun.set()
-        go_on.wait(10.0)
+        go_on.wait(120.0)
 
     io.submit_waiting(hang, lambda result: None)
-    assert begun.wait(10.0)
+    assert begun.wait(120.0)
     io.close()
     assert not go_on.is_set()
     go_on.set()

@@ -55,7 +55,7 @@ class Served:
         return found
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+def until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
@@ -89,4 +89,4 @@ def served(**settings: str) -> Iterator[Served]:
             yield Served(job, address, http)
     finally:
         job.cancel()
-        job.wait(20)
+        job.wait(120)

@@ -130,7 +130,7 @@ def test_what_is_wrong_in_a_request_is_named(job: Served, path: str, body: bytes
 def test_a_job_is_cancelled(tmp_path: Path) -> None:
     with served(headgate__storage__dir=str(tmp_path)) as job:
         assert job.http.patch(f"/jobs/{job.job.job_id}?mode=cancel").status_code == 202
-        outcome = job.job.wait(10)
+        outcome = job.job.wait(120)
         assert outcome is not None
         assert outcome.status.value == "cancelled"
 
@@ -170,7 +170,7 @@ def test_a_job_that_is_stopped_tells_its_savepoint_before_it_is_gone(tmp_path: P
         trigger = job.http.post(f"/jobs/{job.job.job_id}/stop", json=body).json()["request-id"]
         location = Path(job.outcome(f"/jobs/JOB/savepoints/{trigger}")["location"])
         assert location.parent == tmp_path / "savepoints"
-        outcome = job.job.wait(20)
+        outcome = job.job.wait(120)
         assert outcome is not None
         assert outcome.status.value == "finished"
 
@@ -181,7 +181,7 @@ def test_a_job_is_cancelled_once_its_savepoint_is_there(tmp_path: Path) -> None:
         trigger = job.http.post(f"/jobs/{job.job.job_id}/savepoints", json=body).json()["request-id"]
         location = Path(job.outcome(f"/jobs/JOB/savepoints/{trigger}")["location"])
         assert (location / "_metadata").exists()
-        outcome = job.job.wait(20)
+        outcome = job.job.wait(120)
         assert outcome is not None
         assert outcome.status.value == "cancelled"
 

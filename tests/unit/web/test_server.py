@@ -35,7 +35,7 @@ def test_jobs_of_one_configuration_share_a_server_and_see_only_their_own_names(t
         assert one.address.url == other.address.url
         assert {job["id"] for job in one.get("/jobs")["jobs"]} == {one.job.job_id, other.job.job_id}
         one.job.cancel()
-        one.job.wait(10)
+        one.job.wait(120)
         assert [job["id"] for job in other.get("/jobs")["jobs"]] == [other.job.job_id]
 
 

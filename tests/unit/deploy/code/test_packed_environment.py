@@ -53,7 +53,7 @@ def pack(python: Path | str, *words: str, cwd: Path) -> subprocess.CompletedProc
     path = os.pathsep.join([str(Path(headgate.__file__).parents[1]), *filter(None, sys.path)])
     environ = {**os.environ, "PYTHONPATH": path}
     command = [str(python), "-m", "headgate", "pack", "-o", "environment.tar.gz", *words]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=cwd, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env=environ, cwd=cwd, timeout=300)
 
 
 def unpacked(cwd: Path) -> Path:

@@ -16,5 +16,5 @@ print(missing, threads)
 
 
 def test_what_is_loaded_before_the_fork_is_there_and_starts_no_thread() -> None:
-    loaded = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, timeout=60)
+    loaded = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, timeout=300)
     assert loaded.stdout.split("\n")[0] == "[] 1"

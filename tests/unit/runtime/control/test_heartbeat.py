@@ -24,7 +24,7 @@ class Slot:
 
 
 def wait(until: Callable[[], object]) -> None:
-    due_s = time.monotonic() + 10.0
+    due_s = time.monotonic() + 120.0
     while not until():
         assert time.monotonic() < due_s, "nothing happened for too long"
 
@@ -44,7 +44,7 @@ def test_a_peer_that_goes_is_reported_once_with_its_address() -> None:
         slot = Slot(server, HeartbeatConfig(interval_s=60.0))
         wait(lambda: server.frames)
         server.hang_up()
-        assert str(server.address) in slot.lost.get(timeout=10.0)
+        assert str(server.address) in slot.lost.get(timeout=300.0)
         slot.heartbeat.stop()
         assert slot.lost.empty()
 
@@ -53,7 +53,7 @@ def test_a_peer_that_falls_silent_is_reported() -> None:
     with echo() as server:
         server.silent = True
         slot = Slot(server, HeartbeatConfig(interval_s=0.005, silence_s_max=0.02))
-        assert "no answer to a heartbeat" in slot.lost.get(timeout=10.0)
+        assert "no answer to a heartbeat" in slot.lost.get(timeout=300.0)
         slot.heartbeat.stop()
 
 
@@ -61,7 +61,7 @@ def test_a_peer_that_was_never_there_is_reported() -> None:
     with echo() as server:
         address = nobody()
         slot = Slot(server, address=address)
-        assert f"cannot connect to {address}" in slot.lost.get(timeout=10.0)
+        assert f"cannot connect to {address}" in slot.lost.get(timeout=300.0)
         slot.heartbeat.stop()
 
 

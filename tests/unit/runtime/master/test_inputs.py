@@ -37,7 +37,7 @@ class Copying(Source[int]):
     def splits(self, parallelism: int) -> list[int]:
         self.calls.append("splits")
         self.blocking.set()
-        if self._blocks and not self._interrupted.wait(20.0):
+        if self._blocks and not self._interrupted.wait(120.0):
             raise AssertionError("nobody interrupts")
         if self._fails or self._blocks:
             raise SourceError("nothing is there")
@@ -98,7 +98,7 @@ def slowly(source: Copying) -> RateLimitedSource[int]:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    due_s = time.monotonic() + 20.0
+    due_s = time.monotonic() + 120.0
     while not holds():
         assert time.monotonic() < due_s, "waited in vain"
         time.sleep(0.01)
@@ -110,22 +110,22 @@ def await_records(job: Any) -> None:
 
 def test_what_was_made_goes_when_the_job_has_ended(tmp_path: Path) -> None:
     source = Copying()
-    start(tmp_path, source).wait(20.0)
+    start(tmp_path, source).wait(120.0)
     assert source.calls == ["prepare", "splits", "discard", "release"]
 
 
 def test_what_was_made_goes_when_the_job_could_not_begin(tmp_path: Path) -> None:
     source = Copying(fails=True)
-    assert start(tmp_path, source).wait(20.0).cause == "nothing is there"
+    assert start(tmp_path, source).wait(120.0).cause == "nothing is there"
     assert source.calls == ["prepare", "splits", "discard", "release"]
 
 
 def test_a_cancelled_job_interrupts_what_it_waits_for(tmp_path: Path) -> None:
     source = Copying(blocks=True)
     job = start(tmp_path, RateLimitedSource(source, 1.0))
-    assert source.blocking.wait(20.0)
+    assert source.blocking.wait(120.0)
     job.cancel()
-    outcome = job.wait(20.0)
+    outcome = job.wait(120.0)
     assert (outcome.status.value, outcome.cause) == ("cancelled", None)
     assert source.calls == ["prepare", "splits", "discard", "discard", "release"]
 
@@ -135,15 +135,15 @@ def test_a_checkpoint_that_stays_keeps_what_it_has_still_to_read(tmp_path: Path,
     source = Copying()
     job = start(tmp_path, slowly(source), **settings)
     await_records(job)
-    location = job.trigger_checkpoint().result(20.0)
+    location = job.trigger_checkpoint().result(120.0)
     job.cancel()
-    job.wait(20.0)
+    job.wait(120.0)
     if settings == CHECKPOINTED:
         assert source.calls == ["prepare", "splits", "discard", "release"]
         return
     assert source.calls == ["prepare", "splits", "release"]
     again = Copying()
-    assert start(tmp_path, again, location).wait(20.0).status.value == "finished"
+    assert start(tmp_path, again, location).wait(120.0).status.value == "finished"
     assert again.calls == ["prepare", "discard", "release"]
 
 
@@ -151,22 +151,22 @@ def test_a_savepoint_keeps_what_it_has_still_to_read(tmp_path: Path) -> None:
     source = Copying()
     job = start(tmp_path, slowly(source))
     await_records(job)
-    job.stop_with_savepoint(False, str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(20.0)
-    job.wait(20.0)
+    job.stop_with_savepoint(False, str(tmp_path / "savepoints"), SavepointFormat.CANONICAL).result(120.0)
+    job.wait(120.0)
     assert source.calls == ["prepare", "splits", "keep", "discard", "release"]
 
 
 def test_a_snapshot_that_cannot_be_read_makes_nothing(tmp_path: Path) -> None:
     source = Copying()
-    assert start(tmp_path, source, str(tmp_path / "none")).wait(20.0).status.value == "failed"
+    assert start(tmp_path, source, str(tmp_path / "none")).wait(120.0).status.value == "failed"
     assert "splits" not in source.calls
 
 
 def test_a_source_that_the_snapshot_does_not_know_begins_anew(tmp_path: Path) -> None:
     job = start(tmp_path, slowly(Copying()))
     await_records(job)
-    savepoint = job.stop_with_savepoint(False, str(tmp_path / "saved"), SavepointFormat.CANONICAL).result(20.0)
+    savepoint = job.stop_with_savepoint(False, str(tmp_path / "saved"), SavepointFormat.CANONICAL).result(120.0)
     source = Copying()
     settings = {"execution.state-recovery.ignore-unclaimed-state": "true"}
-    assert start(tmp_path, source, savepoint, "others", **settings).wait(20.0).status.value == "finished"
+    assert start(tmp_path, source, savepoint, "others", **settings).wait(120.0).status.value == "finished"
     assert source.calls == ["prepare", "splits", "discard", "release"]

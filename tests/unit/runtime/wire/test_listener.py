@@ -20,7 +20,7 @@ def refusals(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def stranger(pair: Loopback, says: bytes = b"") -> socket.socket:
     """A connected socket that does not speak the protocol."""
-    sock = socket.create_connection(pair.raw_address, timeout=5)
+    sock = socket.create_connection(pair.raw_address, timeout=300)
     sock.sendall(says)
     return sock
 

@@ -127,6 +127,6 @@ def test_bytes_are_the_same_in_another_process() -> None:
     keys += [Row(a=1, b=True), dt.date(2024, 2, 29), UUID(int=7)]
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.strip() == str([(encode_key(key), original(key)) for key in keys])

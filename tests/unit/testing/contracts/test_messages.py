@@ -19,6 +19,6 @@ def test_mine():
 def test_a_check_that_fails_shows_what_it_has_compared(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(TEST)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_mine.py"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 1
     assert "assert [1, 2, 3, 4, 5] == [1, 2, 3, 4]" in ended.stdout
