@@ -3,7 +3,7 @@
 ==========  ========  ================================================================================================
 column      type      holds
 ==========  ========  ================================================================================================
-`_edge`     int8      which edge of the stage it leaves on
+`_edge`     int16     which edge of the stage it leaves on
 `_input`    int8      which input of the next operator it is for, 0 or 1
 `_task`     int32     the task that it goes to
 `_key`      int64     64 bits of a hash of the key: what the rows of a task are sorted by first; null without a key
@@ -42,7 +42,7 @@ RECORD: Final = "_record"
 
 ROWS: Final = pa.schema(
     [
-        (EDGE, pa.int8()),
+        (EDGE, pa.int16()),
         (INPUT, pa.int8()),
         (TASK, pa.int32()),
         (KEY, pa.int64()),
@@ -89,7 +89,7 @@ def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: i
     count = len(batch)
     dumps = pickle.dumps
     columns = [
-        pa.repeat(pa.scalar(edge[0], pa.int8()), count),
+        pa.repeat(pa.scalar(edge[0], pa.int16()), count),
         pa.repeat(pa.scalar(edge[1], pa.int8()), count),
         pa.nulls(count, pa.int32()) if tasks is None else pa.array(tasks, pa.int32()),
         pa.nulls(count, pa.int64()) if keys is None else pa.array(keys, pa.int64()),

@@ -107,6 +107,12 @@ def test_records_without_a_time_come_before_those_with_one() -> None:
     assert collected(stream) == [("first", 1), ("second", 2), ("timed", 3)]
 
 
+def test_a_program_may_have_hundreds_of_edges() -> None:
+    numbers = batch().from_collection([1]).rebalance().map(lambda number: number)
+    copies = [numbers.map(lambda number, copy=copy: copy) for copy in range(80)]
+    assert collected(copies[0].union(*copies[1:])) == list(range(80))
+
+
 def test_one_key_ends_before_the_next_begins() -> None:
     stream = batch().from_collection(["a", "b"] * 3).key_by(lambda each: each).process(Places())
     keys = [key for key, _ in stream.execute_and_collect()]
