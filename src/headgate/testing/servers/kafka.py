@@ -36,9 +36,9 @@ from headgate.testing.servers.kafka_download import broker_files
 USER: Final = "alice"
 PASSWORD: Final = "alice-secret"
 
-_START_DEADLINE_S: Final = 60.0
+_START_DEADLINE_S: Final = 120.0
 _STOP_DEADLINE_S: Final = 20.0
-_READ_DEADLINE_S: Final = 60.0
+_READ_DEADLINE_S: Final = 120.0
 _JAVA: Final = ("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _FORMAT: Final = "kafka.tools.StorageTool"
 _SERVE: Final = "kafka.Kafka"

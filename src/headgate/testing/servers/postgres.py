@@ -31,7 +31,7 @@ from headgate.errors import EnvironmentFault
 USER: Final = "headgate"
 
 _FOLDERS: Final = "/usr/lib/postgresql/*/bin"
-_DEADLINE_S: Final = 60.0
+_DEADLINE_S: Final = 120.0
 _FAST: Final = {"fsync": "off", "full_page_writes": "off"}
 """What is written outlives a killed process, though not a host that loses power: a test needs no more."""
 

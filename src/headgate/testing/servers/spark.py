@@ -25,7 +25,7 @@ import psutil
 from headgate.deploy.spark.java import ensure_java
 from headgate.errors import EnvironmentFault
 
-_START_DEADLINE_S: Final = 60.0
+_START_DEADLINE_S: Final = 120.0
 QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of a JVM that does not live long: it starts sooner, and takes half of the processor's time."""
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
@@ -37,7 +37,7 @@ _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 class SparkCluster:
     """A master and workers of two cores each, whose logs and work are in `folder`, which must be there.
 
-    Entering, or `start`, blocks until all workers are registered and raises `EnvironmentFault` if that takes a minute.
+    Entering, or `start`, blocks until all workers are registered and raises `EnvironmentFault` if that takes two minutes.
     Leaving, or `stop`, kills whatever is left of it, executors and their Python workers too.
     """
 

@@ -12,7 +12,7 @@ from headgate.clock import Clock
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, JobSecret, NetworkConfig, Poller, Wire
 
 SECRET = JobSecret(b"the secret of the job under test")
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 
 
 def drive(until: Callable[[], object], *pollers: Poller) -> None:
