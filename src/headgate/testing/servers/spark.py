@@ -37,8 +37,8 @@ _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 class SparkCluster:
     """A master and workers of two cores each, whose logs and work are in `folder`, which must be there.
 
-    Entering, or `start`, blocks until all workers are registered and raises `EnvironmentFault` if that takes two minutes.
-    Leaving, or `stop`, kills whatever is left of it, executors and their Python workers too.
+    Entering, or `start`, blocks until all workers are registered, for two minutes at most: then `EnvironmentFault` is
+    raised. Leaving, or `stop`, kills whatever is left of it, executors and their Python workers too.
     """
 
     def __init__(self, folder: Path, workers: int = 2) -> None:
