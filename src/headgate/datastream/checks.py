@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.errors import ProgramError
 from headgate.functions.api import (
     FilterFunction,
@@ -245,6 +246,14 @@ def check_timeout(value: Any) -> None:
     """Raise ProgramError unless `value` is a length of time in milliseconds."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ProgramError(f"the buffer timeout must be 0 (send at once) or a number of milliseconds, not {value!r}")
+
+
+def check_runtime_mode(mode: object) -> None:
+    """Raise ProgramError unless `mode` is a runtime mode."""
+    if not isinstance(mode, RuntimeExecutionMode):
+        raise ProgramError(
+            f"set_runtime_mode() takes a RuntimeExecutionMode, such as RuntimeExecutionMode.BATCH, not {mode!r}"
+        )
 
 
 def check_uid_hash(value: object) -> None:
