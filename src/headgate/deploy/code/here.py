@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 import shutil
 import sys
 import tempfile
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, final
 
+from headgate.deploy.code.archives import check_whole
 from headgate.deploy.code.given import Archive, GivenCode
 from headgate.deploy.code.installed import installed
 from headgate.errors import EnvironmentFault
@@ -65,19 +65,18 @@ class CodeHere:
 
     def _unpack(self, archive: Archive) -> None:
         link = Path.cwd() / archive.folder
-        if os.path.lexists(link):
-            raise EnvironmentFault(
-                f"{archive.path} is to be unpacked as {link}, where MiniCluster's functions look for it, but that is "
-                "there already: name another folder (target_dir), or run the program in another one"
-            )
+        check_whole(archive.path)
         folder = Path(tempfile.mkdtemp(prefix="headgate-archive-"))
         self._unpacked.append(folder)
         try:
-            shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
-        except (OSError, ValueError, shutil.ReadError) as error:
-            raise EnvironmentFault(f"{archive.path} cannot be unpacked: {error}") from error
-        link.symlink_to(folder)
+            link.symlink_to(folder)
+        except FileExistsError:
+            raise EnvironmentFault(
+                f"{archive.path} is to be unpacked as {link}, where MiniCluster's functions look for it, but that is "
+                "there already: name another folder (target_dir), or run the program in another one"
+            ) from None
         self._links.append(link)
+        shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
 
     def close(self) -> None:
         """Remove what was unpacked. Modules stay importable: other jobs of the process may use them."""

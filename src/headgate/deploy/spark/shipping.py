@@ -8,10 +8,12 @@ folder.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any, Final, final
 from pyspark import SparkContext, SparkFiles
 
 from headgate.config import Settings
+from headgate.deploy.code.archives import check_whole
 from headgate.deploy.code.bundle import write_bundle
 from headgate.deploy.code.given import ARCHIVE_SUFFIXES, GivenCode, given_code
 from headgate.deploy.code.here import make_importable
@@ -31,6 +34,8 @@ from headgate.options import PYTHON_EXECUTABLE
 CODE_VARIABLE: Final = "HEADGATE_CODE"
 """Environment variable of a worker: which code it has. Spark gives workers with another environment to other jobs."""
 _STAGED: Final = "headgate-staged"
+_staging: Final = threading.Lock()
+"""Held while an archive is given to Spark: another job's same one is not there before it is unpacked."""
 _CHUNK_BYTES: Final = 2**20
 
 
@@ -59,7 +64,7 @@ def ship(context: SparkContext, settings: Settings) -> ShippedCode:
     """Give the session what the settings name. Blocks while files are copied and packages installed.
 
     The driver can import the files, too. Raises ConfigError for what is not there, EnvironmentFault for packages that
-    cannot be installed.
+    cannot be installed, and for a damaged archive.
     """
     code = given_code(settings)
     if code.is_nothing:
@@ -84,12 +89,15 @@ class _Session:
     def add(self, file: Path) -> str:
         """Have Spark unpack a file everywhere; return the name of the folder."""
         name = f"headgate-{_digest(file)}"
-        staged = self._staged / (name + next(end for end in sorted(ARCHIVE_SUFFIXES) if file.name.endswith(end)))
-        if not staged.exists():
-            copy = staged.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(file, copy)
-            copy.replace(staged)
-        self._context.addArchive(f"{staged.as_uri()}#{name}")
+        end = next(end for end in sorted(ARCHIVE_SUFFIXES) if file.name.endswith(end))
+        staged = self._staged / (name + (".tar.gz" if end == ".tar" else end))
+        with _staging:
+            if not staged.exists():
+                check_whole(file)
+                copy = staged.with_suffix(f".{os.getpid()}")
+                _copy(file, copy)
+                copy.replace(staged)
+            self._context.addArchive(f"{staged.as_uri()}#{name}")
         return name
 
     def add_files(self, code: GivenCode) -> Iterable[str]:
@@ -111,6 +119,8 @@ class _Session:
         local = is_local(self._context.master or "")
         first, _, rest = executable.removeprefix("./").partition("/")
         if first in folders and rest:
+            if not os.path.lexists(self._root / folders[first] / rest):  # a link may lead to a Python of the workers
+                raise ConfigError(f"{PYTHON_EXECUTABLE.key} is {executable}, but the archive {first} has no {rest}")
             return str(self._root / folders[first] / rest) if local else f"./{folders[first]}/{rest}"
         if rest and not os.path.isabs(executable):
             raise ConfigError(
@@ -120,6 +130,12 @@ class _Session:
         if local and shutil.which(executable) is None:
             raise ConfigError(f"{PYTHON_EXECUTABLE.key}: there is no program {executable} on this machine")
         return executable
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy an archive, a plain .tar as .tar.gz: Spark unpacks the former without permissions, or not at all."""
+    with file.open("rb") as content, gzip.open(target, "wb", 1) if file.suffix == ".tar" else target.open("wb") as copy:
+        shutil.copyfileobj(content, copy)
 
 
 def _digest(file: Path) -> str:
