@@ -72,5 +72,8 @@ def _path(method: str, path: object) -> str:
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{method}() takes a path as text, not {path!r}")
     if SEPARATOR in path or FOLDER_MARK in path:
-        raise ConfigError(f"{method}(): {path} has a {SEPARATOR} or {FOLDER_MARK}, which separates paths: rename it")
+        raise ConfigError(
+            f"{method}(): {path} has a {SEPARATOR} or {FOLDER_MARK}, which separates paths: rename it; what follows a "
+            f"{FOLDER_MARK} in an option is an argument of its own here"
+        )
     return path

@@ -45,7 +45,7 @@ def _walk(path: Path) -> Iterator[Path]:
     yield path
     if path.is_dir():
         for below in sorted(path.iterdir()):
-            if below.name not in _NOT_SHIPPED:
+            if below.name not in _NOT_SHIPPED and below.exists():  # links of editors lead nowhere
                 yield from _walk(below)
 
 

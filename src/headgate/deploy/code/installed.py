@@ -66,11 +66,12 @@ def _cache() -> Path:
 
 def _name(wanted: Requirements) -> str:
     """Return a name for what pip would install: by the text, the folder of packages, Python and the machine."""
-    told = [wanted.file.read_text(), sys.version, platform.platform()]
+    told = [sys.version, platform.platform()]
     if wanted.packages is not None:
         facts = ((path.name, path.stat()) for path in sorted(wanted.packages.iterdir()))
         told += [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in facts]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:32]
+    content = wanted.file.read_bytes()  # pip finds out in which encoding it is
+    return hashlib.sha256(b"\n".join([content, *map(str.encode, told)])).hexdigest()[:32]
 
 
 def _install(wanted: Requirements, folder: Path) -> None:

@@ -73,6 +73,7 @@ BAD: list[tuple[Callable[[Any], None], str]] = [
     (lambda env: env.add_python_file(Path("shop.py")), r"add_python_file\(\) takes a path as text, not PosixPath"),
     (lambda env: env.add_python_file("a,b.py"), "which separates paths"),
     (lambda env: env.add_python_file(""), "takes a path as text"),
+    (lambda env: env.add_python_archive("model.zip#model"), "follows a # in an option is an argument of its own here"),
     (lambda env: env.add_python_archive("lib"), r"/lib is no archive that Spark unpacks: make it one of .*\.tar\.gz"),
     (lambda env: env.add_python_archive("model.zip", "a/b"), "'a/b' is to be the name of one folder"),
     (lambda env: env.add_python_archive("model.zip", ".."), "name of one folder"),
@@ -113,6 +114,14 @@ def test_a_bundle_has_a_folder_for_each_file_and_is_the_same_for_the_same(folder
         names = {member.name for member in bundle if member.isfile()}
     assert {"0/shop.py", "1/lib/inner.py", "2/rules/__init__.py", "3/tool.py"} <= names
     assert not any("__pycache__" in name for name in names)
+
+
+def test_a_link_that_leads_nowhere_is_left_out_of_a_bundle(folder: Path) -> None:
+    (folder / "lib" / "inner.py").write_text("")
+    (folder / "lib" / ".#inner.py").symlink_to("user@host.1:2")  # as editors lock files
+    write_bundle([folder / "lib"], folder / "a.tar")
+    with tarfile.open(folder / "a.tar") as bundle:
+        assert bundle.getnames() == ["0/lib", "0/lib/inner.py"]
 
 
 def test_a_broken_archive_of_modules_is_named(folder: Path) -> None:

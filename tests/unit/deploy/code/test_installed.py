@@ -37,3 +37,8 @@ def test_what_is_left_of_a_folder_that_was_deleted_in_part_is_replaced(wanted: R
     before.archive.unlink()
     assert installed(wanted) == before
     assert before.archive.is_file()
+
+
+def test_a_file_in_another_encoding_that_pip_reads_is_installed(wanted: Requirements) -> None:
+    wanted.file.write_text("headgate_test_tax", encoding="utf-16")
+    assert (installed(wanted).folder / "headgate_test_tax.py").is_file()
