@@ -10,10 +10,15 @@ from headgate.state.formats.missing_module import how_to_ship
 _MODULE: Final = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 _VERSION: Final = re.compile(r"\[PYTHON_VERSION_MISMATCH\]([^\n]*)")
 _NO_PYTHON: Final = re.compile(r'Cannot run program "([^"]+)".*?: error=\d+, ([^\n]*)')
+_NOT_STARTED: Final = re.compile(
+    r"Error from python worker:\s*\n(.*?)\nPYTHONPATH was:|EOFException occurred while reading the port number",
+    re.DOTALL,
+)
 _CANCELLED: Final = re.compile(r"Job \d+ cancelled[^\n]*")
 _JAVA_ERROR: Final = re.compile(r"^: (?:\w+\.)*(\w+): (.+)$", re.MULTILINE)
 _PYTHON_ERROR: Final = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Fault|Lost|Exit)): (.+)$", re.MULTILINE)
 _OWN_NEEDS: Final = frozenset({"headgate", "pyarrow", "pandas", "cloudpickle"})
+_BY_NAME: Final = "PYSPARK_PYTHON, spark.pyspark.python or env.set_python_executable"
 _LINE_CHARACTERS_MAX: Final = 500
 
 
@@ -32,10 +37,13 @@ def explain(report: str) -> str:
     python = _NO_PYTHON.search(report)
     if python is not None:
         return (
-            f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: PYSPARK_PYTHON, "
-            "spark.pyspark.python or env.set_python_executable; one of an environment that headgate pack has made "
-            "starts only where the Python is that it was made with"
+            f"a worker cannot start the Python {python[1]}: {python[2]}. Name one that is there: {_BY_NAME}; one of an "
+            "environment that headgate pack has made starts only where the Python is that it was made with"
         )
+    not_started = _NOT_STARTED.search(report)
+    if not_started is not None:
+        told = (not_started[1] or "it says nothing").splitlines()[-1].strip()
+        return f"the Python of a worker ends as soon as it is started: {_cut(told)}. Name another one: {_BY_NAME}"
     cancelled = _CANCELLED.search(report)
     if cancelled is not None:
         return f"Spark was told to cancel it: {cancelled[0]}"

@@ -36,6 +36,16 @@ WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most
             + 'java.io.IOException: Cannot run program "./env/bin/python": error=2, No such file or directory\n\tat',
             "cannot start the Python ./env/bin/python: No such file or directory. Name one",
         ),
+        (
+            ABORTED + "org.apache.spark.SparkException: \nError from python worker:\n  Loading\n  python3: not found\n"
+            "PYTHONPATH was:\n  /pyspark.zip\norg.apache.spark.SparkException: EOFException occurred\n\tat org",
+            "ends as soon as it is started: python3: not found. Name another one: PYSPARK_PYTHON",
+        ),
+        (
+            ABORTED + "org.apache.spark.SparkException: EOFException occurred while reading the port number from "
+            "pyspark.daemon's stdout.\n\tat org",
+            "ends as soon as it is started: it says nothing. Name another one",
+        ),
         (PREFIX + ": org.apache.spark.SparkException: Job 5 cancelled as part of cancellation of all jobs\n", "Job 5"),
         (
             ABORTED + "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n",
