@@ -28,6 +28,7 @@ from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.preflight import check_version
+from headgate.errors import EnvironmentFault
 
 _log = logging.getLogger(__name__)
 
@@ -49,8 +50,16 @@ appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def active(spark: SparkSession | None) -> SparkSession | None:
-    """Return `spark`, else the active session, else None. Starts nothing."""
+    """Return `spark`, else the active session, else None. Starts nothing.
+
+    Raises EnvironmentFault when `spark` has been stopped.
+    """
     if spark is not None:
+        if _is_stopped(spark):
+            raise EnvironmentFault(
+                "the Spark session of the environment has been stopped: make a new one, and a new environment with "
+                "get_execution_environment(spark=...)"
+            )
         return spark
     if SparkContext._active_spark_context is None:
         return None
@@ -58,10 +67,15 @@ def active(spark: SparkSession | None) -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
+def _is_stopped(spark: SparkSession) -> bool:
+    context = getattr(spark, "_sc", None)  # a session of Spark Connect has none
+    return context is not None and context._jsc is None
+
+
 def conf(spark: SparkSession | None) -> dict[str, str]:
     """Return the conf of `spark` or of the active session, else that of spark-submit; nothing without any of them.
 
-    Raises EnvironmentFault for a Spark that is too old to be asked.
+    Raises EnvironmentFault for a Spark that is too old to be asked, or has been stopped.
     """
     session = active(spark)
     if session is not None:
@@ -119,6 +133,8 @@ class _EmbeddedSession:
 
     def start(self, slots: int) -> SparkSession:
         with self._lock:
+            if self._session is not None and _is_stopped(self._session):
+                self._end()  # the program has stopped it, for which it need not be its own
             if self._session is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
                 self._session = _make(max(LOCAL_SLOTS_MIN, 2 * slots), self._folder)
@@ -127,14 +143,17 @@ class _EmbeddedSession:
 
     def stop(self) -> None:
         with self._lock:
-            session, self._session = self._session, None
-            if session is not None:
-                atexit.unregister(self.stop)
-                session.stop()
-                end_jvm()
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-                self._folder = None
+            self._end()
+
+    def _end(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            atexit.unregister(self.stop)
+            session.stop()
+            end_jvm()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
 
 
 _embedded: Final = _EmbeddedSession()
