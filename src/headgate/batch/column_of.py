@@ -1,13 +1,14 @@
 """Whether a key selector or a timestamp assigner does no more than take a column: Spark can sort by that itself.
 
 It is called twice with a stand-in for a row, whose fields are marks: objects that can be handed on, and fail at
-everything else that is done with them. If it returns the mark of a column, and None when that column is None, it takes
-that column. What else it might do, such as look at the type of a value, is checked when it runs: see `taken`.
+everything else that is done with them. If it reads one column only, and returns its mark, and None when that column is
+None, it takes that column. What else it might do, such as look at the type of the value, is checked when it runs: see
+`taken`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, final
 
 from headgate.errors import ProgramError
@@ -38,6 +39,23 @@ for _name in _OPERATIONS.split():
     setattr(_Mark, f"__{_name}__", _fail)
 
 
+@final
+class _Fields(list[Any]):
+    """The values of a row. Notes which of them are read: another column, if only its being None, may decide on all."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        super().__init__(values)
+        self.read: set[int] = set()
+
+    def __getitem__(self, place: Any) -> Any:
+        places = range(len(self))[place]
+        self.read.update([places] if isinstance(places, int) else places)
+        return super().__getitem__(place)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+
 def column_of(take: Callable[[Any], Any], names: Sequence[str]) -> str | None:
     """Return the column that `take` takes out of rows with these names, None if it does anything else.
 
@@ -47,9 +65,12 @@ def column_of(take: Callable[[Any], Any], names: Sequence[str]) -> str | None:
     True
     """
     marks: list[Any] = [_Mark() for _ in names]
-    taken = _called(take, names, marks)
-    place = next((place for place, mark in enumerate(marks) if mark is taken), None)
-    if place is None:
+    fields = _Fields(marks)
+    taken = _called(take, names, fields)
+    if len(fields.read) != 1:
+        return None
+    [place] = fields.read
+    if taken is not marks[place]:
         return None
     without = [None if at == place else mark for at, mark in enumerate(marks)]
     return names[place] if _called(take, names, without) is None else None
