@@ -15,28 +15,15 @@ TaskEntry = Callable[[], AbstractContextManager[None]]
 
 
 def task_entry(code: ShippedCode, *, local: bool) -> TaskEntry:
-    """Return the context of a job's tasks. `local`: workers are of this machine, and look where the driver looks."""
-    within = _shipped(code)
-    paths = [os.path.abspath(path) for path in sys.path] if local else []
+    """Return the context of a job's tasks: what was shipped is there.
 
-    def entry() -> AbstractContextManager[None]:
-        import sys  # noqa: PLC0415  # this function travels by value
-
-        there: AbstractContextManager[None] = within()
-        sys.path.extend(path for path in paths if path not in sys.path)
-        return there
-
-    return entry
-
-
-def _shipped(code: ShippedCode) -> Callable[[], Any]:
-    """Return a function for tasks, pickled by value: a context in which the shipped code is there.
-
-    Modules can be imported, before others of their names, and the working folder has the archives.
+    Modules can be imported, before others of their names, and the working folder has the archives. `local`: workers are
+    of this machine, and look where the driver looks, last.
     """
     imports, folders, name = code.imports, code.folders, code.name
+    of_driver = [os.path.abspath(path) for path in sys.path] if local else []
 
-    def within() -> Any:
+    def entry() -> Any:
         import contextlib  # noqa: PLC0415  # this function travels by value
         import os  # noqa: PLC0415
         import sys  # noqa: PLC0415
@@ -44,10 +31,10 @@ def _shipped(code: ShippedCode) -> Callable[[], Any]:
         from pyspark import SparkFiles  # noqa: PLC0415
 
         root = os.path.abspath(SparkFiles.getRootDirectory())
+        shipped = [os.path.join(root, path) for path in imports]
         # Executors have relative folders of Spark's on the path, which would not hold in another working folder.
-        sys.path[:] = [os.path.abspath(entry) for entry in sys.path]
-        found = [os.path.join(root, path) for path in imports]
-        sys.path[:] = [*found, *(entry for entry in sys.path if entry not in found)]
+        own = [os.path.abspath(path) for path in sys.path]
+        sys.path[:] = dict.fromkeys([*shipped, *own, *of_driver])
         if not folders:
             return contextlib.nullcontext()
         working = os.path.join(root, f"headgate-work-{name}")
@@ -57,4 +44,4 @@ def _shipped(code: ShippedCode) -> Callable[[], Any]:
                 os.symlink(os.path.join(root, unpacked), os.path.join(working, folder))
         return contextlib.chdir(working)
 
-    return within
+    return entry
