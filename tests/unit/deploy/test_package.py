@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sys
 import sysconfig
@@ -47,6 +48,31 @@ def test_each_unpacking_makes_fresh_functions() -> None:
     (one,), (other,) = functions_of(unpack(package)), functions_of(unpack(package))
     assert one is not other
     assert one.items is not other.items
+
+
+def test_classes_of_the_process_that_has_packed_them_stay_as_they_are() -> None:
+    class Local(Holder):
+        def __call__(self, value: Any) -> Any:
+            return value
+
+    method = vars(Local)["__call__"]
+    (function,) = functions_of(unpack(pack(line_plan([1], MapFactory(Local()), CollectFactory()))))
+    assert type(function) is Local
+    assert vars(Local)["__call__"] is method
+
+
+def test_a_class_that_is_gone_meanwhile_is_made_anew() -> None:
+    def packed() -> bytes:
+        class Local(Holder):
+            def __call__(self, value: Any) -> Any:
+                return value + 1
+
+        return pack(line_plan([1], MapFactory(Local()), CollectFactory()))
+
+    package = packed()
+    gc.collect()
+    (function,) = functions_of(unpack(package))
+    assert function(1) == 2
 
 
 def test_a_function_used_twice_is_two_functions() -> None:
