@@ -176,6 +176,21 @@ def test_what_is_broadcast_is_heard_by_every_task_also_where_there_is_nothing_el
     assert collected(heard) == Counter({"a": 4})
 
 
+def test_tasks_whose_records_are_broadcast_run_once_and_their_order_is_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def told(number: int) -> int:
+        with (tmp_path / "told").open("a") as file:
+            file.write(f"{number}\n")
+        return number
+
+    env = environment(spark, BATCH, parallelism=2)
+    sent = env.from_source(NumberSequenceSource(1, 6), None, "numbers").map(told).broadcast()
+    with sent.map(lambda number: number).set_parallelism(1).execute_and_collect() as records:
+        assert list(records) == [1, 3, 5, 2, 4, 6]
+    assert sorted((tmp_path / "told").read_text().split()) == list("123456")
+
+
 def test_a_stream_that_is_only_broadcast_is_read_by_every_task(spark: SparkSession) -> None:
     env = environment(spark, BATCH, parallelism=3)
     assert collected(env.from_collection([1, 2]).broadcast().map(lambda number: number)) == Counter({1: 3, 2: 3})

@@ -43,6 +43,8 @@ from headgate.runtime.master.inputs import Inputs
 
 _CANCEL_S: Final = 0.2
 """How often Spark is told to cancel a job that goes on."""
+_PIECE_ROWS: Final = 10_000
+"""How many of the rows that all tasks read are made records at once; as many as Spark hands over of others."""
 _POOL: Final = "spark.scheduler.pool"
 _building: Final = threading.Lock()
 
@@ -176,15 +178,18 @@ class SparkBatch:
         return self._put_out[each.stage].where(f.col(EDGE) == each.edge)
 
     def _for_all(self, stage: Stage) -> Broadcast[bytes] | None:
-        """Return what every task of the stage reads, made now; None: nothing."""
+        """Return what every task of the stage reads, made now; None: nothing.
+
+        Put in order here: for `orderBy`, Spark would run the tasks twice, the first time to find out the ranges.
+        """
         edges = [each for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
         if not edges:
             return None
-        tables = [self._of_edge(each).orderBy(ORDER).select(*READ).toArrow() for each in edges]
+        tables = [self._of_edge(each).toArrow().sort_by(ORDER).select(READ) for each in edges]
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, tables[0].schema) as writer:
             for table in tables:
-                writer.write_table(table)
+                writer.write_table(table, _PIECE_ROWS)
         return self._broadcast(stream.getvalue().to_pybytes())
 
     def _broadcast(self, data: bytes) -> Broadcast[bytes]:
