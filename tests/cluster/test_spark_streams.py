@@ -149,8 +149,8 @@ def test_a_query_that_fails_fails_the_job_with_what_spark_says(spark: SparkSessi
     put(tmp_path / "in", 0)
     failing = stream_of(spark, tmp_path / "in").select(F.assert_true(F.col("n") < 7, "no seven here").alias("n"))
     env = environment(spark, tmp_path, "minicluster")
-    env.from_spark_stream(failing, str(tmp_path / "query")).print()
-    with pytest.raises(JobFailedError, match=r"the streaming query has failed: .*no seven here") as raised:
+    env.from_spark_stream(failing, tmp_path / "query", "orders").print()
+    with pytest.raises(JobFailedError, match=r"Source: orders: the streaming query has failed: .*no seven") as raised:
         env.execute()
     assert "py4j" not in str(raised.value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -25,6 +26,7 @@ from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import (
     check_not_importing,
     check_positive,
+    check_runtime_mode,
     check_source,
     check_strategy,
     check_text,
@@ -131,6 +133,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source ends."""
+        check_runtime_mode(execution_mode)
         return self._set(RUNTIME_MODE, execution_mode.name)
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
@@ -249,7 +252,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     def from_spark_stream(  # noqa: PLR0913  # the settings of a query, by name
         self,
         frame: Any,
-        checkpoint_location: str,
+        checkpoint_location: str | os.PathLike[str],
         source_name: str = "Streaming DataFrame",
         *,
         output_mode: str = "append",

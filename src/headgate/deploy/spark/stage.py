@@ -78,7 +78,7 @@ class Stage:
         try:
             self._submit(self._make_task())
         except Exception as raised:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
-            error = explain(_report(raised))
+            error = explain(report_of(raised))
         self._on_ended(error)
 
     def _submit(self, task: SlotTask) -> None:
@@ -110,7 +110,8 @@ class Stage:
             return  # the session is gone, and with it the stage
 
 
-def _report(error: Exception) -> str:
+def report_of(error: Exception) -> str:
+    """Return the text of an error, which may be one of a JVM that is gone."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone

@@ -183,7 +183,7 @@ class Discovery:
                 return
             looking.due_ms = self._host.clock.monotonic_ms() + (source.discovery_interval_ms or 0)
             if isinstance(result, BaseException):
-                self._failed(attempt, source, result)
+                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, result)
                 return
             before, new = result
             if isinstance(new, NoMoreSplits):
@@ -198,11 +198,11 @@ class Discovery:
         self._asked.add(vertex)
         self._host.io.submit_waiting(look, done)
 
-    def _failed(self, attempt: Attempt, source: Source[Any], error: BaseException) -> None:
+    def _failed(self, attempt: Attempt, source: str, error: BaseException) -> None:
         if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
-            self._host.fail_attempt(attempt, f"{type(source).__name__}: {error}", may_mend=False)
+            self._host.fail_attempt(attempt, f"{source}: {error}", may_mend=False)
         else:
-            _log.warning("no new splits of %s: %s", type(source).__name__, error)
+            _log.warning("no new splits of %r: %s", source, error)
 
     def _give(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any] | NoMoreSplits) -> None:
         self._host.send_to(subtask, AddSplits(attempt=attempt, splits={subtask: splits}))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import traceback
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
+from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.streams import SparkQuery, StreamOptions
-from headgate.errors import ProgramError, StorageError
+from headgate.errors import ProgramError, SourceError, StorageError
+from headgate.functions.acknowledging import SourceProgress
 
 QUERY = "4bd39b5c-8b04-4b46-9e2f-30bb4f4ad0f1"
 
@@ -50,6 +54,52 @@ def test_a_record_that_cannot_be_read_is_an_error_by_its_place(tmp_path: Path, m
     note(tmp_path, metadata)
     with pytest.raises(StorageError, match=f"record at {tmp_path}/query"):
         query(tmp_path).record()
+
+
+class Unstarted:
+    """A query of which batches are handed over by the test."""
+
+    def record(self) -> Record:
+        return Record()
+
+    def start(self, feed: BatchFeed) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def test_what_spark_is_told_of_a_batch_that_failed_is_a_sentence(tmp_path: Path) -> None:
+    feed = BatchFeed(Unstarted(), str(tmp_path / "batches"), ends=False)
+    feed.restored(SourceProgress())
+    report = "An error occurred while calling o1.parquet.\n: java.io.IOException: no room\n" + "\tat java.lang.X\n" * 99
+    batch: Any = FailingBatch(report)
+    try:
+        query(tmp_path).hand_over(feed, batch, 0)
+    except SourceError:
+        told = traceback.format_exc()
+    assert "SourceError: no room" in told
+    assert report[:40] not in told, "Spark runs out of stack when it looks through pages of it"
+
+
+class FailingBatch:
+    """As a DataFrame of PySpark when Java raises, which tells of it with all of Java's stack."""
+
+    columns = ("n",)
+
+    def __init__(self, report: str) -> None:
+        self.report = report
+
+    def toDF(self, *names: str) -> Any:
+        raise ValueError(self.report) from ValueError(self.report)
+
+
+def test_the_first_cause_of_an_error_is_told_where_it_says_more() -> None:
+    report = "An error occurred while calling o1.parquet.\n: a.SparkException: cannot read 2.json\n\tat b.C\n"
+    causes = "Caused by: a.SparkException: malformed\n\tat b.C\nCaused by: d.E$F: 'one' is no number\n\tat b.C\n"
+    assert reason_of(ValueError(report)) == "cannot read 2.json"
+    assert reason_of(ValueError(report + causes)) == "cannot read 2.json (caused by: 'one' is no number)"
+    assert reason_of(ValueError(report + "Caused by: g.H: cannot read 2.json\n")) == "cannot read 2.json"
 
 
 def test_no_query_runs_without_a_core() -> None:

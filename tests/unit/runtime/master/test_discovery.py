@@ -269,8 +269,8 @@ def test_what_looking_raises_is_logged_and_tried_again(caplog: pytest.LogCapture
         rig = rig_of()
         appear()
         until_committed(rig, everything())
-    assert "no new splits of Topics: the registry does not answer" in caplog.text
-    assert "no new splits of Topics: a bug" in caplog.text
+    assert "no new splits of 'Source: op0': the registry does not answer" in caplog.text
+    assert "no new splits of 'Source: op0': a bug" in caplog.text
     assert rig.master.progress.restarts == 0
 
 

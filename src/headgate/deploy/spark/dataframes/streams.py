@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import threading
 from dataclasses import dataclass
 from typing import Final, final
@@ -25,14 +26,13 @@ from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParque
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
+from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.schemas import row_type_of
 from headgate.deploy.spark.places import as_spark_says
 from headgate.deploy.spark.shared_folder import check_shared
-from headgate.deploy.spark.stage_error import explain
-from headgate.errors import ProgramError, StorageError
+from headgate.errors import ProgramError, SourceError, StorageError
 from headgate.types.typeinfo import RowTypeInfo
 
-_CONTEXT: Final = "=== Streaming Query ==="
 _OUTPUT_MODES: Final = ("append", "update", "complete")
 
 
@@ -55,7 +55,9 @@ class StreamOptions:
             raise ProgramError(f"free_cores={self.free_cores}: Spark needs one core at least to make micro-batches")
 
 
-def source_of(frame: DataFrame, location: str, options: StreamOptions) -> tuple[MicroBatchSource, RowTypeInfo]:
+def source_of(
+    frame: DataFrame, location: str | os.PathLike[str], options: StreamOptions
+) -> tuple[MicroBatchSource, RowTypeInfo]:
     """Return the source of a streaming DataFrame, and the type of its records.
 
     Raises ProgramError for anything else, and for a column whose type has none here.
@@ -64,10 +66,11 @@ def source_of(frame: DataFrame, location: str, options: StreamOptions) -> tuple[
         raise ProgramError(f"from_spark_stream() takes a streaming DataFrame of a classic Spark session, not {frame!r}")
     if not frame.isStreaming:
         raise ProgramError("from_spark_stream() takes a streaming DataFrame, but this one is bounded: use from_spark()")
-    if not isinstance(location, str) or not location:
+    if not isinstance(location, str | os.PathLike) or not str(location):
         raise ProgramError(f"the checkpoint location of a streaming query is a folder or URI, not {location!r}")
     row_type, ends = row_type_of(frame.schema), options.available_now
-    feed = BatchFeed(SparkQuery(frame, absolute(location), options), below(absolute(location), "batches"), ends=ends)
+    folder = absolute(os.fspath(location))
+    feed = BatchFeed(SparkQuery(frame, folder, options), below(folder, "batches"), ends=ends)
     format = SparkParquetFormat(row_type)
     return MicroBatchSource(feed, format, bounded=ends, free_cores=options.free_cores), row_type
 
@@ -84,8 +87,8 @@ class SparkQuery:
         self._starting = threading.Lock()
         self._stopped = False
         self._running: StreamingQuery | None = None
-        self._cause: Exception | None = None
-        """What a call of `process` has raised: Spark would tell of it with a page of what is around."""
+        self._cause: str | None = None
+        """Why a batch could not be taken: Spark would tell of it with a page of what is around."""
 
     def record(self) -> Record:
         try:
@@ -110,11 +113,7 @@ class SparkQuery:
         check_shared(self._frame.sparkSession, self._location, "give from_spark_stream() a checkpoint location")
 
         def process(batch: DataFrame, number: int) -> None:
-            try:
-                feed.process(self._id() or "", number, lambda folder: write(batch, folder))
-            except Exception as error:
-                self._cause = error
-                raise
+            self.hand_over(feed, batch, number)
 
         writer = self._frame.writeStream.foreachBatch(process).outputMode(self._options.output_mode)
         if self._options.available_now:
@@ -127,11 +126,20 @@ class SparkQuery:
                 watch = threading.Thread(target=self._await, args=(self._running, feed), daemon=True)
                 watch.start()
 
+    def hand_over(self, feed: BatchFeed, batch: DataFrame, number: int) -> None:
+        """Have the feed take a batch, as Spark asks; blocks as that does. Raises `SourceError` with the cause."""
+        try:
+            feed.process(self._id() or "", number, lambda folder: write(batch, folder))
+        except Exception as error:  # noqa: BLE001  # whatever it is, Spark and the job are told
+            self._cause = reason_of(error)
+            # Without Java's pages of it: Spark runs out of stack when it looks through these for an interruption.
+            raise SourceError(self._cause) from None
+
     def _await(self, running: StreamingQuery, feed: BatchFeed) -> None:
         try:
             running.awaitTermination()
-        except (PySparkException, Py4JError) as error:
-            feed.ended(explain(str(self._cause or error).partition(_CONTEXT)[0]).strip())
+        except Exception as error:  # noqa: BLE001  # whatever has ended the query, the job must not wait for more of it
+            feed.ended(self._cause or reason_of(error))
         else:
             feed.ended(None)
 

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES
 from headgate.deploy.spark.dataframes.progress import Reports, observe_group
+from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.places import as_spark_says
-from headgate.deploy.spark.stage_error import explain
 from headgate.errors import SourceError
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class FrameWriting:
         try:
             self._write(folder)
         except (PySparkException, Py4JError) as error:
-            reason = "it was cancelled" if self._cancelled else explain(str(error))
+            reason = "it was cancelled" if self._cancelled else reason_of(error)
             raise SourceError(f"Spark could not write {self._what}: {reason}") from error
         finally:
             self._over = True
