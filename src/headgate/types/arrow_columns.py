@@ -60,6 +60,23 @@ def _fits(value: object, data_type: pa.DataType, make: Callable[..., pa.Array]) 
     return True
 
 
+def _integers(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
+    if _WHOLE.issuperset(map(type, values)):
+        return _leaf(values, data_type, path)
+    try:
+        return _whole(values, data_type)
+    except WRONG as error:
+        raise _wrong(values, data_type, path, _whole, error) from error
+
+
+def _whole(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+    """Return numbers as a column of integers. Raises `ValueError` for a fraction, which Arrow would cut off."""
+    array = pa.array(values, type=type)
+    if array.to_pylist() != list(values):
+        raise ValueError("would lose data: the column has no fractions")
+    return array
+
+
 def _timestamps(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
     if not _NO_TIMES.intersection(map(type, values)):
         return _leaf(values, data_type, path)
@@ -183,6 +200,7 @@ def _offsets(values: Sequence[Any], lengths: list[int], data_type: pa.DataType) 
     return pa.array(offsets, type=pa.int64() if pa.types.is_large_list(data_type) else pa.int32())
 
 
+_WHOLE: Final = {int, type(None)}
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NUMBERS: Final = {int, float, bool}
 _NO_TIMES: Final = {Instant, *_NUMBERS}
@@ -192,6 +210,7 @@ _OF_LISTS: Final[dict[int, Any]] = {
     pa.large_list(pa.null()).id: pa.LargeListArray,
 }
 _MADE_BY: Final[dict[int, Callable[[Sequence[Any], pa.DataType, str], pa.Array]]] = {
+    **{integer.id: _integers for integer in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
     pa.timestamp("us").id: _timestamps,
     pa.struct([]).id: _struct,
     pa.list_(pa.null()).id: _list,

@@ -70,6 +70,14 @@ def test_instants_go_into_columns_of_any_unit_that_they_fit() -> None:
         batch_from_rows([Instant(1, 500)], micros)
 
 
+def test_a_fraction_does_not_go_into_a_column_of_integers() -> None:
+    schema = pa.schema([("n", pa.int32())])
+    assert batch_from_rows([2.0, None, 3], schema).to_pylist() == [{"n": 2}, {"n": None}, {"n": 3}]
+    for fraction in (1.5, Decimal("1.5")):
+        with pytest.raises(SerializationError, match=r"column 'n' has the type int32.* holds .*1\.5.*would lose data"):
+            batch_from_rows([1, fraction], schema)
+
+
 NESTED = Types.ROW_NAMED(
     ["name", "address", "scores"],
     [

@@ -110,6 +110,7 @@ def test_an_empty_dataframe_is_an_empty_stream(spark: SparkSession, env: StreamE
         ("1 a, 2 a", r"two columns 'a' in the DataFrame"),
         ("array(struct(1 a, 2 a)) pairs", r"two columns 'pairs\[\]\.a'"),
         ("parse_json('1') v", r"column 'v' of the DataFrame is 'variant'"),
+        ("map(struct(array(1) a), 2) m", r"the keys of column 'm' hold arrays.*map_entries"),
         ("map('k', struct(array(interval '1' year) years)) m", r"column 'm\[value\]\.years\[\]' .* is 'interval year'"),
     ],
 )
@@ -232,6 +233,15 @@ def test_a_failing_dataframe_tells_its_cause_and_leaves_nothing(spark: SparkSess
         env.execute()
     assert stored(tmp_path) == []
     assert not list(tmp_path.rglob("frames"))
+
+
+def test_a_file_that_cannot_be_read_is_told_of_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "orders.json").write_text('{"n": "one"}')
+    frame = spark.read.schema("n int").option("mode", "FAILFAST").json(str(tmp_path / "orders.json"))
+    env = environment(spark, tmp_path / "storage")
+    env.from_spark(frame).print()
+    with pytest.raises(JobFailedError, match=r"orders\.json.*caused by: .*field name 'n' and the value one"):
+        env.execute()
 
 
 def test_a_cancelled_job_cancels_what_spark_writes(spark: SparkSession, tmp_path: Path) -> None:

@@ -83,6 +83,11 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
         case spark.ArrayType():
             return Types.LIST(_type_of(data_type.elementType, f"{path}[]"))
         case spark.MapType():
+            if not _may_be_key(data_type.keyType):
+                raise ProgramError(
+                    f"the keys of column {path!r} hold arrays, as those of no dict can: turn it into an array of "
+                    "structs with map_entries(), or leave it out"
+                )
             key = _type_of(data_type.keyType, f"{path}[key]")
             return Types.MAP(key, _type_of(data_type.valueType, f"{path}[value]"))
         case spark.DecimalType():
@@ -100,6 +105,12 @@ def _type_of(data_type: spark.DataType, path: str) -> TypeInformation:
         f"column {path!r} of the DataFrame is {data_type.simpleString()!r}, which no record can hold: cast it, or "
         "leave it out (docs/dataframes.md has the table of types)"
     )
+
+
+def _may_be_key(data_type: spark.DataType) -> bool:
+    if isinstance(data_type, spark.StructType):
+        return all(_may_be_key(field.dataType) for field in data_type.fields)
+    return not isinstance(data_type, spark.ArrayType)
 
 
 def _decimal(data_type: spark.DecimalType) -> TypeInformation:
