@@ -112,12 +112,12 @@ def _as_member(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def _importable(path: Path) -> Path:
-    """Return the absolute path of something to import: a module, or the folder of a package."""
+    """Return the absolute path of something to import by that name: a module, or the folder of a package."""
     if not path.exists():
         raise EnvironmentFault(f"there is no {path} to pack")
     if path.suffix != ".py" and not path.is_dir():
         raise EnvironmentFault(f"{path} cannot be imported: add a file of Python (.py), or the folder of a package")
-    return path.resolve()
+    return Path(os.path.abspath(path))
 
 
 def _check_names(paths: Sequence[Path]) -> None:
@@ -172,7 +172,7 @@ class _Packages:
 
     def check_paths(self) -> None:
         """Raise EnvironmentFault for a .pth file that points out of the environment, which no worker has."""
-        own = {name for each in self._editable for name in _top_names(each)}
+        own = {name for each in [*self._editable, *self._left_out] for name in _top_names(each)}
         for file in sorted(self._site.glob("*.pth")):
             outside = [line for line in _folders(file) if not Path(line).is_relative_to(self._site)]
             if file.name not in own and outside:

@@ -136,6 +136,19 @@ def test_an_editable_package_whose_modules_cannot_be_told_is_named(venv: Path, t
     assert "--exclude riddle" in told
 
 
+def test_such_a_package_is_left_out_for_modules_that_are_added_under_the_names_they_are_imported_by(
+    venv: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "answers_2.py").write_text("")
+    (tmp_path / "answers.py").symlink_to(tmp_path / "project" / "answers_2.py")
+    install_editable(venv, "riddle", tmp_path / "project")
+    done = pack(venv / "bin" / "python", "--exclude", "riddle", "--add", "answers.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (unpacked(tmp_path) / SITE).iterdir()}
+    assert names == {"shipped", "shipped-1.0.dist-info", "answers.py"}
+
+
 def test_a_path_out_of_the_environment_is_named(venv: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (venv / SITE / "mine.pth").write_text(f"# mine\n{tmp_path / 'elsewhere'}\n")
