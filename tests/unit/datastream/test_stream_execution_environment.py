@@ -92,6 +92,7 @@ def test_two_operators_of_one_uid_are_named() -> None:
         (lambda e: e.set_parallelism(0), "the parallelism must be a whole number of at least 1, not 0"),
         (lambda e: e.set_max_parallelism(-1), "the max parallelism must be"),
         (lambda e: e.set_buffer_timeout(-1), "the buffer timeout must be"),
+        (lambda e: e.set_runtime_mode("BATCH"), r"takes a RuntimeExecutionMode, .*not 'BATCH'"),
         (lambda e: e.enable_checkpointing(0), "the interval of checkpoints in milliseconds must be"),
         (lambda e: e.from_collection("abc"), r"from_collection\(\) takes a list .*, not 'abc'"),
         (lambda e: e.from_collection(5), r"from_collection\(\) takes a list .*, not 5"),
