@@ -126,6 +126,12 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
     """Raise EnvironmentFault when fewer task slots are free than the job holds for its life, and needs beside them."""
     if facts.slots_free >= needed + beside:
         return
+    if facts.slots_total == 0:
+        raise EnvironmentFault(
+            f"no executor of the application has registered: the UI or log of the cluster tells whether {facts.master} "
+            "has room for one (spark.executor.memory, spark.executor.cores) and can start it; if it only takes longer, "
+            "raise slot.request.timeout"
+        )
     busy = f", of which {facts.slots_busy} are busy" if facts.slots_busy else ""
     change = (
         f"start the session with master local[{needed + max(beside, 1)}] or more"

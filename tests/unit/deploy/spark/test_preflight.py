@@ -141,6 +141,12 @@ def test_cores_that_are_needed_beside_the_slots_are_counted_and_told() -> None:
         check_slots(LOCAL, 3, 2)
 
 
+def test_a_cluster_that_gives_no_executor_is_told_and_what_may_be_too_large_for_it() -> None:
+    told = r"no executor .* whether spark://\S+ has room for one \(spark\.executor\.memory.*slot\.request\.timeout"
+    with pytest.raises(EnvironmentFault, match=told):
+        check_slots(replace(CLUSTER, slots_total=0), 2)
+
+
 @pytest.mark.parametrize(
     ("facts", "waited_s", "quiet_s", "waits"),
     [
