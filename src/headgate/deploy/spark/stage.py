@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -26,6 +26,7 @@ CANCEL_AGAIN_S: Final = 0.5
 SLOTS_WAIT_S_MAX: Final = 60.0
 SLOTS_LOOK_S: Final = 0.05
 _POOL: Final = "spark.scheduler.pool"
+_GONE: Final = "Spark is gone: the session was stopped, or its JVM has died"
 
 
 @final
@@ -113,9 +114,9 @@ class Stage:
 def report_of(error: Exception) -> str:
     """Return the text of an error, which may be one of a JVM that is gone."""
     try:
-        return str(error)
+        return _GONE if isinstance(error, Py4JNetworkError | ConnectionError) else str(error)
     except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone
-        return "Spark is gone: the session was stopped, or its JVM has died"
+        return _GONE
 
 
 def _thread(run: Callable[[], None], name: str) -> InheritableThread:

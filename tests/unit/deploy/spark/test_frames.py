@@ -235,6 +235,15 @@ def test_a_failing_dataframe_tells_its_cause_and_leaves_nothing(spark: SparkSess
     assert not list(tmp_path.rglob("frames"))
 
 
+@pytest.mark.parametrize("name", ["runs[1]", "{a,b} *?", "100%25"])
+def test_storage_may_have_any_name(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    for storage in (str(tmp_path / name), (tmp_path / name / "uri").as_uri()):
+        env = environment(spark, None, **{"execution.checkpointing.dir": storage})
+        frame = env.from_spark(spark.range(3)).to_spark()
+        assert sorted(row.id for row in frame.collect()) == [0, 1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 def test_a_file_that_cannot_be_read_is_told_of_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "orders.json").write_text('{"n": "one"}')
     frame = spark.read.schema("n int").option("mode", "FAILFAST").json(str(tmp_path / "orders.json"))

@@ -30,3 +30,6 @@ def test_places_have_the_names_that_spark_reads() -> None:
     azure = "abfs://container@account.dfs.core.windows.net/a"
     assert as_spark_says(azure) == azure
     assert as_spark_says("file:/data/a") == "file:/data/a"
+    assert as_spark_says("file:///data/a%20b") == "file:///data/a b"
+    assert as_spark_says("s3://bucket/a%20b") == "s3a://bucket/a b"
+    assert as_spark_says("/data/a%20b") == "file:///data/a%20b"

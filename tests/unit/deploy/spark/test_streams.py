@@ -13,7 +13,7 @@ from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.protocol import Record
 from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.streams import SparkQuery, StreamOptions
-from headgate.errors import ProgramError, SourceError, StorageError
+from headgate.errors import ProgramError, SourceError, StorageError, SuppressRestartsException
 from headgate.functions.acknowledging import SourceProgress
 
 QUERY = "4bd39b5c-8b04-4b46-9e2f-30bb4f4ad0f1"
@@ -80,6 +80,22 @@ def test_what_spark_is_told_of_a_batch_that_failed_is_a_sentence(tmp_path: Path)
         told = traceback.format_exc()
     assert "SourceError: no room" in told
     assert report[:40] not in told, "Spark runs out of stack when it looks through pages of it"
+
+
+def test_a_query_whose_jvm_is_gone_fails_the_job(tmp_path: Path) -> None:
+    feed = BatchFeed(Unstarted(), str(tmp_path / "batches"), ends=False)
+    feed.restored(SourceProgress())
+    running: Any = Lost()
+    query(tmp_path).await_end(running, feed)
+    with pytest.raises(SuppressRestartsException, match="Spark is gone"):
+        feed.discover(frozenset())
+
+
+class Lost:
+    """As a streaming query of PySpark when nobody answers any more."""
+
+    def awaitTermination(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
 
 
 class FailingBatch:

@@ -26,7 +26,7 @@ from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParque
 from headgate.deploy.spark import session as sessions
 from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
 from headgate.deploy.spark.dataframes.writing import FrameWriting
-from headgate.deploy.spark.places import as_spark_says
+from headgate.deploy.spark.places import as_spark_reads
 from headgate.deploy.spark.shared_folder import check_shared
 from headgate.errors import EnvironmentFault, ProgramError, SourceError, StorageError
 from headgate.functions.source import Source, SourceContext, SourceReader
@@ -172,7 +172,7 @@ class DataFrameResult:
             )
         if not _has_files(Place.of(self.folder, StorageError)):
             return session.createDataFrame([], self._struct)
-        return session.read.schema(self._struct).parquet(as_spark_says(self.folder))
+        return session.read.schema(self._struct).parquet(as_spark_reads(self.folder))
 
 
 def _has_files(place: Place) -> bool:

@@ -123,7 +123,7 @@ class SparkQuery:
         with self._starting:
             if not self._stopped:
                 self._running = writer.option("checkpointLocation", as_spark_says(self._location)).start()
-                watch = threading.Thread(target=self._await, args=(self._running, feed), daemon=True)
+                watch = threading.Thread(target=self.await_end, args=(self._running, feed), daemon=True)
                 watch.start()
 
     def hand_over(self, feed: BatchFeed, batch: DataFrame, number: int) -> None:
@@ -135,7 +135,8 @@ class SparkQuery:
             # Without Java's pages of it: Spark runs out of stack when it looks through these for an interruption.
             raise SourceError(self._cause) from None
 
-    def _await(self, running: StreamingQuery, feed: BatchFeed) -> None:
+    def await_end(self, running: StreamingQuery, feed: BatchFeed) -> None:
+        """Block until the query runs no more, and tell the feed why."""
         try:
             running.awaitTermination()
         except Exception as error:  # noqa: BLE001  # whatever has ended the query, the job must not wait for more of it
@@ -147,7 +148,7 @@ class SparkQuery:
         with self._starting:  # a job may end while its query is being started
             self._stopped = True
         if self._running is not None:
-            with contextlib.suppress(PySparkException, Py4JError):  # it has failed, or the session is gone
+            with contextlib.suppress(PySparkException, Py4JError, OSError):  # it has failed, or the session is gone
                 self._running.stop()
 
 

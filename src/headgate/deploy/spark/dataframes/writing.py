@@ -58,7 +58,7 @@ class FrameWriting:
         watch.start()
         try:
             self._write(folder)
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, OSError) as error:
             reason = "it was cancelled" if self._cancelled else reason_of(error)
             raise SourceError(f"Spark could not write {self._what}: {reason}") from error
         finally:
