@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, final
 
 from headgate.batch.task import CHECKPOINT
-from headgate.functions.sink import RetriableCommitError, Sink, SinkContext
+from headgate.functions.sink import GlobalCommitter, RetriableCommitError, Sink, SinkContext
 from headgate.graph.physical import JobPlan, OperatorPlan
-from headgate.ids import Attempt, JobId
+from headgate.ids import Attempt
 from headgate.operators.sink import SinkFactory
 from headgate.options import COMMITTER_RETRIES
 
@@ -33,16 +34,20 @@ class BatchSinks:
             if isinstance(factory := vertex.operators[-1].factory, SinkFactory)
         }
         self._prepared: dict[int, dict[int, list[Any]]] = {stage: {} for stage in self._sinks}
-        self._ready: list[Sink[Any]] = []
+        self._together: dict[int, GlobalCommitter[Any]] = {}
+        self._ready: list[int] = []
         self.committed = False
         """Whether committing has begun: what follows is visible, and not taken back."""
 
     def prepare(self) -> None:
         """Check the targets. Raises what `Sink.prepare` raises; those that were checked are given back."""
         try:
-            for _, sink in self._sinks.values():
+            for stage, (_, sink) in self._sinks.items():
                 sink.prepare(self._job_id)
-                self._ready.append(sink)
+                self._ready.append(stage)
+                together = sink.global_committer()
+                if together is not None:
+                    self._together[stage] = together
         except BaseException:
             self.release(discards=False)
             raise
@@ -52,18 +57,22 @@ class BatchSinks:
         self._prepared[stage][task] = committables
 
     def commit(self) -> None:
-        """Commit everything. Raises `SinkError` when a commit fails for good."""
+        """Commit everything that there is. Raises `SinkError` when a commit fails for good."""
         self.committed = True
         for stage, (operator, sink) in self._sinks.items():
             tasks = self._prepared[stage]
-            together = sink.global_committer()
-            if together is not None:
-                everything = [each for task in sorted(tasks) for each in tasks[task]]
+            together, everything = self._together.get(stage), self._everything(stage)
+            if together is not None and everything:
                 self._retried(lambda: together.commit(CHECKPOINT, everything))  # noqa: B023  # called at once
             for task, committables in sorted(tasks.items()):
                 committer = sink.committer(self._context(operator, task, len(tasks)))
                 committer.recover(committables)
-                self._retried(lambda: committer.commit(committables))  # noqa: B023  # called at once
+                if committables:
+                    self._retried(lambda: committer.commit(committables))  # noqa: B023  # called at once
+
+    def _everything(self, stage: int) -> list[Any]:
+        tasks = self._prepared[stage]
+        return [each for task in sorted(tasks) for each in tasks[task]]
 
     def _context(self, operator: OperatorPlan, task: int, tasks: int) -> SinkContext:
         return SinkContext(
@@ -88,14 +97,21 @@ class BatchSinks:
 
         All of them, whichever fails; what fails is logged, as what is left over harms nothing.
         """
-        for sink in self._ready:
+        for stage in self._ready:
+            _, sink = self._sinks[stage]
             if discards and not self.committed:
-                self._logged(sink.discard)
-            self._logged(sink.release)
+                self._logged(partial(self._abort, stage))
+                self._logged(partial(sink.discard, self._job_id))
+            self._logged(partial(sink.release, self._job_id))
         self._ready = []
 
-    def _logged(self, end: Callable[[JobId], None]) -> None:
+    def _abort(self, stage: int) -> None:
+        together, everything = self._together.get(stage), self._everything(stage)
+        if together is not None and everything:
+            together.abort(CHECKPOINT, everything)
+
+    def _logged(self, end: Callable[[], None]) -> None:
         try:
-            end(self._job_id)
+            end()
         except Exception:  # noqa: BLE001  # of the user's own sink
             _log.warning("a sink of job %s could not be tidied up", self._job_id, exc_info=True)

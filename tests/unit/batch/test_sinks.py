@@ -101,6 +101,9 @@ class WholeShelf(GlobalCommitter[Any]):
         SEEN["together"].append((checkpoint_id, sorted(record for each in committables for record in each)))
         assert SEEN["committed"] == []  # subtasks commit behind it
 
+    def abort(self, checkpoint_id: CheckpointId, committables: list[Any]) -> None:
+        SEEN["aborted"].append((checkpoint_id, sorted(record for each in committables for record in each)))
+
 
 def numbers(env: StreamExecutionEnvironment, count: int = 6) -> DataStream:
     return env.from_source(NumberSequenceSource(0, count - 1), None, "numbers")
@@ -163,6 +166,25 @@ def test_user_code_that_fails_commits_nothing_and_has_what_was_prepared_removed(
     assert SEEN["prepared"] != []
     assert SEEN["committed"] == []
     assert CALLS == {"prepare": 1, "discard": 1, "release": 1, "close": 2}
+
+
+def test_of_a_job_that_fails_what_was_prepared_is_aborted_in_one_step() -> None:
+    env = batch().set_parallelism(2)
+    numbers(env).sink_to(Shelf(together=True))
+    numbers(env).map(lambda number: 1 // (number - 5)).print()
+    with pytest.raises(JobFailedError, match="ZeroDivisionError"):
+        env.execute()
+    assert SEEN["aborted"] == [(1, [0, 1, 2, 3, 4, 5])]
+    assert (SEEN["together"], CALLS["discard"]) == ([], 1)
+
+
+def test_where_nothing_was_written_nothing_is_committed() -> None:
+    Shelf.troubles = [SinkError("there is nothing to commit")]
+    env = batch()
+    numbers(env).filter(lambda number: False).sink_to(Shelf(together=True))
+    env.execute()
+    assert SEEN["together"] == []
+    assert SEEN["recovered"] == [[], []]  # by the task, and at the end
 
 
 class StuckShelf(Shelf):
