@@ -87,6 +87,7 @@ class JobStorage:
         self._global_commits: GlobalCommits | None = None
         self._acknowledgers: Acknowledgers | None = None
         self._inputs: Inputs | None = None
+        self._interrupted = False
 
     # --- beginning
 
@@ -114,6 +115,8 @@ class JobStorage:
     def _splits(self, plan: JobPlan) -> Splits:
         """Return the splits of the sources that begin anew, as far as can be known before the first attempt."""
         self._inputs = inputs = Inputs(plan)
+        if self._interrupted:  # while there were no inputs yet
+            inputs.interrupt()
         inputs.prepare()
         chain = ownership.read_chain(self._store)
         known = Finder(self._store, self._open_store, plan, chain).known_operators()
@@ -121,6 +124,7 @@ class JobStorage:
 
     def interrupt(self) -> None:
         """End the waiting of `prepare` for sources, if there is any: the job was cancelled. Does not block."""
+        self._interrupted = True
         if self._inputs is not None:
             self._inputs.interrupt()
 

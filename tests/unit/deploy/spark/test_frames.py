@@ -13,13 +13,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
-from pyspark.sql.types import LongType
+from pyspark.sql.types import BooleanType, LongType
 
 from headgate.common.configuration import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
@@ -265,6 +266,30 @@ def test_a_cancelled_job_cancels_what_spark_writes(spark: SparkSession, tmp_path
     assert (outcome.status.value, outcome.cause) == ("cancelled", None)
     wait_until(lambda: not tracker.getActiveJobsIds())
     assert stored(tmp_path) == []
+
+
+def test_a_stream_of_a_job_that_was_cancelled_is_read_by_the_next_one(spark: SparkSession, tmp_path: Path) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    (tmp_path / "slow").touch()
+    frame = spark.range(2).filter(udf(partial(await_absence, tmp_path / "slow"), BooleanType())("id"))
+    stream = environment(spark, tmp_path).from_spark(frame)
+    for _ in range(2):
+        stream.print()
+        job = stream.get_execution_environment().submit()
+        wait_until(lambda: bool(tracker.getActiveStageIds()))
+        job.cancel()
+        outcome = job.wait(30.0)
+        assert outcome is not None
+        assert outcome.status.value == "cancelled"
+    (tmp_path / "slow").unlink()
+    assert stream.to_spark().count() == 2
+
+
+def await_absence(path, _):  # type: ignore[no-untyped-def]  # Spark reads annotations, and these are text
+    due_s = time.monotonic() + 120.0
+    while path.exists() and time.monotonic() < due_s:
+        time.sleep(0.05)
+    return True
 
 
 def test_what_was_written_goes_with_the_job(spark: SparkSession, tmp_path: Path) -> None:

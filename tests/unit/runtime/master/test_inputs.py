@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from headgate.checkpoint.store import MemoryStore
+from headgate.clock import VirtualClock
 from headgate.common.configuration import Configuration
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import StreamExecutionEnvironment
@@ -17,6 +19,9 @@ from headgate.elements import SavepointFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import JobId
+from headgate.operators.map import MapFactory
+from headgate.runtime.master.job_storage import JobStorage
+from tests.unit.runtime.plans import line_plan
 
 RETAIN = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
 CHECKPOINTED = {"execution.checkpointing.interval": "1 h"}
@@ -128,6 +133,13 @@ def test_a_cancelled_job_interrupts_what_it_waits_for(tmp_path: Path) -> None:
     outcome = job.wait(120.0)
     assert (outcome.status.value, outcome.cause) == ("cancelled", None)
     assert source.calls == ["prepare", "splits", "discard", "discard", "release"]
+
+
+def test_a_job_that_was_cancelled_before_its_sources_were_asked_does_not_wait_for_them() -> None:
+    storage = JobStorage(MemoryStore(), VirtualClock(), lambda location: MemoryStore())
+    storage.interrupt()
+    with pytest.raises(SourceError):
+        storage.prepare(line_plan(Copying(blocks=True), MapFactory(str)))
 
 
 @pytest.mark.parametrize("settings", [CHECKPOINTED | RETAIN, CHECKPOINTED])

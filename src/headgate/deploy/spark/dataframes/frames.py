@@ -63,7 +63,8 @@ class DataFrameSource(Source[RowGroupSplit]):
         self.row_type: RowTypeInfo = row_type_of(frame.schema)
         self._frame: DataFrame | None = frame
         self._format = SparkParquetFormat(self.row_type)
-        self._writing: FrameWriting | None = FrameWriting(frame, f"the DataFrame {name!r}")
+        self._what = f"the DataFrame {name!r}"
+        self._writing: FrameWriting | None = FrameWriting(frame, self._what)
         self._location = location
         self._temporary: str | None = None
         self._folder = ""
@@ -110,6 +111,8 @@ class DataFrameSource(Source[RowGroupSplit]):
             _remove(self._folder)
 
     def release(self, job_id: JobId) -> None:
+        if self._frame is not None:
+            self._writing = FrameWriting(self._frame, self._what)  # for the program's next job
         if self._temporary is not None and not self._is_kept():
             _remove(self._temporary)  # with the checkpoints of a job without storage of its own
 
