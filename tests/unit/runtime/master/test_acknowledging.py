@@ -62,7 +62,7 @@ def test_a_source_can_say_that_it_will_never_find_anything_again() -> None:
     Topics.look = look
     outcome = rig.end()
     assert outcome.status is JobStatus.FAILED
-    assert "Topics: gone" in str(outcome.cause)
+    assert "Source: op0: gone" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
 
 
