@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,8 @@ from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
 from headgate.runtime.slot.subtask import RestoredBatch, Subtask, Wiring
 from headgate.state.keygroups import key_group_range
+
+_log = logging.getLogger(__name__)
 
 ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
 """Rounds of work after which the sources are polled, whatever else there is to do."""
@@ -354,14 +357,22 @@ class Execution:
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def close(self) -> None:
-        """Close all user code, opened or half opened; what it raises then is of no use to anybody."""
+        """Close all user code, opened or half opened. What it raises is only logged: how the attempt ended is decided."""
         for selector in self._selectors:
-            with contextlib.suppress(Exception):
+            with _closing(type(selector).__name__):
                 close_function(selector)
         for operator in self._opened:
-            with contextlib.suppress(Exception):
+            with _closing(operator.context.name):
                 operator.close()
         self._exchange.end()
+
+
+@contextlib.contextmanager
+def _closing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        _log.exception("%r failed to close, and what it had to do then is not done", name)
 
 
 @contextlib.contextmanager

@@ -122,6 +122,26 @@ def test_a_shutdown_closes_functions_and_ends_the_slot() -> None:
     assert LOG == ["closed"]
 
 
+class FailingToClose(MapFunction):
+    def map(self, value: Any) -> Any:
+        return value
+
+    def close(self) -> None:
+        raise OSError("the disk is full")
+
+
+def test_a_function_that_fails_to_close_is_named_in_the_log_and_hinders_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rig = collecting(MapFactory(FailingToClose()), MapFactory(Closing()))
+    rig.run()
+    rig.tell(Shutdown())
+    assert LOG == ["closed"]
+    [told] = [record for record in caplog.records if "failed to close" in record.message]
+    assert told.levelname == "ERROR"
+    assert "the disk is full" in caplog.text
+
+
 class Closing(MapFunction):
     def map(self, value: Any) -> Any:
         return value
