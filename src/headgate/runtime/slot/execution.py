@@ -357,7 +357,7 @@ class Execution:
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
     def close(self) -> None:
-        """Close all user code, opened or half opened. What it raises is only logged: how the attempt ended is decided."""
+        """Close all user code, opened or half opened. What it raises is only logged: the attempt has ended already."""
         for selector in self._selectors:
             with _closing(type(selector).__name__):
                 close_function(selector)
