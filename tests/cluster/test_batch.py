@@ -30,7 +30,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.connectors.file_system import FileSink
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
-from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from headgate.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError, ProgramError
 from tests.docs.test_flights import write_flights
 from tests.property.random_programs import Program, build, programs
@@ -127,7 +127,6 @@ def test_batch_puts_out_what_streaming_does(spark: SparkSession, program: Callab
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(600)
 def test_spark_puts_out_what_a_batch_job_in_this_process_does(spark: SparkSession) -> None:
     @seed(25)
     @settings(
@@ -200,6 +199,30 @@ def test_sources_that_are_united_are_read_whole(spark: SparkSession) -> None:
     env = environment(spark, BATCH, parallelism=2)
     low, high = (env.from_source(NumberSequenceSource(*ends), None, "numbers") for ends in ((1, 4), (11, 14)))
     assert collected(low.union(high)) == Counter([1, 2, 3, 4, 11, 12, 13, 14])
+
+
+class Times(KeyedProcessFunction):
+    """Puts out the times of a key's records as they come, at its end."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.times = runtime_context.get_list_state(ListStateDescriptor("times", Types.STRING()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        self.times.add(str(ctx.timestamp()))
+        ctx.timer_service().register_event_time_timer(2**63 - 1)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield ctx.get_current_key(), tuple(self.times.get())
+
+
+def test_records_of_all_times_come_in_their_order_those_without_one_first(spark: SparkSession) -> None:
+    times = [-(2**62), -(2**42), -1025, -1, 0, 1, 1023, 1024, 10**12, 2**42, 2**42 + 1, 2**62]
+    env = environment(spark, BATCH)
+    by_time = WatermarkStrategy.no_watermarks().with_timestamp_assigner(lambda pair, _: pair[1])
+    timed = env.from_collection([(key, at) for at in reversed(times) for key in "abc"])
+    without = env.from_collection([(key, None) for key in "abc"])
+    stream = timed.assign_timestamps_and_watermarks(by_time).union(without).key_by(lambda pair: pair[0])
+    assert collected(stream.process(Times())) == Counter((key, ("None", *map(str, times))) for key in "abc")
 
 
 # --- DataFrames

@@ -12,8 +12,9 @@ column      type      holds
 `_record`   binary    the record, pickled
 ==========  ========  ================================================================================================
 
-Two keys with the same 64 bits would be one run of rows; they are told apart by the keys themselves, and only end
-together. A DataFrame that is keyed by one of its columns does without most of this: see `SortedBy`.
+Rows of two keys whose `_key` is the same (on Spark: the upper half of it) are one run; the keys are told apart by
+themselves, and only end together. A DataFrame that is keyed by one of its columns does without most of this: see
+`SortedBy`.
 """
 
 from __future__ import annotations

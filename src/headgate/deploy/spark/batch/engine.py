@@ -25,13 +25,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate import options
 from headgate.batch.inputs import TaskInput
-from headgate.batch.rows import EDGE, INPUT, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK
+from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK, TIME
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
 from headgate.deploy.batch_job import StageResult
 from headgate.deploy.package import pack
 from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
 from headgate.deploy.spark.batch.partitions import to_partition
+from headgate.deploy.spark.batch.sorting import key_of, packed
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
@@ -164,7 +165,8 @@ class SparkBatch:
             rows = rows.withColumn(TASK, f.shiftright(ORDER, ORDER_BITS).cast("int"))
         else:
             shuffled = rows.repartition(tasks, to_partition(f.col(TASK), tasks))
-            rows = shuffled.sortWithinPartitions(*SORTED_BY[stage.is_keyed])
+            first = shuffled.withColumn(KEY, packed(f.col(KEY), f.col(TIME)))
+            rows = first.sortWithinPartitions(*SORTED_BY[stage.is_keyed]).withColumn(KEY, key_of(f.col(KEY)))
         return rows.select(*READ), TaskInput()
 
     def _one_for_each(self, tasks: int) -> DataFrame:

@@ -16,6 +16,7 @@ from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
 from headgate.batch.rows import KEY, ORDER, TASK
 from headgate.batch.stages import Shuffle, Stage
+from headgate.deploy.spark.batch.sorting import key_of, packed
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
@@ -26,7 +27,6 @@ from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.types.arrow_types import schema_in_micros
 
-_LOWER: Final = (1 << 32) - 1
 _SORTABLE: Final = (spark.StringType, spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
 """Types of columns of which Spark calls those values equal that Python does."""
 
@@ -72,18 +72,13 @@ class FrameInput:
 
         Rows of a key with the same time, or none, are in the order of the DataFrame. Which task has which key is up to
         Spark: to have Python find the key groups would cost more than all the rest of it.
-
-        Spark compares the first 64 bits without looking at the rows, which is most of what sorting costs: these are a
-        hash of the key, and the time in steps of a second.
         """
         rows, key = self.rows, self._column(order.key)
-        times = [] if order.time is None else [self._column(order.time).cast("long")]
-        first = f.xxhash64(key).bitwiseAND(~_LOWER)
-        for time in times:
-            first = first.bitwiseOR(f.greatest(f.lit(0), f.least(f.shiftright(time, 10), f.lit(_LOWER))))
+        time = None if order.time is None else self._column(order.time).cast("long")
         shuffled = rows.withColumn(ORDER, f.monotonically_increasing_id()).repartition(tasks, key)
-        in_order = shuffled.withColumn(KEY, first).sortWithinPartitions(KEY, *times, ORDER)
-        return in_order.select(*rows.columns, f.shiftright(KEY, 32).alias(KEY), f.spark_partition_id().alias(TASK))
+        first = shuffled.withColumn(KEY, packed(f.xxhash64(key), time))
+        in_order = first.sortWithinPartitions(KEY, *([] if time is None else [time]), ORDER)
+        return in_order.select(*rows.columns, key_of(f.col(KEY)).alias(KEY), f.spark_partition_id().alias(TASK))
 
 
 def frames_of(plan: JobPlan) -> dict[int, FrameInput]:
