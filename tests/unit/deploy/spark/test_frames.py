@@ -278,7 +278,7 @@ def test_a_stream_of_a_job_that_was_cancelled_is_read_by_the_next_one(spark: Spa
         job = stream.get_execution_environment().submit()
         wait_until(lambda: bool(tracker.getActiveStageIds()))
         job.cancel()
-        outcome = job.wait(30.0)
+        outcome = job.wait(120.0)
         assert outcome is not None
         assert outcome.status.value == "cancelled"
     (tmp_path / "slow").unlink()
