@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from headgate.checkpoint.drivers.address import RUN_DIRECTORY
+
 pytestmark = pytest.mark.spark
 
 PROGRAM = """
@@ -27,9 +29,10 @@ env.execute("endless")
 
 
 def environ(folder: Path) -> dict[str, str]:
-    """That of a user in an active virtual environment."""
+    """That of a user in an active virtual environment. Jobs of other tests, some with killed drivers, are not found."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "HEADGATE_STORAGE_DIR": str(folder / "storage")}
+    own = {RUN_DIRECTORY: str(folder / "run"), "HEADGATE_STORAGE_DIR": str(folder / "storage")}
+    return {**os.environ, "PATH": path, **own}
 
 
 def headgate(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +54,7 @@ def test_a_job_of_spark_submit_gets_the_settings_and_is_found_by_its_storage(tmp
         due_s = time.monotonic() + 300
         while states(tmp_path) != ["RUNNING"]:
             assert job.poll() is None, (tmp_path / "output").read_text()
-            assert time.monotonic() < due_s
+            assert time.monotonic() < due_s, states(tmp_path)
         stopped = headgate(tmp_path, "stop", "-p", "savepoints", "endless", "--json")
         assert stopped.returncode == 0, stopped.stderr
         found = headgate(tmp_path, "state", json.loads(stopped.stdout)["location"], "--json")
