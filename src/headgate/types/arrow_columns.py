@@ -35,11 +35,13 @@ def column_of(values: Sequence[Any], field: pa.Field, path: str) -> pa.Array:
     return array
 
 
-def _leaf(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
+def _leaf(
+    values: Sequence[Any], data_type: pa.DataType, path: str, make: Callable[..., pa.Array] = pa.array
+) -> pa.Array:
     try:
-        return pa.array(values, type=data_type)
+        return make(values, type=data_type)
     except WRONG as error:
-        raise _wrong(values, data_type, path, pa.array, error) from error
+        raise _wrong(values, data_type, path, make, error) from error
 
 
 def _wrong(
@@ -61,12 +63,7 @@ def _fits(value: object, data_type: pa.DataType, make: Callable[..., pa.Array]) 
 
 
 def _integers(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
-    if _WHOLE.issuperset(map(type, values)):
-        return _leaf(values, data_type, path)
-    try:
-        return _whole(values, data_type)
-    except WRONG as error:
-        raise _wrong(values, data_type, path, _whole, error) from error
+    return _leaf(values, data_type, path, pa.array if _WHOLE.issuperset(map(type, values)) else _whole)
 
 
 def _whole(values: Sequence[Any], type: pa.DataType) -> pa.Array:
@@ -78,12 +75,7 @@ def _whole(values: Sequence[Any], type: pa.DataType) -> pa.Array:
 
 
 def _timestamps(values: Sequence[Any], data_type: pa.DataType, path: str) -> pa.Array:
-    if not _NO_TIMES.intersection(map(type, values)):
-        return _leaf(values, data_type, path)
-    try:
-        return _instants(values, data_type)
-    except WRONG as error:
-        raise _wrong(values, data_type, path, _instants, error) from error
+    return _leaf(values, data_type, path, _instants if _NO_TIMES.intersection(map(type, values)) else pa.array)
 
 
 def _instants(values: Sequence[Any], type: pa.DataType) -> pa.Array:
