@@ -32,7 +32,7 @@ from headgate.deploy.batch_job import StageResult
 from headgate.deploy.package import pack
 from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
 from headgate.deploy.spark.batch.partitions import to_partition
-from headgate.deploy.spark.batch.sorting import key_of, packed
+from headgate.deploy.spark.batch.sorting import sorted_by_key
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
@@ -165,8 +165,10 @@ class SparkBatch:
             rows = rows.withColumn(TASK, f.shiftright(ORDER, ORDER_BITS).cast("int"))
         else:
             shuffled = rows.repartition(tasks, to_partition(f.col(TASK), tasks))
-            first = shuffled.withColumn(KEY, packed(f.col(KEY), f.col(TIME)))
-            rows = first.sortWithinPartitions(*SORTED_BY[stage.is_keyed]).withColumn(KEY, key_of(f.col(KEY)))
+            if stage.is_keyed:
+                rows = sorted_by_key(shuffled, f.col(KEY), f.col(TIME), *SORTED_BY[True][2:])
+            else:
+                rows = shuffled.sortWithinPartitions(*SORTED_BY[False])
         return rows.select(*READ), TaskInput()
 
     def _one_for_each(self, tasks: int) -> DataFrame:

@@ -16,7 +16,7 @@ from headgate.batch.frame_head import FrameHeadFactory
 from headgate.batch.inputs import SortedBy
 from headgate.batch.rows import KEY, ORDER, TASK
 from headgate.batch.stages import Shuffle, Stage
-from headgate.deploy.spark.batch.sorting import key_of, packed
+from headgate.deploy.spark.batch.sorting import sorted_by_key
 from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
@@ -76,9 +76,8 @@ class FrameInput:
         rows, key = self.rows, self._column(order.key)
         time = None if order.time is None else self._column(order.time).cast("long")
         shuffled = rows.withColumn(ORDER, f.monotonically_increasing_id()).repartition(tasks, key)
-        first = shuffled.withColumn(KEY, packed(f.xxhash64(key), time))
-        in_order = first.sortWithinPartitions(KEY, *([] if time is None else [time]), ORDER)
-        return in_order.select(*rows.columns, key_of(f.col(KEY)).alias(KEY), f.spark_partition_id().alias(TASK))
+        in_order = sorted_by_key(shuffled, f.xxhash64(key), time, ORDER)
+        return in_order.select(*rows.columns, KEY, f.spark_partition_id().alias(TASK))
 
 
 def frames_of(plan: JobPlan) -> dict[int, FrameInput]:
