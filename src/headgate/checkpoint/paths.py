@@ -1,6 +1,6 @@
 """Names of everything in checkpoint storage, in one place.
 
-    <root>/<job id>/chk-<n>/_metadata                                      the manifest: its existence completes chk-n
+    <root>/<job id>/chk-<n>/_metadata                                      the manifest: whole, it completes chk-n
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-<name>     a file of keyed state of one subtask
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-list-<name>
     <root>/<job id>/chk-<n>/a<attempt>-<operator uid>-<subtask>-flight-<name>  batches that a barrier has overtaken
@@ -11,6 +11,8 @@
     <root>/<job id>/taskowned/                                             reserved: nobody here writes or deletes it
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
+    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete: see `drivers.evidence`
+    <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>-stop            so was the savepoint that the job ends with
     <root>/<job id>/_epoch/<n>-<nonce>                                     a driver has taken epoch n
     <root>/<job id>/_epoch/<n>-<nonce>-base                                where it, and those before it, started from
     <root>/<job id>/_stopped/<n>-<nonce>                                   the savepoint that the job is to end with
@@ -41,6 +43,7 @@ MASTERS: Final = "_master"
 EPOCHS: Final = "_epoch"
 BASE_SUFFIX: Final = "-base"
 STOPPED: Final = "_stopped"
+COMPLETE: Final = "_complete"
 CLAIMED: Final = "_claimed"
 SAVEPOINT: Final = "savepoint-"
 """How the names of savepoints' folders begin, wherever they are."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, superseded_files
 from headgate.checkpoint.drivers.epochs import Chain
-from headgate.checkpoint.manifest import Manifest, OperatorShape, decode, encode
+from headgate.checkpoint.drivers.evidence import Evidence, digest_of, evidence_in, that_counts
+from headgate.checkpoint.manifest import Manifest, OperatorShape, decode
 from headgate.checkpoint.restore.assign import Assignment, StoredElements, assign
 from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.checkpoint.restore.snapshots import file_troubles
@@ -50,23 +51,22 @@ class InDoubt(StorageError):
     """Nobody can tell yet whether the manifest is stored: call `settle_manifest` until it says."""
 
 
-def store_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refused:
-    """Write the manifest, which completes the checkpoint. All state must be in storage before.
+def store_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | Refused:
+    """Write the encoded manifest, which completes the checkpoint. All state must be in storage before.
 
-    A write that fails may have succeeded all the same, so it is read back. Raises InDoubt when that fails too, and
-    whatever a defect raises before the write is issued; never anything else.
+    A write that fails may have succeeded all the same, so it is read back. Raises InDoubt when that fails too, never
+    anything else.
     """
-    data = encode(manifest)
     try:
-        store.write(metadata_of(manifest), [data])
+        store.write(path, [data])
     except StorageError as error:
-        return _read_back(store, metadata_of(manifest), data, str(error))
+        return _read_back(store, path, data, str(error))
     return Stored()
 
 
-def settle_manifest(store: CheckpointStore, manifest: Manifest) -> Stored | Refused:
+def settle_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | Refused:
     """Look again whether a manifest in doubt is stored. Raises InDoubt when storage still does not answer."""
-    return _read_back(store, metadata_of(manifest), encode(manifest), "its write failed")
+    return _read_back(store, path, data, "its write failed")
 
 
 def metadata_of(manifest: Manifest) -> str:
@@ -105,14 +105,17 @@ class Search:
 
 def resolve_latest(store: CheckpointStore, job_id: JobId, search: Search) -> Resolution:
     """Find the checkpoint to start from. Raises RestoreError when there is one, but it cannot be used."""
+    # Before the manifests: another driver may be completing a checkpoint, whose evidence it writes after them.
+    evidence = that_counts(evidence_in(store.list_files(paths.COMPLETE)), search.chain)
     sizes = store.list_sizes("")
     ids = [checkpoint_id for path in sizes if (checkpoint_id := _manifest_of(path)) is not None]
-    observed = {checkpoint_id: _observe(store, job_id, checkpoint_id, sizes) for checkpoint_id in ids}
+    observed = {id_: _observe(store, job_id, id_, sizes, evidence.get(id_)) for id_ in ids}
     observed.update({id_: Damaged(reason) for id_, reason in search.damaged.items() if id_ in observed})
     return resolve_restore(
         RestoreFacts(
             listing=tuple(sizes),
             manifests=observed,
+            evidence=evidence,
             known_complete=search.known_complete,
             may_fall_back=search.may_fall_back,
             chain=search.chain,
@@ -135,11 +138,19 @@ def _manifest_of(path: str) -> CheckpointId | None:
     return checkpoint_id if checkpoint_id is not None and path == paths.metadata(checkpoint_id) else None
 
 
-def _observe(store: CheckpointStore, job_id: JobId, checkpoint_id: CheckpointId, sizes: Mapping[str, int]) -> Observed:
+def _observe(
+    store: CheckpointStore,
+    job_id: JobId,
+    checkpoint_id: CheckpointId,
+    sizes: Mapping[str, int],
+    evidence: Evidence | None,
+) -> Observed:
     path = paths.metadata(checkpoint_id)
     data = store.read(path)
     if data is None or is_torn(data):
         return Torn()
+    if evidence is not None and evidence.digest != digest_of(data):
+        return Damaged(f"{store.locate(path)} is not the file with which the checkpoint was completed")
     try:
         manifest = decode(data, store.locate(path))
     except DamagedFileError as error:
@@ -261,12 +272,16 @@ def _folder_of(path: str) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """How a job ended: `status` as a word, why if it failed, and when by the wall clock. `owner` wrote it."""
+    """How a job ended: `status` as a word, why if it failed, and when by the wall clock. `owner` wrote it.
+
+    `kept`: its checkpoints stay. Whoever finds the result deletes nothing then, whatever its own settings say.
+    """
 
     status: str
     cause: str | None
     ended_ms: int
     owner: str = ""
+    kept: bool = True
 
 
 def write_result(store: CheckpointStore, result: JobResult) -> None:
@@ -275,8 +290,7 @@ def write_result(store: CheckpointStore, result: JobResult) -> None:
     if existing is not None and not is_torn(existing) and result.owner in ("", _result_of(existing, store).owner):
         return
     store.delete([paths.RESULT])
-    document = {"status": result.status, "cause": result.cause, "ended_ms": result.ended_ms, "owner": result.owner}
-    store.write(paths.RESULT, [seal(document)])
+    store.write(paths.RESULT, [seal(asdict(result))])
 
 
 def read_result(store: CheckpointStore) -> JobResult | None:
@@ -294,6 +308,7 @@ def _result_of(data: bytes, store: CheckpointStore) -> JobResult:
         cause=document["cause"],
         ended_ms=document["ended_ms"],
         owner=document.get("owner", ""),
+        kept=document.get("kept", True),
     )
 
 

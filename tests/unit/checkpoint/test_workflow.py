@@ -66,10 +66,18 @@ class FailingStore:
         self.files.delete_folder(folder)
 
 
+def written(store: CheckpointStore, each: Manifest) -> workflow.Stored | workflow.Refused:
+    return workflow.store_manifest(store, workflow.metadata_of(each), encode(each))
+
+
+def settled(store: CheckpointStore, each: Manifest) -> workflow.Stored | workflow.Refused:
+    return workflow.settle_manifest(store, workflow.metadata_of(each), encode(each))
+
+
 def store_of(*manifests: Manifest) -> MemoryStore:
     store = MemoryStore()
-    for written in manifests:
-        assert workflow.store_manifest(store, written) == workflow.Stored()
+    for each in manifests:
+        assert written(store, each) == workflow.Stored()
     return store
 
 
@@ -86,31 +94,29 @@ def test_a_stored_manifest_is_what_a_restore_finds() -> None:
 
 
 def test_a_write_that_failed_after_it_took_effect_counts_as_stored() -> None:
-    assert workflow.store_manifest(FailingStore(), manifest(1)) == workflow.Stored()
+    assert written(FailingStore(), manifest(1)) == workflow.Stored()
 
 
 @pytest.mark.parametrize("kept", [lambda data: None, lambda data: data[:40], lambda data: b""])
 def test_a_write_that_left_nothing_whole_is_refused_and_never_restored(kept: Callable[[bytes], bytes | None]) -> None:
     store = FailingStore(kept=kept)
-    assert workflow.store_manifest(store, manifest(1)) == workflow.Refused(
-        "cannot write chk-1/_metadata: connection reset"
-    )
+    assert written(store, manifest(1)) == workflow.Refused("cannot write chk-1/_metadata: connection reset")
     assert latest(store) is None
 
 
 def test_a_write_whose_outcome_cannot_be_seen_stays_in_doubt_until_it_can() -> None:
     store = FailingStore(reads_fail=True)
     with pytest.raises(workflow.InDoubt, match="memory:chk-1/_metadata is stored is not known"):
-        workflow.store_manifest(store, manifest(1))
+        written(store, manifest(1))
     with pytest.raises(workflow.InDoubt):
-        workflow.settle_manifest(store, manifest(1))
+        settled(store, manifest(1))
     store.reads_fail = False
-    assert workflow.settle_manifest(store, manifest(1)) == workflow.Stored()
+    assert settled(store, manifest(1)) == workflow.Stored()
 
 
 def test_a_manifest_of_somebody_else_is_neither_overwritten_nor_cleaned_up() -> None:
     store = store_of(manifest(1, job_id=JobId("other")))
-    refused = workflow.store_manifest(store, manifest(1))
+    refused = written(store, manifest(1))
     assert isinstance(refused, workflow.Refused)
     assert "another driver" in refused.reason
     workflow.discard_files(store, ONE, FIRST)
@@ -122,7 +128,7 @@ def test_a_manifest_of_somebody_else_is_neither_overwritten_nor_cleaned_up() -> 
 
 def test_damage_names_the_file(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
-    workflow.store_manifest(store, manifest(1))
+    written(store, manifest(1))
     damaged = tmp_path / JOB / "chk-1" / "_metadata"
     damaged.write_bytes(damaged.read_bytes().replace(b'"attempt": 1', b'"attempt": 2'))
     with pytest.raises(RestoreError, match=f"{damaged} is torn or has changed"):
@@ -199,7 +205,7 @@ def test_a_retention_that_a_later_one_has_overtaken_deletes_nothing() -> None:
 def test_deleted_checkpoints_leave_no_empty_folders(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
     for checkpoint_id in (1, 2):
-        workflow.store_manifest(store, manifest(checkpoint_id))
+        written(store, manifest(checkpoint_id))
     store.write("chk-3/a1-op-0-keyed", [b"state"])
     workflow.retain(store, [TWO], shared_with(manifest(2)))
     workflow.discard_files(store, THREE, FIRST)
@@ -208,7 +214,7 @@ def test_deleted_checkpoints_leave_no_empty_folders(tmp_path: Path) -> None:
 
 def test_a_folder_of_shared_files_that_is_empty_goes_with_the_job(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
-    workflow.store_manifest(store, manifest(2))
+    written(store, manifest(2))
     store.write("shared/1-a1-op-0-sst", [b"state"])
     workflow.retain(store, [TWO], shared_with(manifest(2)))
     workflow.delete_checkpoints(store)
@@ -295,7 +301,7 @@ def test_a_checkpoint_with_a_whole_manifest_is_not_discarded_even_by_mistake() -
 
 def test_the_result_stays_when_all_checkpoints_go(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
-    workflow.store_manifest(store, manifest(1))
+    written(store, manifest(1))
     workflow.write_result(store, workflow.JobResult(status="finished", cause=None, ended_ms=5))
     workflow.delete_checkpoints(store)
     assert store.list_files("") == ["_result"]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.drivers.evidence import outdated_evidence
 from headgate.checkpoint.manifest import Manifest
 from headgate.ids import Attempt, CheckpointId
 
@@ -33,7 +34,9 @@ def superseded_files(listing: Iterable[str], keep: Sequence[Manifest], shared: S
             return shared.may_go(path)
         return checkpoint_id < newest and checkpoint_id not in kept_ids
 
-    return _manifests_first(path for path in listing if goes(path) and path not in named)
+    files = list(listing)
+    outdated = outdated_evidence(files, kept_ids)
+    return [*_manifests_first(path for path in files if goes(path) and path not in named), *outdated]
 
 
 def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt: Attempt) -> list[str]:
@@ -73,7 +76,9 @@ def leftover_files(
             return checkpoint_id in never and (is_old or path == paths.metadata(checkpoint_id))
         return is_old and paths.origin_of(path) is not None
 
-    return _manifests_first(path for path in listing if goes(path) and path not in named)
+    files = list(listing)
+    outdated = outdated_evidence(files, (manifest.checkpoint_id for manifest in complete))
+    return [*_manifests_first(path for path in files if goes(path) and path not in named), *outdated]
 
 
 def checkpoint_files(listing: Iterable[str]) -> list[str]:

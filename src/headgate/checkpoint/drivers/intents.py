@@ -13,7 +13,8 @@ from typing import Any, final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid, parse_owner
-from headgate.checkpoint.drivers.ownership import Superseded, superseded
+from headgate.checkpoint.drivers.evidence import Evidence, digest_of
+from headgate.checkpoint.drivers.ownership import Superseded, attest, superseded
 from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, Refused, Stored
@@ -35,7 +36,7 @@ def record_stop(store: CheckpointStore, own: Owner, stop: StopIntent) -> Stored 
 
     Raises InDoubt when nobody can tell whether it is recorded: call it again until it says. Never anything else.
     """
-    path, data = paths.stop_intent(str(own)), seal({"location": stop.location, "checkpoint_id": stop.checkpoint_id})
+    path, data = paths.stop_intent(str(own)), _encode(stop)
     try:
         if (found := superseded(store, own)) is not None:
             return found
@@ -45,6 +46,7 @@ def record_stop(store: CheckpointStore, own: Owner, stop: StopIntent) -> Stored 
         if store.read(path) != data:
             store.delete([path])  # torn
             store.write(path, [data])
+        attest(store, Evidence(stop.checkpoint_id, own, digest_of(data), stop=True))
         found = superseded(store, own)
     except StorageError as error:
         raise InDoubt(f"whether {store.locate(path)} is stored is not known: {error}") from error
@@ -53,6 +55,19 @@ def record_stop(store: CheckpointStore, own: Owner, stop: StopIntent) -> Stored 
 
 def read_stop(store: CheckpointStore, chain: Chain) -> StopIntent | None:
     """Return the savepoint that the job is to end with, by what counts; None for none. Raises DamagedFileError."""
+    found = _newest_stop(store, chain)
+    return None if found is None else found[1]
+
+
+def attest_stop(store: CheckpointStore, chain: Chain) -> None:
+    """Write evidence of the savepoint that the job is to end with, unless it is there: its commits follow."""
+    found = _newest_stop(store, chain)
+    if found is not None:
+        owner, stop = found
+        attest(store, Evidence(stop.checkpoint_id, owner, digest_of(_encode(stop)), stop=True))
+
+
+def _newest_stop(store: CheckpointStore, chain: Chain) -> tuple[Owner, StopIntent] | None:
     names = (path.rpartition("/")[2] for path in store.list_files(paths.STOPPED))
     owners = [owner for name in names if (owner := parse_owner(name)) is not None]
     for owner in sorted(owners, reverse=True):
@@ -61,8 +76,12 @@ def read_stop(store: CheckpointStore, chain: Chain) -> StopIntent | None:
             continue
         stop = StopIntent(document["location"], CheckpointId(document["checkpoint_id"]))
         if is_valid(owner, stop.checkpoint_id, chain):
-            return stop
+            return owner, stop
     return None
+
+
+def _encode(stop: StopIntent) -> bytes:
+    return seal({"location": stop.location, "checkpoint_id": stop.checkpoint_id})
 
 
 def record_claim(store: CheckpointStore, location: str) -> None:

@@ -11,14 +11,16 @@ from typing import final
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
 from headgate.checkpoint.drivers.epochs import Base, Chain, Owner
-from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.drivers.evidence import Evidence, digest_of
+from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.seal import is_torn, seal, unseal
-from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.store import CheckpointStore, missing
 from headgate.checkpoint.workflow import (
     InDoubt,
     JobResult,
     Refused,
     Stored,
+    metadata_of,
     read_result,
     settle_manifest,
     store_manifest,
@@ -121,12 +123,13 @@ def owner_of(manifest: Manifest) -> Owner:
 def store_as_owner(
     store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
 ) -> Stored | Refused | Superseded:
-    """Write the manifest if its owner is still that of the job. Only after Stored may anybody be told.
+    """Write the manifest, then evidence, if its owner is still that of the job. Only after Stored may anybody be told.
 
-    `store` is the job's folder, `savepoint` the folder that the manifest of a savepoint goes to. Raises InDoubt, after
-    which only `settle_as_owner` may follow, and whatever a defect raises before the write is issued; nothing else.
+    `store` is the job's folder, `savepoint` the folder that the manifest of a savepoint goes to: there is no evidence
+    of one, unless the job is recorded to end with it. Raises InDoubt, after which only `settle_as_owner` may follow,
+    and whatever a defect raises before the write is issued; nothing else.
     """
-    own = owner_of(manifest)
+    own, path, data = owner_of(manifest), metadata_of(manifest), encode(manifest)
     try:
         if savepoint is None:
             _claim_id(store, manifest)
@@ -134,7 +137,9 @@ def store_as_owner(
             return found
     except StorageError as error:
         return Refused(str(error))
-    return _unless_superseded(store, own, store_manifest(store if savepoint is None else savepoint, manifest))
+    if savepoint is not None:
+        return _unless_superseded(store, own, store_manifest(savepoint, path, data))
+    return _unless_superseded(store, own, _attested(store, manifest, data, store_manifest(store, path, data)))
 
 
 def settle_as_owner(
@@ -144,9 +149,40 @@ def settle_as_owner(
 
     Raises InDoubt when storage still does not answer.
     """
-    return _unless_superseded(
-        store, owner_of(manifest), settle_manifest(store if savepoint is None else savepoint, manifest)
-    )
+    own, path, data = owner_of(manifest), metadata_of(manifest), encode(manifest)
+    if savepoint is not None:
+        return _unless_superseded(store, own, settle_manifest(savepoint, path, data))
+    return _unless_superseded(store, own, _attested(store, manifest, data, settle_manifest(store, path, data)))
+
+
+def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: Stored | Refused) -> Stored | Refused:
+    """Write the evidence of a manifest that is stored. Raises InDoubt when that fails: the manifest stays."""
+    if isinstance(result, Stored):
+        evidence = Evidence(manifest.checkpoint_id, owner_of(manifest), digest_of(data))
+        try:
+            attest(store, evidence)
+        except StorageError as error:
+            raise InDoubt(f"whether there is evidence of checkpoint {manifest.checkpoint_id}: {error}") from error
+    return result
+
+
+def attest(store: CheckpointStore, evidence: Evidence) -> None:
+    """Write the evidence, unless it is there."""
+    if store.read(evidence.path) is None:
+        store.write(evidence.path, [b""])
+
+
+def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
+    """Write the evidence of a checkpoint that is started from, unless it is there: its commits follow.
+
+    Its driver died before it came to that, or was of a release that wrote none. Raises DamagedFileError when the
+    manifest has gone.
+    """
+    path = paths.metadata(manifest.checkpoint_id)
+    data = store.read(path)
+    if data is None:
+        raise missing(store.locate(path))
+    attest(store, Evidence(manifest.checkpoint_id, owner_of(manifest), digest_of(data)))
 
 
 def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:

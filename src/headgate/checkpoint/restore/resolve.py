@@ -1,19 +1,21 @@
 """Restore resolution: from what is seen in storage to the checkpoint to start from. Pure.
 
-A checkpoint is complete when its manifest is whole. A *torn* manifest was never complete, so nobody acted upon it: it
-is a leftover, and the checkpoint before it is the latest. A *damaged* manifest was complete: its sinks may have
-committed, and an older checkpoint would repeat their output. That is refused, unless the caller states that repeating
-is safe (all sinks are idempotent, or the user allows duplicate output).
+A checkpoint is complete when its manifest is whole. One whose manifest is *torn* (cut short, empty or missing), and of
+which there is no evidence that it ever was complete, is a leftover that no driver has acted upon: the checkpoint before
+it is the latest. With evidence (`drivers.evidence`), or when the manifest has changed, it is *damaged*: its sinks may
+have committed, and an older checkpoint would repeat their output. That is refused, unless the caller states that
+repeating is safe (all sinks are idempotent, or the user allows duplicate output).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid
+from headgate.checkpoint.drivers.evidence import Evidence
 from headgate.checkpoint.manifest import Manifest
 from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
@@ -23,7 +25,7 @@ from headgate.options import ALLOW_DUPLICATE_OUTPUT
 @final
 @dataclass(frozen=True, slots=True)
 class Torn:
-    """There is only the beginning of a manifest: its write never came to an end."""
+    """There is no manifest, or only the beginning of one."""
 
 
 @final
@@ -42,13 +44,15 @@ Observed = Manifest | Torn | Damaged
 class RestoreFacts:
     """What is known when a restore begins.
 
-    `listing` are all paths in the job's folder, `manifests` what was read of each `_metadata` file. `known_complete` is
-    the newest checkpoint that this master itself saw completed. `may_fall_back`: output may be repeated. `chain` tells
-    which manifests of earlier drivers count: one that was stored after its driver was taken over never did.
+    `listing` are all paths in the job's folder, `manifests` what was read of each `_metadata` file, `evidence` says
+    which checkpoints were complete, by drivers that count. `known_complete` is the newest checkpoint that this master
+    itself saw completed. `may_fall_back`: output may be repeated. `chain` tells which manifests of earlier drivers
+    count: one that was stored after its driver was taken over never did.
     """
 
     listing: tuple[str, ...]
     manifests: Mapping[CheckpointId, Observed]
+    evidence: Mapping[CheckpointId, Evidence] = field(default_factory=dict)
     known_complete: CheckpointId | None
     may_fall_back: bool
     chain: Chain = ()
@@ -97,15 +101,22 @@ def resolve_restore(facts: RestoreFacts) -> Resolution:
 
 def _checkpoints_seen(facts: RestoreFacts) -> set[CheckpointId]:
     seen = {checkpoint_id for path in facts.listing if (checkpoint_id := paths.checkpoint_of(path)) is not None}
-    return seen | ({facts.known_complete} if facts.known_complete is not None else set())
+    return seen | facts.evidence.keys() | ({facts.known_complete} if facts.known_complete is not None else set())
 
 
 def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
     observed = facts.manifests.get(checkpoint_id, Torn())
     if isinstance(observed, Manifest) and not _counts(observed, facts.chain):
         return Torn()
-    if isinstance(observed, Torn) and checkpoint_id == facts.known_complete:
-        return Damaged(f"its manifest {paths.metadata(checkpoint_id)} was there, and is now missing or cut short")
+    evidence = facts.evidence.get(checkpoint_id)
+    if isinstance(observed, Torn) and evidence is not None and evidence.stop:
+        return Damaged(
+            f"the job is to end with this savepoint, but what says so in {paths.STOPPED}/ is missing or torn"
+        )
+    if isinstance(observed, Torn) and (evidence is not None or checkpoint_id == facts.known_complete):
+        return Damaged(
+            f"its manifest {paths.metadata(checkpoint_id)} was whole, and is now missing, empty or cut short"
+        )
     if isinstance(observed, Manifest) and observed.checkpoint_id != checkpoint_id:
         return Damaged(f"{paths.metadata(checkpoint_id)} is the manifest of checkpoint {observed.checkpoint_id}")
     return observed

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.checkpoint.drivers.epochs import Base, Chain, Owner
+from headgate.checkpoint.drivers.epochs import NOBODY, Base, Chain, Owner
+from headgate.checkpoint.drivers.evidence import Evidence, that_counts
 from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.errors import RestoreError
 from headgate.ids import CheckpointId
@@ -21,6 +22,7 @@ def resolve(
     known_complete: int | None = None,
     may_fall_back: bool = False,
     chain: Chain = (),
+    evidence: tuple[Evidence, ...] = (),
 ) -> Resolution:
     listing = (*others, *(f"chk-{checkpoint_id}/_metadata" for checkpoint_id in observed))
     return resolve_restore(
@@ -30,8 +32,13 @@ def resolve(
             known_complete=None if known_complete is None else CheckpointId(known_complete),
             may_fall_back=may_fall_back,
             chain=chain,
+            evidence=that_counts(evidence, chain),
         )
     )
+
+
+def attested(checkpoint_id: int, owner: Owner = NOBODY, *, stop: bool = False) -> Evidence:
+    return Evidence(CheckpointId(checkpoint_id), owner, "0" * 64, stop)
 
 
 def test_an_empty_folder_means_a_fresh_start() -> None:
@@ -69,7 +76,7 @@ def test_a_damaged_older_checkpoint_harms_nobody() -> None:
 
 @pytest.mark.parametrize("left", [{2: manifest(2)}, {2: manifest(2), 3: Torn()}])
 def test_a_manifest_that_this_master_saw_complete_may_not_vanish(left: dict[int, Observed]) -> None:
-    with pytest.raises(RestoreError, match=r"checkpoint 3 was complete.*missing or cut short"):
+    with pytest.raises(RestoreError, match=r"checkpoint 3 was complete.*missing, empty or cut short"):
         resolve(left, known_complete=3)
 
 
@@ -95,3 +102,36 @@ def test_a_manifest_of_a_driver_that_was_taken_over_before_never_was_complete() 
     assert resolve({3: manifest(3), 4: late}, chain=chain).manifest == manifest(3)
     resolution = resolve({3: manifest(3), 4: late, 5: own}, chain=chain)
     assert (resolution.manifest, resolution.older, resolution.leftovers) == (own, (manifest(3),), (4,))
+
+
+@pytest.mark.parametrize("left", [{2: manifest(2)}, {2: manifest(2), 3: Torn()}, {}], ids=["missing", "torn", "alone"])
+def test_a_checkpoint_with_evidence_whose_manifest_is_gone_is_damaged(left: dict[int, Observed]) -> None:
+    with pytest.raises(RestoreError, match=r"checkpoint 3 was complete.*chk-3/_metadata was whole, and is now missing"):
+        resolve(left, evidence=(attested(2), attested(3)))
+
+
+def test_where_output_may_repeat_the_checkpoint_before_the_damaged_one_is_taken_and_the_id_is_not_used_again() -> None:
+    resolution = resolve({2: manifest(2)}, evidence=(attested(3),), may_fall_back=True)
+    assert (resolution.manifest, resolution.passed_over, resolution.leftovers) == (manifest(2), (3,), ())
+    assert resolution.last_id == 3
+
+
+def test_evidence_of_older_checkpoints_harms_nobody() -> None:
+    assert resolve({4: manifest(4)}, evidence=(attested(2), attested(3), attested(4))).manifest == manifest(4)
+
+
+def test_a_whole_manifest_counts_without_evidence() -> None:
+    assert resolve({2: manifest(2), 3: manifest(3)}, evidence=(attested(2),)).manifest == manifest(3)
+
+
+def test_evidence_of_a_driver_that_was_taken_over_before_does_not_count() -> None:
+    chain = (Base(Owner(2, "bb"), CheckpointId(3)),)
+    resolution = resolve({3: manifest(3), 4: Torn()}, evidence=(attested(3), attested(4)), chain=chain)
+    assert (resolution.manifest, resolution.leftovers) == (manifest(3), (4,))
+    with pytest.raises(RestoreError, match="checkpoint 5 was complete"):
+        resolve({3: manifest(3)}, evidence=(attested(5, Owner(2, "bb")),), chain=chain)
+
+
+def test_a_job_that_was_to_end_with_a_savepoint_does_not_go_on_when_the_record_of_that_is_gone() -> None:
+    with pytest.raises(RestoreError, match=r"to end with this savepoint.*_stopped/"):
+        resolve({2: manifest(2)}, evidence=(attested(2), attested(3, stop=True)))
