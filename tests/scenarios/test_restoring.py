@@ -52,7 +52,7 @@ def ended(env: StreamExecutionEnvironment, *, cancel: bool) -> Any:
 @pytest.mark.parametrize(
     ("retention", "of_cancelled", "of_failed"),
     [
-        ("NO_EXTERNALIZED_CHECKPOINTS", 0, 0),
+        ("NO_EXTERNALIZED_CHECKPOINTS", 0, 1),
         ("DELETE_ON_CANCELLATION", 0, 1),
         ("RETAIN_ON_CANCELLATION", 1, 1),
     ],

@@ -14,7 +14,8 @@ from headgate.graph.physical import JobPlan
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceOperator
 from headgate.runtime.master.checkpoints import Checkpoints
-from headgate.runtime.master.job_storage import JobStorage, manifest_of
+from headgate.runtime.master.deployment import manifest_of
+from headgate.runtime.master.job_storage import JobStorage
 from headgate.state.operator.list_elements import ListElements
 
 

@@ -133,6 +133,7 @@ class StageTask:
             self._operators.append(operator)
             self._to_close.append((operator, operator.close))
             operator.open(operator.context)
+            operator.start()
         records = self._plan.settings.get(options.BATCH_RECORDS)
         self._selects = {
             each.index: self._selector(each.key_selector, self._operators[0])

@@ -28,8 +28,9 @@ from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
-from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
 

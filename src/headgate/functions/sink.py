@@ -141,6 +141,8 @@ class Committer(ABC, Generic[Committable]):
     def recover(self, restored: list[Committable]) -> None:
         """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
 
+        Called when every subtask of the job is restored, before this one's writer is made: a start that is refused
+        removes nothing.
         What was to be kept stays, and what later attempts have prepared: another driver may have taken over the job.
         """
 

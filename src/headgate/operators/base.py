@@ -175,6 +175,12 @@ class Operator:
         """Restore state and open the user's function."""
         self.context = context
 
+    def start(self) -> None:
+        """Do what changes something outside the job for good; called once, when every subtask is restored.
+
+        Until then the attempt may yet be refused, and another be started from the same snapshot.
+        """
+
     def process(self, batch: Batch) -> Batch:
         """Return what comes out for `batch`, which may be the same object changed. Raises `UserCodeError`."""
         raise InternalError(f"operator {self.context.name!r} takes no input")

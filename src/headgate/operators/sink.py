@@ -1,8 +1,9 @@
 """Sink: the end of a chain that writes to a `Sink` in two phases.
 
 At a barrier the writer's committables join those not yet committed, and all of them are part of the snapshot. When the
-checkpoint is complete they are committed, beside the loop and in order; a restored operator first commits what its
-checkpoint holds. What may be committed when is decided by `checkpoint.commit`.
+checkpoint is complete they are committed, on an I/O thread and in order. A restored operator, once every subtask of the
+job is restored, removes what earlier attempts have left and commits what its checkpoint holds. What may be committed
+when is decided by `checkpoint.commit`.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class SinkOperator(Operator):
 
     def __init__(self, sink: Sink[Any]) -> None:
         self._sink = sink
+        self._has_writer = False
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        where = SinkContext(
+        self._where = SinkContext(
             job_id=context.job_id,
             uid=context.uid,
             subtask=context.subtask,
@@ -61,13 +63,17 @@ class SinkOperator(Operator):
             restored_id=context.restored.checkpoint_id,
             restored_job=context.restored.job_id,
         )
-        self._committer = expect(Committer, self._sink.committer(where), self._sink, "committer()")
-        restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)
-        self._committer.recover([each for pending in restored for each in pending.committables])
-        self._writer = expect(SinkWriter, self._sink.writer(where), self._sink, "writer()")
+        self._committer = expect(Committer, self._sink.committer(self._where), self._sink, "committer()")
+        self._restored: list[PendingCommit] = context.restored.values(COMMITTABLES_STATE)
         self._tracker = CommitTracker(context.attempt, context.settings.get(COMMITTER_RETRIES))
-        if context.restored.checkpoint_id is not None:
-            self._handle(Restored(checkpoint_id=context.restored.checkpoint_id, pending=tuple(restored)))
+
+    def start(self) -> None:
+        restored, self._restored = self._restored, []
+        self._committer.recover([each for pending in restored for each in pending.committables])
+        self._writer = expect(SinkWriter, self._sink.writer(self._where), self._sink, "writer()")
+        self._has_writer = True
+        if self.context.restored.checkpoint_id is not None:
+            self._handle(Restored(checkpoint_id=self.context.restored.checkpoint_id, pending=tuple(restored)))
 
     def process(self, batch: Batch) -> Batch:
         self._writer.write(batch.records)
@@ -112,7 +118,8 @@ class SinkOperator(Operator):
             commit()
 
     def close(self) -> None:
-        self._writer.close()
+        if self._has_writer:
+            self._writer.close()
 
 
 def _outcome(checkpoint_id: CheckpointId, result: BaseException | None) -> CommitEvent:

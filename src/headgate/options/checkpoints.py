@@ -110,7 +110,7 @@ CHECKPOINT_RETENTION: Final = Option[str](
     "execution.checkpointing.externalized-checkpoint-retention",
     one_of("NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION", "RETAIN_ON_CANCELLATION"),
     "NO_EXTERNALIZED_CHECKPOINTS",
-    "What becomes of the last checkpoint when the job is cancelled or fails for good.",
+    "What becomes of the last checkpoint when the job is cancelled. When it fails for good, the checkpoint stays.",
 )
 CHECKPOINT_INCREMENTAL: Final = Option[bool](
     "execution.checkpointing.incremental",

@@ -287,6 +287,7 @@ class OperatorHarness:
                 splits=None if self._saved else list(place.splits),
             )
         )
+        self.operator.start()
 
     def _restored(self) -> Restored:
         if not self._saved:

@@ -11,7 +11,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.control.messages import SlotTornDown, TaskFailed, TearDown
+from headgate.runtime.control.messages import SlotReady, SlotTornDown, Start, TaskFailed, TearDown
 from tests.unit.runtime.plans import SlotRig, line_plan
 from tests.unit.runtime.slots import A1, CHECKPOINTS, completed, trigger
 
@@ -23,6 +23,10 @@ class Target:
     """What the next commits raise; those that follow succeed."""
     tries: ClassVar[list[tuple[int, list[Any]]]] = []
     committed: ClassVar[list[Any]] = []
+    recovered: ClassVar[list[int]] = []
+    """The attempts that have removed what those before them left."""
+    troubles: ClassVar[list[Exception]] = []
+    """What that raises."""
 
 
 class ToTarget(Sink[Any]):
@@ -55,10 +59,16 @@ class Committing(Committer[Any]):
             raise Target.answers.pop(0)
         Target.committed += committables
 
+    def recover(self, restored: list[Any]) -> None:
+        Target.recovered.append(self.attempt)
+        if Target.troubles:
+            raise Target.troubles.pop(0)
+
 
 @pytest.fixture
 def rig() -> SlotRig:
     Target.answers, Target.tries, Target.committed = [], [], []
+    Target.recovered, Target.troubles = [], []
     return SlotRig(line_plan("abc", SinkFactory(ToTarget()), settings={**CHECKPOINTS, "sink.committer.retries": 3}))
 
 
@@ -114,7 +124,7 @@ def test_a_commit_that_is_put_off_too_often_fails_the_subtask_so_that_the_job_re
         wait(rig, 1_000)
     (failed,) = rig.all_sent(TaskFailed)
     assert failed.failure == "CommitFailedError: commit of checkpoint 1 failed: busy (tried 4 times)"
-    assert (failed.retriable, failed.uncommitted) == (True, True)
+    assert failed.retriable
     assert len(Target.tries) == 4
 
 
@@ -147,7 +157,7 @@ def test_lost_output_is_reported_as_such_and_in_the_sinks_own_words(rig: SlotRig
     rig.run()
     complete(rig)
     (failed,) = rig.all_sent(TaskFailed)
-    assert (failed.retriable, failed.uncommitted) == (False, True)
+    assert not failed.retriable
     assert "commit of checkpoint 1 failed: transaction t-1 of orders is gone" in str(failed.failure)
 
 
@@ -156,5 +166,31 @@ def test_any_other_error_fails_the_subtask_at_once(rig: SlotRig) -> None:
     rig.run()
     complete(rig)
     (failed,) = rig.all_sent(TaskFailed)
-    assert (failed.retriable, failed.uncommitted) == (True, True)
+    assert failed.retriable
     assert len(Target.tries) == 1
+
+
+def test_what_earlier_attempts_have_prepared_stays_until_the_whole_job_is_restored(rig: SlotRig) -> None:
+    rig.deploy()
+    rig.settle()
+    assert [message.attempt for message in rig.all_sent(SlotReady)] == [A1]
+    assert Target.recovered == []
+    rig.tell(Start(attempt=A1))
+    assert Target.recovered == [A1]
+
+
+def test_an_attempt_that_is_ended_before_it_starts_has_removed_nothing(rig: SlotRig) -> None:
+    rig.deploy()
+    rig.tell(TearDown(attempt=A1))
+    assert [message.attempt for message in rig.all_sent(SlotTornDown)] == [A1]
+    assert Target.recovered == []
+
+
+def test_what_cannot_be_removed_fails_the_attempt_with_the_name_of_the_sink(rig: SlotRig) -> None:
+    Target.troubles = [SinkError("no right to abort")]
+    rig.run()
+    (failed,) = rig.all_sent(TaskFailed)
+    assert "no right to abort" in str(failed.failure)
+    assert failed.subtask is not None
+    rig.settle()
+    assert Target.tries == []

@@ -36,8 +36,9 @@ from headgate.ids import Launch
 from headgate.runtime.control.control import ControlServer
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
-from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.services import MasterServices
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
 IDLE_S_MAX: Final = 1.0

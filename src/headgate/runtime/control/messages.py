@@ -86,8 +86,7 @@ class SlotTornDown:
 class TaskFailed:
     """A subtask (or the slot itself: `subtask` None) failed in `attempt`. Not `retriable`: a restart cannot help.
 
-    `damaged`: a file of the checkpoint that the attempt starts from is not what was written. `uncommitted`: what a
-    complete checkpoint holds could not be committed.
+    `damaged`: a file of the checkpoint that the attempt starts from is not what was written.
     """
 
     slot: SlotIndex
@@ -96,7 +95,6 @@ class TaskFailed:
     failure: UserFailure | str
     retriable: bool = True
     damaged: bool = False
-    uncommitted: bool = False
 
 
 @final

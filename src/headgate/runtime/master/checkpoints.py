@@ -21,8 +21,8 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.io import Io
-from headgate.runtime.master.deployment import coordinator_of, registry_of, statistics_of
-from headgate.runtime.master.job_storage import JobStorage, RestorePoint, manifest_of
+from headgate.runtime.master.deployment import coordinator_of, manifest_of, registry_of, statistics_of
+from headgate.runtime.master.job_storage import JobStorage, RestorePoint
 from headgate.runtime.master.prepared import PreparedOutput
 from headgate.runtime.master.requests import Requests
 from headgate.runtime.master.writes import Outcome, Write, Writes
@@ -311,7 +311,6 @@ class Checkpoints:
 
         def known(outcome: Outcome) -> None:
             if isinstance(outcome, Refused):
-                self._storage.note_uncommitted()
                 reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
                 self._host.fail_attempt(manifest.attempt, reason, may_mend=outcome.may_mend)
             elif isinstance(outcome, Superseded):

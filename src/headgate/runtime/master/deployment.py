@@ -1,4 +1,4 @@
-"""Deployment: from a job's plan to its machines, and from a restore point to what each slot is told. Pure."""
+"""Deployment: from a job's plan to its machines, its manifests, and to what each slot is told. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any, Final
 from headgate import options
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
-from headgate.checkpoint.coordination.vocabulary import CheckpointSettings
+from headgate.checkpoint.coordination.vocabulary import CheckpointSettings, StoreManifest
+from headgate.checkpoint.manifest import Manifest, gather_operators
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.config import Settings
 from headgate.graph.physical import JobPlan
-from headgate.ids import Attempt, SlotIndex, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.master.job_storage import RestorePoint
@@ -24,7 +25,7 @@ from headgate.runtime.master.restart import (
     NoRestart,
     RestartStrategy,
 )
-from headgate.runtime.master.restoring import begins_anew
+from headgate.runtime.master.restoring import begins_anew, shapes_of
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
@@ -146,3 +147,19 @@ def deploy_messages(
         )
 
     return {SlotIndex(index): message(SlotIndex(index)) for index in range(plan.slots)}
+
+
+def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
+    """Return the manifest of a checkpoint that all subtasks have acknowledged."""
+    return Manifest(
+        job_id=plan.job_id,
+        checkpoint_id=order.checkpoint_id,
+        attempt=order.attempt,
+        epoch=0,  # its storage knows
+        parent=parent,
+        trigger_ms=order.trigger_ms,
+        final=order.final,
+        operators=gather_operators(shapes_of(plan), order.states),
+        savepoint=None if order.savepoint is None else order.savepoint.format,
+        in_flight=tuple(each for state in order.states.values() for each in state.in_flight),
+    )

@@ -98,6 +98,11 @@ class Inputs:
             for source in self._sources.values():
                 stack.callback(source.discard, self._plan.job_id)
 
+    def discard_new(self) -> None:
+        """Have all sources remove what they have made, if all have made it for this driver: no checkpoint reads it."""
+        if self._listed == self._sources.keys():
+            self.discard()
+
     def release(self) -> None:
         """Have all sources let go of what they hold; raise the first failure at the end."""
         with contextlib.ExitStack() as stack:

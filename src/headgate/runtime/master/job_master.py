@@ -13,11 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol, assert_never, final
+from typing import assert_never, final
 
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
-from headgate.errors import SinkError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.runtime.control import messages
@@ -27,50 +26,15 @@ from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
 from headgate.runtime.master.discovery import Discovery
-from headgate.runtime.master.job_storage import Beginning, JobStorage, RestorePoint, Splits
-from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
+from headgate.runtime.master.job_storage import Beginning, RestorePoint, Splits
+from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed, with_way_on
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.restoring import restore_may_mend
+from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.monitoring.failures import Failure, Origin, origin_of, origin_of_event
 
 _log = logging.getLogger(__name__)
-
-
-class SlotLink(Protocol):
-    """The way to one registered slot."""
-
-    def send(self, message: ToSlot) -> None:
-        """Send a message; lost if the slot is. Does not block."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection: the slot then ends itself."""
-        ...
-
-
-class Launcher(Protocol):
-    """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
-
-    def launch(self, launch: Launch) -> None:
-        """Start hosting all slots of the job. Does not block."""
-        ...
-
-    def kill(self, launch: Launch) -> None:
-        """End a launch, slots and all. Does not block."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MasterServices:
-    """What the host of a job master provides. `collected` takes records for the waiting program."""
-
-    clock: Clock
-    io: WaitingIo
-    storage: JobStorage
-    launcher: Launcher
-    collected: Callable[[messages.Collected], None]
 
 
 @final
@@ -237,8 +201,6 @@ class JobMaster:
     def _task_failed(self, message: messages.TaskFailed) -> None:
         if not self._is_current(message.attempt):
             return  # also what follows from the end: a slot that loses its peers, which end sooner
-        if message.uncommitted:
-            self._storage.note_uncommitted()
         failure = message.failure
         cause = failure.describe() if isinstance(failure, UserFailure) else failure
         retriable = message.retriable or (message.damaged and self._may_pass_over(cause))
@@ -348,8 +310,6 @@ class JobMaster:
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                if isinstance(result, SinkError):
-                    self._storage.note_uncommitted()
                 may_mend = restore_may_mend(result)
                 self._supervise(
                     supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
@@ -396,10 +356,12 @@ class JobMaster:
         self._services.io.submit(lambda: self._storage.release(self._plan), done)
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
-        """Write the durable result and clean up; only then is there an outcome."""
+        """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
         self._ending = True
         if self._fatal is not None:
             status, cause = JobStatus.FAILED, self._fatal
+        if status is JobStatus.FAILED and cause is not None:
+            cause = self._with_way_on(cause)
         outcome = self._outcome_of(status, cause)
 
         def done(result: object) -> None:
@@ -409,6 +371,11 @@ class JobMaster:
             self._checkpoints.job_ended(finished=status is JobStatus.FINISHED, cause=cause)
 
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
+
+    def _with_way_on(self, cause: str) -> str:
+        latest = self._checkpoints.latest
+        newest = None if latest is None else self._storage.locate(latest)
+        return with_way_on(cause, newest, is_over=self._storage.has_completed)
 
     def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
         return JobOutcome(

@@ -13,12 +13,11 @@ from headgate import options
 from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.cleanup import disposal
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.coordination.vocabulary import StoreManifest
 from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.drivers.epochs import Chain, Owner
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.ownership import Superseded
-from headgate.checkpoint.manifest import Manifest, gather_operators
+from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, JobResult, Refused, Stored
@@ -30,7 +29,7 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.master.inputs import Inputs, Splits
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.prepared import Prepared
-from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back, shapes_of
+from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back
 from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
 from headgate.runtime.master.sources import Acknowledgers, check_discovery, sources_of
 from headgate.runtime.master.supervision import JobStatus
@@ -83,7 +82,8 @@ class JobStorage:
         self._damaged: dict[CheckpointId, str] = {}
         self._claim: Claim | None = None
         self._untidy: tuple[Resolution, Attempt] | None = None
-        self._uncommitted = False
+        self.has_completed = False
+        """Whether this driver has completed a checkpoint. Set on I/O threads."""
         self._global_commits: GlobalCommits | None = None
         self._acknowledgers: Acknowledgers | None = None
         self._inputs: Inputs | None = None
@@ -167,6 +167,7 @@ class JobStorage:
             self._chain = ownership.record_base(self._store, own, chain, found.base)
             self._check_owned()
             self._untidy = (found.resolution, attempt)
+        self._attest(found.point, chain)
         if found.point.manifest is not None:
             self._commit(plan, found.point.manifest, found.point.root)
         self._tell_restored(found.point)
@@ -175,6 +176,13 @@ class JobStorage:
             if self._inputs is None
             else replace(found.point, late_splits=self._inputs.late_splits(found.point))
         )
+
+    def _attest(self, point: RestorePoint, chain: Chain) -> None:
+        """See to it that there is evidence of what is started from: it is committed next."""
+        if point.finishing:
+            intents.attest_stop(self._store, chain)
+        elif point.own is not None:
+            ownership.attest_restored(self._store, point.own)
 
     def _tell_restored(self, point: RestorePoint) -> None:
         """Tell sources that acknowledge, which then begin to read; but not those of a job that only commits."""
@@ -192,10 +200,6 @@ class JobStorage:
         """Note that a file of the checkpoint is not what was written; return whether an older one may be used."""
         self._damaged[checkpoint_id] = reason
         return may_fall_back(plan)
-
-    def note_uncommitted(self) -> None:
-        """Note that output of a complete checkpoint could not be committed: if the job fails, what holds it stays."""
-        self._uncommitted = True
 
     def tidy(self) -> None:
         """Delete what drivers before this one have left behind, once, when an attempt has been resolved."""
@@ -217,7 +221,7 @@ class JobStorage:
                 self._inputs.keep_for(target, owned)
         except (StorageError, OSError) as error:
             return Refused(str(error))
-        return self._noted(ownership.store_as_owner(self._store, owned, target))
+        return self._noted(ownership.store_as_owner(self._store, owned, target), owned)
 
     def settle(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
         """Look whether a manifest in doubt is there. Raises `InDoubt` again."""
@@ -226,7 +230,7 @@ class JobStorage:
             target = None if savepoint is None else self._open_store(savepoint)
         except StorageError as error:
             raise InDoubt(str(error)) from error
-        return self._noted(ownership.settle_as_owner(self._store, owned, target))
+        return self._noted(ownership.settle_as_owner(self._store, owned, target), owned)
 
     def _owned(self, manifest: Manifest) -> Manifest:
         assert self._owner is not None, "a driver that stores a checkpoint has prepared its job"
@@ -236,9 +240,13 @@ class JobStorage:
         """Record that the job ends with the savepoint at this location. Raises `InDoubt`: to be called again then."""
         return self._noted(intents.record_stop(self._store, self._own(), StopIntent(savepoint, checkpoint_id)))
 
-    def _noted(self, result: Stored | Refused | Superseded) -> Stored | Refused | Superseded:
+    def _noted(
+        self, result: Stored | Refused | Superseded, manifest: Manifest | None = None
+    ) -> Stored | Refused | Superseded:
         if isinstance(result, Superseded):
             self._superseded = result
+        elif isinstance(result, Stored) and manifest is not None and manifest.savepoint is None:
+            self.has_completed = True
         return result
 
     def commit_globally(self, plan: JobPlan, manifest: Manifest, root: str | None) -> Stored | Refused | Superseded:
@@ -320,14 +328,27 @@ class JobStorage:
     # --- the end
 
     def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
-        """Write the durable result, then give sinks back and delete the checkpoints that are not kept."""
+        """Write the durable result, then give sinks back and delete the checkpoints that are not kept.
+
+        A job that failed before this driver's first complete checkpoint has no result, and nothing is deleted: what it
+        was to start from is there for the next start, which may have the right settings, or the file that was missing.
+        Only copies of what sources read go, if this driver has made them: the next start makes its own.
+        """
         self._close_sources()
         if self._is_superseded():
             return
-        failed = outcome.status is JobStatus.FAILED
-        is_kept = keeps_checkpoints(plan, outcome.status) or (failed and self._uncommitted)
+        result = self._ended()
+        if result is None and outcome.status is JobStatus.FAILED and not self.has_completed:
+            try:
+                if self._inputs is not None:
+                    self._inputs.discard_new()
+            finally:
+                self.release(plan)
+            return
+        is_kept = keeps_checkpoints(plan, outcome.status) if result is None else result.kept
         try:
-            self._write_result(outcome)
+            if result is None:
+                self._write_result(outcome, is_kept=is_kept)
             if not is_kept:
                 self._discard_output(plan)
             self._discard_input(plan, is_kept=is_kept)
@@ -342,15 +363,13 @@ class JobStorage:
         else:
             workflow.delete_checkpoints(self._store)
 
-    def _write_result(self, outcome: JobOutcome) -> None:
-        """Write the result, unless there is one that counts: while it were replaced, the job would not have ended."""
-        if self._ended() is not None:
-            return
+    def _write_result(self, outcome: JobOutcome, *, is_kept: bool) -> None:
         result = JobResult(
             status=outcome.status.value,
             cause=outcome.cause,
             ended_ms=self._clock.wall_ms(),
             owner=self.owner,
+            kept=is_kept,
         )
         workflow.write_result(self._store, result)
 
@@ -411,25 +430,8 @@ class JobStorage:
                 stack.callback(sink.release, plan.job_id)
 
 
-def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
-    """Return the manifest of a checkpoint that all subtasks have acknowledged."""
-    return Manifest(
-        job_id=plan.job_id,
-        checkpoint_id=order.checkpoint_id,
-        attempt=order.attempt,
-        epoch=0,  # its storage knows
-        parent=parent,
-        trigger_ms=order.trigger_ms,
-        final=order.final,
-        operators=gather_operators(shapes_of(plan), order.states),
-        savepoint=None if order.savepoint is None else order.savepoint.format,
-        in_flight=tuple(each for state in order.states.values() for each in state.in_flight),
-    )
-
-
 def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
-    """Return whether checkpoints stay after a job that ended so, by Flink's retention matrix."""
-    retention = plan.settings.get(options.CHECKPOINT_RETENTION)
-    if status is JobStatus.FINISHED or retention == "NO_EXTERNALIZED_CHECKPOINTS":
-        return False
-    return status is JobStatus.FAILED or retention == "RETAIN_ON_CANCELLATION"
+    """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
+    if status is JobStatus.CANCELLED:
+        return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
+    return status is JobStatus.FAILED

@@ -49,7 +49,7 @@ ROUNDS_WITHOUT_SOURCES_MAX: Final = 32
 
 @final
 class FailedToOpenError(Exception):
-    """An operator, or its key selector, could not be opened, because of `error`; `failure` is the report."""
+    """An operator, or its key selector, could not be opened or started; `failure` is the report of `error`."""
 
     def __init__(self, subtask: SubtaskId, failure: UserFailure, error: BaseException) -> None:
         super().__init__(failure.describe())
@@ -106,6 +106,13 @@ class Execution:
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]
         self.sources = [subtask for subtask in ordered if subtask.is_source]
+
+    def start(self) -> None:
+        """Start all operators: every subtask of the job is restored. Runs user code. Raises `FailedToOpenError`."""
+        for id_, subtask in self.subtasks.items():
+            for operator in subtask.operators:
+                with _opening(id_, operator.context):
+                    operator.start()
 
     def _wiring(self, channels: list[ChannelPlan], outputs: list[Output]) -> Wiring:
         lanes = {index: lane for index, channel in enumerate(channels) if (lane := self._lane(channel)) is not None}

@@ -21,7 +21,6 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import DamagedFileError, InternalError, NetworkError
-from headgate.functions.sink import CommitFailedError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
@@ -202,6 +201,8 @@ class Slot:
             return
         try:
             self._handle_running(message, self._execution)
+        except FailedToOpenError as error:
+            self.failed(error.subtask, error.failure, error.error)
         except Exception as error:
             self._slot_failed(error)
 
@@ -212,6 +213,7 @@ class Slot:
     ) -> None:
         match message:
             case Start():
+                execution.start()
                 self._running = True
             case Trigger():
                 self._completed(message.completed, execution)
@@ -336,7 +338,6 @@ class Slot:
                     failure=failure,
                     retriable=may_mend(error),
                     damaged=isinstance(error, DamagedFileError),
-                    uncommitted=isinstance(error, CommitFailedError),
                 )
             )
 

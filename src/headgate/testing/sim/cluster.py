@@ -21,9 +21,10 @@ from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
-from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervisor import SupervisorState
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices

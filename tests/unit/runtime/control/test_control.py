@@ -13,8 +13,9 @@ from headgate.ids import Launch, SlotIndex
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.control import ControlClient, ControlServer, Hello
 from headgate.runtime.control.messages import Deploy, RegisterSlot, ToSlot
-from headgate.runtime.master.job_master import JobMaster, MasterServices
+from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.wire import Connection, Handlers, NetworkConfig, Poller, Wire
 from tests.unit.runtime.plans import HeldIo, line_plan

@@ -242,7 +242,7 @@ def test_output_that_turns_out_to_be_lost_at_a_restore_ends_the_job_as_well() ->
     Table.answers.extend([OSError("no route"), CommitLostError("the table is gone")])
     outcome = rig.end()
     assert outcome.status is JobStatus.FAILED
-    assert outcome.cause == "attempt 2 cannot start: the table is gone"
+    assert str(outcome.cause).splitlines()[0] == "attempt 2 cannot start: the table is gone"
     assert paths.metadata(CheckpointId(1)) in rig.store.files
     assert Table.discarded == []
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.workflow import read_result
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
@@ -174,9 +175,15 @@ def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_n
     assert Keeping.discarded == []
 
 
-def test_without_uncommitted_output_a_job_that_fails_for_good_keeps_to_its_retention() -> None:
+def test_a_job_that_fails_for_good_keeps_its_newest_checkpoint_and_says_how_to_go_on() -> None:
     rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=0)
     rig.end_launch(rig.launches[-1], "the executor is gone")
-    assert rig.end().status is JobStatus.FAILED
-    assert not [path for path in rig.store.files if path.endswith(paths.METADATA)]
-    assert Keeping.discarded == [rig.plan.job_id]
+    outcome = rig.end()
+    assert outcome.status is JobStatus.FAILED
+    newest = CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id)
+    assert [path for path in rig.store.files if path.endswith(paths.METADATA)] == [paths.metadata(newest)]
+    assert f"headgate run -Dexecution.state-recovery.path=memory:chk-{newest} PROGRAM" in str(outcome.cause)
+    stored = read_result(rig.store)
+    assert stored is not None
+    assert (stored.cause, stored.kept) == (outcome.cause, True)
+    assert Keeping.discarded == []

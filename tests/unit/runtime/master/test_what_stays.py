@@ -119,7 +119,7 @@ def test_a_job_that_ends_before_it_has_enough_keeps_what_it_claimed_unless_it_ha
 MATRIX = [
     ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FINISHED, False),
     ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.CANCELLED, False),
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FAILED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FAILED, True),
     ("DELETE_ON_CANCELLATION", JobStatus.FINISHED, False),
     ("DELETE_ON_CANCELLATION", JobStatus.CANCELLED, False),
     ("DELETE_ON_CANCELLATION", JobStatus.FAILED, True),
@@ -170,6 +170,36 @@ def test_when_a_job_ends_no_more_stays_than_are_to_be_retained_and_nothing_that_
     assert [path for path in of_checkpoints if not path.endswith("-claim")] == ["chk-2/_metadata", "chk-3/_metadata"]
 
 
+@pytest.mark.parametrize("retention", ["NO_EXTERNALIZED_CHECKPOINTS", "DELETE_ON_CANCELLATION"])
+def test_a_driver_that_fails_before_its_first_checkpoint_deletes_nothing_and_records_no_result(
+    retention: str, rig: Rig
+) -> None:
+    plan = plan_with(Noting(), execution__checkpointing__externalized_checkpoint_retention=retention)
+    first = rig.driver()
+    first.resolve(PLAN, FIRST, None)
+    complete(first, 1, 2)
+    refused = rig.driver()
+    refused.resolve(plan, Attempt(2), None)
+    before = rig.store.list_files("")
+    refused.finish(plan, outcome(JobStatus.FAILED))
+    assert rig.store.list_files("") == before
+    assert read_result(rig.store) is None
+    assert rig.driver().resolve(plan, Attempt(3), None).checkpoint_id == 2
+
+
+def test_a_job_that_is_started_again_after_its_end_deletes_nothing_that_it_was_told_to_keep(rig: Rig) -> None:
+    driver = rig.driver()
+    driver.resolve(PLAN, FIRST, None)
+    complete(driver, 1)
+    keeping = plan_with(execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION")
+    driver.finish(keeping, outcome(JobStatus.CANCELLED))
+    again = JobStorage(rig.store, VirtualClock(), FileSystemStore.open_folder)
+    ended = again.prepare(PLAN).ended
+    assert ended is not None
+    again.finish(PLAN, outcome(JobStatus(ended.status)))
+    assert rig.has(paths.metadata(ONE))
+
+
 # --- output of sinks ---------------------------------------------------------------------------------------------
 
 
@@ -192,7 +222,7 @@ class Noting(Committing):
         (JobStatus.CANCELLED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
         (JobStatus.CANCELLED, "RETAIN_ON_CANCELLATION", ["release"]),
         (JobStatus.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
-        (JobStatus.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["discard", "release"]),
+        (JobStatus.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["release"]),
         (JobStatus.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
     ],
 )

@@ -1,0 +1,50 @@
+"""What the host of a job master provides: time, I/O threads, storage, and the ways to slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from headgate.clock import Clock
+from headgate.ids import Launch
+from headgate.runtime.control import messages
+from headgate.runtime.control.messages import ToSlot
+from headgate.runtime.io import WaitingIo
+from headgate.runtime.master.job_storage import JobStorage
+
+
+class SlotLink(Protocol):
+    """The way to one registered slot."""
+
+    def send(self, message: ToSlot) -> None:
+        """Send a message; lost if the slot is. Does not block."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection: the slot then ends itself."""
+        ...
+
+
+class Launcher(Protocol):
+    """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
+
+    def launch(self, launch: Launch) -> None:
+        """Start hosting all slots of the job. Does not block."""
+        ...
+
+    def kill(self, launch: Launch) -> None:
+        """End a launch, slots and all. Does not block."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MasterServices:
+    """What the host of a job master provides. `collected` takes records for the waiting program."""
+
+    clock: Clock
+    io: WaitingIo
+    storage: JobStorage
+    launcher: Launcher
+    collected: Callable[[messages.Collected], None]
