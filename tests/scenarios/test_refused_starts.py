@@ -124,8 +124,8 @@ class Jobs:
         return sorted(line for path in files for line in path.read_text().splitlines())
 
     def newest(self) -> Path:
-        """The folder of the newest checkpoint."""
-        return max(self.folder.glob("chk-*"), key=lambda folder: int(folder.name[4:]))
+        """The folder of the newest complete checkpoint; the next may have been under way."""
+        return max(self.folder.glob("chk-*/_metadata"), key=lambda path: int(path.parent.name[4:])).parent
 
 
 @pytest.fixture
@@ -215,3 +215,17 @@ def test_a_job_that_has_failed_for_good_says_from_where_to_go_on_under_another_i
     outcome = jobs.start(**{"headgate.job.id": "ab" * 16, "execution.state-recovery.path": path}).wait(120.0)
     assert (outcome.status.value, outcome.cause) == ("finished", None)
     assert jobs.committed() == EXPECTED
+
+
+@pytest.mark.parametrize("damage", [cut, empty])
+def test_a_job_that_has_finished_does_not_run_again_because_its_result_is_damaged(
+    damage: Callable[[Path], None], jobs: Jobs
+) -> None:
+    jobs.finish()
+    result = jobs.folder / paths.RESULT
+    whole = result.read_bytes()
+    damage(result)
+    outcome = jobs.start().wait(120.0)
+    assert f"{result} is empty or cut short, but the job had ended" in str(outcome.cause)
+    result.write_bytes(whole)
+    jobs.finish()

@@ -294,11 +294,22 @@ def write_result(store: CheckpointStore, result: JobResult) -> None:
 
 
 def read_result(store: CheckpointStore) -> JobResult | None:
-    """Return how the job ended, or None when it has not. Raises DamagedFileError when the result has changed."""
+    """Return how the job ended, or None when it has not. Raises DamagedFileError when the result has changed.
+
+    One that is torn is no result while the driver that was writing it has its epoch: the job goes on. Where no driver
+    has one, the result was whole, and all else was deleted after it.
+    """
     data = store.read(paths.RESULT)
-    if data is None or is_torn(data):
+    if data is None:
         return None
-    return _result_of(data, store)
+    if not is_torn(data):
+        return _result_of(data, store)
+    if store.list_files(paths.EPOCHS):
+        return None
+    raise DamagedFileError(
+        f"{store.locate(paths.RESULT)} is empty or cut short, but the job had ended: nothing else is left of it. "
+        "Bring the file back, or delete it if the job is to run once more from the beginning"
+    )
 
 
 def _result_of(data: bytes, store: CheckpointStore) -> JobResult:

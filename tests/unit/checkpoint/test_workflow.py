@@ -320,8 +320,9 @@ def test_a_result_is_read_as_written_and_the_first_one_stands() -> None:
     assert workflow.read_result(store) == result
 
 
-def test_a_torn_result_is_none_and_can_be_written_again() -> None:
+def test_a_torn_result_is_none_while_its_driver_has_its_epoch_and_can_be_written_again() -> None:
     store = MemoryStore()
+    store.write(paths.epoch("1-aa"), [b""])
     store.write(paths.RESULT, [b'{"status"'])
     assert workflow.read_result(store) is None
     workflow.write_result(store, workflow.JobResult(status="finished", cause=None, ended_ms=6))

@@ -349,9 +349,11 @@ class Cluster:
 
     @property
     def master(self) -> MasterProcess:
-        """The newest driver process that is alive, if any is."""
-        alive = [each for each in self.masters if each.alive]
-        return (alive or self.masters)[-1]
+        """The newest driver process that is alive and has not been taken over, if any is."""
+        return (self._in_charge() or self.masters)[-1]
+
+    def _in_charge(self) -> list[MasterProcess]:
+        return [each for each in self.masters if each.alive and not each.is_superseded]
 
     def start_master(self) -> None:
         """Start the program: a driver process that submits the job."""
@@ -399,7 +401,7 @@ class Cluster:
         return self.over
 
     def _has_ended(self) -> bool:
-        alive = [each for each in self.masters if each.alive and not each.is_superseded]
+        alive = self._in_charge()
         if not alive or any(each.master.outcome is None for each in alive):
             return False
         for master in alive:
