@@ -84,6 +84,7 @@ class JobStorage:
         self._untidy: tuple[Resolution, Attempt] | None = None
         self.has_completed = False
         """Whether this driver has completed a checkpoint. Set on I/O threads."""
+        self._has_to_restore = False
         self._global_commits: GlobalCommits | None = None
         self._acknowledgers: Acknowledgers | None = None
         self._inputs: Inputs | None = None
@@ -110,7 +111,9 @@ class JobStorage:
         self._acknowledgers = Acknowledgers(plan)
         for vertex, source in sources_of(plan).items():
             check_discovery(plan.vertices[vertex].operators[0].name, source)
-        return Beginning(splits=self._splits(plan), last_attempt=workflow.last_attempt(self._store))
+        last_attempt = workflow.last_attempt(self._store)
+        self._has_to_restore = last_attempt > 0
+        return Beginning(splits=self._splits(plan), last_attempt=last_attempt)
 
     def _splits(self, plan: JobPlan) -> Splits:
         """Return the splits of the sources that begin anew, as far as can be known before the first attempt."""
@@ -202,7 +205,8 @@ class JobStorage:
         return may_fall_back(plan)
 
     def tidy(self) -> None:
-        """Delete what drivers before this one have left behind, once, when an attempt has been resolved."""
+        """Delete what drivers before this one have left behind, once, when all subtasks have restored."""
+        self._has_to_restore = False
         untidy, self._untidy = self._untidy, None
         if untidy is not None and self._owner is not None and not self._is_superseded():
             disposal.remove_leftovers(self._store, self._owner, *untidy)
@@ -332,7 +336,8 @@ class JobStorage:
 
         A job that failed before this driver's first complete checkpoint has no result, and nothing is deleted: what it
         was to start from is there for the next start, which may have the right settings, or the file that was missing.
-        Only copies of what sources read go, if this driver has made them: the next start makes its own.
+        Only copies of what sources read go, if this driver has made them: the next start makes its own. Nor are the
+        checkpoints of earlier drivers deleted if the job is cancelled before it has restored.
         """
         self._close_sources()
         if self._is_superseded():
@@ -345,7 +350,7 @@ class JobStorage:
             finally:
                 self.release(plan)
             return
-        is_kept = keeps_checkpoints(plan, outcome.status) if result is None else result.kept
+        is_kept = self._has_to_restore or keeps_checkpoints(plan, outcome.status) if result is None else result.kept
         try:
             if result is None:
                 self._write_result(outcome, is_kept=is_kept)
@@ -375,7 +380,7 @@ class JobStorage:
 
     def _delete_all_but_retained(self, plan: JobPlan) -> None:
         """Delete what the attempts have left behind, none of which runs any more, and checkpoints beyond the number."""
-        if self._owner is None or self._chain is None:
+        if self._owner is None or self._chain is None or self._has_to_restore:
             return
         found = self._complete(plan, self._chain)
         beyond = found.older[plan.settings.get(options.CHECKPOINTS_RETAINED) - 1 :]

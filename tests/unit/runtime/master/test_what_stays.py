@@ -187,6 +187,30 @@ def test_a_driver_that_fails_before_its_first_checkpoint_deletes_nothing_and_rec
     assert rig.driver().resolve(plan, Attempt(3), None).checkpoint_id == 2
 
 
+def test_a_job_that_is_cancelled_before_it_has_restored_keeps_what_earlier_drivers_have_stored(rig: Rig) -> None:
+    first = rig.driver()
+    first.resolve(PLAN, FIRST, None)
+    complete(first, 1)
+    second = rig.driver()
+    second.resolve(PLAN, Attempt(2), None)
+    second.finish(PLAN, outcome(JobStatus.CANCELLED))
+    assert rig.has(paths.metadata(ONE))
+    result = read_result(rig.store)
+    assert result is not None
+    assert (result.status, result.kept) == ("cancelled", True)
+
+
+def test_a_job_that_is_cancelled_when_it_has_restored_keeps_to_its_retention(rig: Rig) -> None:
+    first = rig.driver()
+    first.resolve(PLAN, FIRST, None)
+    complete(first, 1)
+    second = rig.driver()
+    second.resolve(PLAN, Attempt(2), None)
+    second.tidy()
+    second.finish(PLAN, outcome(JobStatus.CANCELLED))
+    assert not rig.has(paths.metadata(ONE))
+
+
 def test_a_job_that_is_started_again_after_its_end_deletes_nothing_that_it_was_told_to_keep(rig: Rig) -> None:
     driver = rig.driver()
     driver.resolve(PLAN, FIRST, None)
