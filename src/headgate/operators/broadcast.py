@@ -19,6 +19,7 @@ from headgate.operators.broadcast_context import (
     PlainReadOnlyContext,
     PlainWritableContext,
 )
+from headgate.operators.calls import many
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.plain import PlainOperator, process_each
 from headgate.operators.user_function import FunctionFactory
@@ -37,12 +38,12 @@ class BroadcastOperator(PlainOperator):
     def __init__(self, function: Any, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
         self._descriptors = descriptors
-        self._call_broadcast = method_of(function, _BROADCAST_ELEMENT)
+        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         states = BroadcastStates(self._user.store, self._descriptors)
-        self._call = self._user.guarded(method_of(self._user.function, _ELEMENT))
+        self._call = self._user.guarded(many(method_of(self._user.function, _ELEMENT)))
         self._context = PlainReadOnlyContext(self._times, states)
         self._broadcast_context = PlainWritableContext(self._times, states)
 
@@ -62,8 +63,8 @@ class KeyedBroadcastOperator(KeyedOperator):
         self._descriptors = descriptors
 
     def _bind_both(self, function: Any, runtime: Runtime) -> KeyedCall:
-        self._call_broadcast = method_of(function, _BROADCAST_ELEMENT)
-        return method_of(function, _ELEMENT)
+        self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
+        return many(method_of(function, _ELEMENT))
 
     def _make_context(self) -> KeyedContext:
         states = BroadcastStates(self._user.store, self._descriptors)

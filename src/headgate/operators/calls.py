@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from headgate.errors import ProgramError
 from headgate.operators.base import Runtime, method_of
+from headgate.types.row import Row
 
 RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
 """How a record becomes results: given the record and a context."""
@@ -31,11 +34,52 @@ def _itself(method: UserMethod) -> RecordCall:
 
 
 def _without_context(method: UserMethod) -> RecordCall:
-    return lambda value, context: method(value)
+    checked = many_of_one(method)
+    return lambda value, context: checked(value)
 
 
-def _as_it_is(method: UserMethod) -> RecordCall:
-    return method
+_NO_RECORDS: Final = (str, bytes, bytearray, dict, Row)
+"""What Python iterates over, though it is a record: its characters, keys or fields would come out one by one."""
+
+
+def many(method: UserMethod) -> UserMethod:
+    """Return a method of two arguments, with a check that what it returns are records.
+
+    A generator function is returned as it is: it returns nothing else, and costs nothing then.
+    """
+    if inspect.isgeneratorfunction(method):
+        return method
+
+    def call(value: Any, context: Any) -> Iterable[Any] | None:
+        results = method(value, context)
+        if results is not None and type(results) is not list:
+            _expect_records(results, method)
+        return results  # type: ignore[no-any-return]  # a cast costs a call for each record
+
+    return call
+
+
+def many_of_one(method: UserMethod) -> UserMethod:
+    """Do as `many` does with a method of one argument."""
+    if inspect.isgeneratorfunction(method):
+        return method
+
+    def call(value: Any) -> Iterable[Any] | None:
+        results = method(value)
+        if results is not None and type(results) is not list:
+            _expect_records(results, method)
+        return results  # type: ignore[no-any-return]
+
+    return call
+
+
+def _expect_records(results: object, method: UserMethod) -> None:
+    if isinstance(results, _NO_RECORDS) or not hasattr(results, "__iter__"):
+        name = getattr(method, "__name__", type(method).__name__)
+        raise ProgramError(
+            f"{name}() returned {results!r:.100}, of type {type(results).__name__}, but it may emit any number of "
+            "records: yield it, or return a list of records"
+        )
 
 
 @final
@@ -54,7 +98,7 @@ class Method:
 MAP: Final = Method("map", _one)
 FLAT_MAP: Final = Method("flat_map", _without_context)
 FILTER: Final = Method("filter", _itself)
-PROCESS: Final = Method("process_element", _as_it_is)
+PROCESS: Final = Method("process_element", many)
 CO_MAP: Final = Method("map1", _at_most_one), Method("map2", _at_most_one)
 CO_FLAT_MAP: Final = Method("flat_map1", _without_context), Method("flat_map2", _without_context)
-CO_PROCESS: Final = Method("process_element1", _as_it_is), Method("process_element2", _as_it_is)
+CO_PROCESS: Final = Method("process_element1", many), Method("process_element2", many)

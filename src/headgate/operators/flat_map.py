@@ -7,7 +7,7 @@ from typing import Any, final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
-from headgate.operators.calls import FLAT_MAP
+from headgate.operators.calls import FLAT_MAP, many_of_one
 from headgate.operators.process import ProcessOperator
 from headgate.operators.user_function import FunctionFactory, FunctionOperator
 
@@ -17,6 +17,10 @@ class FlatMapOperator(FunctionOperator):
     """Calls the function once for each record and takes what it yields or returns."""
 
     method = "flat_map"
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._call = many_of_one(self._call)
 
     def process(self, batch: Batch) -> Batch:
         call, records, timestamps = self._call, batch.records, batch.timestamps

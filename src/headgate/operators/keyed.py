@@ -17,6 +17,7 @@ from headgate.functions.context import TimeDomain
 from headgate.functions.record_errors import RecordErrors
 from headgate.ids import CheckpointId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
+from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.sides import split_sides
 from headgate.operators.user_function import UserFunction
@@ -77,6 +78,7 @@ class KeyedOperator(Operator):
         self._runtime = self._user.open(context, backend)
         self._context = self._make_context()
         self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
+        self._on_timer = many(getattr(self._user.function, "on_timer", _nothing))
         if context.restored.keyed and has_timers(self._user.function):
             self._context.timers.restore()
         self._set_alarm()
@@ -172,8 +174,7 @@ class KeyedOperator(Operator):
 
     def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> tuple[list[Any], list[int]]:
         """Call the function for some of the timers that are due; return what came out, with the timers' times."""
-        on_timer = getattr(self._user.function, "on_timer", _nothing)
-        context, backend = self._context.of_timers(domain), self._backend
+        on_timer, context, backend = self._on_timer, self._context.of_timers(domain), self._backend
         out: list[Any] = []
         times: list[int] = []
         timestamp_ms = until_ms

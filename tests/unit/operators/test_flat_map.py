@@ -38,7 +38,7 @@ def test_a_result_that_cannot_be_iterated_is_an_error_at_its_record(timestamp_ms
         with pytest.raises(UserCodeError) as caught:
             harness.process(1, 2, 3, timestamp_ms=timestamp_ms)
         assert caught.value.record == 2
-        assert "not iterable" in str(caught.value.__cause__)
+        assert "<lambda>() returned 2, of type int" in str(caught.value.__cause__)
 
 
 def test_a_list_that_the_function_keeps_is_not_changed() -> None:
