@@ -81,7 +81,9 @@ class TtlValueState(ValueState[Any]):
         return self.lifetime.read(self)
 
     def update(self, value: Any | None) -> None:
-        super().update(None if value is None else (self.lifetime.access(), value))
+        if type(value) is not self._fitting and value is not None:
+            self._fit(value)
+        self.store(None if value is None else (self.lifetime.access(), value))
 
 
 @final
@@ -100,9 +102,7 @@ class TtlReducingState(ReducingState[Any]):
     def add(self, value: Any | None) -> None:
         now_ms = self.lifetime.access()
         if value is not None:
-            so_far = self.lifetime.usable(self.stored(), now_ms)
-            if so_far is not None:
-                value = self._combine(so_far, value)
+            value = self._combined(self.lifetime.usable(self.stored(), now_ms), value)
         self.store(None if value is None else (now_ms, value))
 
 
@@ -152,8 +152,8 @@ class TtlListState(ListState[Any]):
         return [element for _, element in (stored if self.lifetime.returns_expired else living)]
 
     def add(self, value: Any) -> None:
-        if value is None:
-            raise self._no_none("add()")
+        if type(value) is not self._fitting:
+            self._fit_element("add()", value)
         self._extend([(self.lifetime.access(), value)])
 
     def add_all(self, values: Iterable[Any]) -> None:
@@ -182,12 +182,14 @@ class TtlMapState(MapState[Any, Any]):
         return None if stamped is None else stamped[1]
 
     def put(self, key: Any, value: Any) -> None:
-        super().put(key, (self.lifetime.access(), value))
+        self._fit_entry(key, value)
+        self._put(key, (self.lifetime.access(), value))
 
     def put_all(self, dict_value: Mapping[Any, Any] | None) -> None:
         now_ms = self.lifetime.access()
         for key, value in (dict_value or {}).items():
-            super().put(key, (now_ms, value))
+            self._fit_entry(key, value)
+            self._put(key, (now_ms, value))
 
     def remove(self, key: Any) -> None:
         self.lifetime.access()
@@ -224,7 +226,7 @@ class TtlMapState(MapState[Any, Any]):
             super().remove(key)
             return stamped if self.lifetime.returns_expired else None
         if self.lifetime.refreshes:
-            super().put(key, (now_ms, stamped[1]))
+            self._put(key, (now_ms, stamped[1]))
         return stamped
 
     def _read_all(self, now_ms: int) -> list[tuple[Any, Stamped]]:
@@ -235,7 +237,7 @@ class TtlMapState(MapState[Any, Any]):
             if not living:
                 super().remove(key)
             elif self.lifetime.refreshes:
-                super().put(key, (now_ms, stamped[1]))
+                self._put(key, (now_ms, stamped[1]))
             if living or self.lifetime.returns_expired:
                 visible.append((key, stamped))
         return visible

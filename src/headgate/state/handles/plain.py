@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from headgate.errors import ProgramError, StateAccessError
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.handles.owner import Owner
+from headgate.state.type_check import TypeCheck
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -50,14 +51,25 @@ class MergingState(AppendingState[IN_contra, OUT_co], Protocol[IN_contra, OUT_co
 
 
 class Handle:
-    """A name, the backend, and the column."""
+    """A name, the backend, and the column.
 
-    __slots__ = ("_column", "_name", "_owner")
+    What is written has to be of the declared type. `_fitting` is the class of the last value that was: those that
+    follow of the same class are taken without a look.
+    """
+
+    __slots__ = ("_column", "_fitting", "_name", "_owner", "_type_check")
 
     def __init__(self, descriptor: StateDescriptor, owner: Owner, column: int) -> None:
         self._name = descriptor.name
         self._owner = owner
         self._column = column
+        self._fitting: type = Handle  # no value is one
+        self._type_check = TypeCheck(descriptor)
+
+    def _fit(self, value: Any) -> None:
+        """Raise `StateAccessError` unless the value, which is not None, is of the declared type."""
+        self._type_check.value(value)
+        self._fitting = type(value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"
@@ -106,11 +118,13 @@ class ValueState(SingleHandle, Generic[T]):
         return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def update(self, value: T | None) -> None:
-        """Set the value of the current key; None clears it."""
-        if value is None:
-            self.clear()
-        else:
-            self._owner.cell[self._column] = value
+        """Set the value of the current key; None clears it. Raises `StateAccessError` for one of another type."""
+        if type(value) is not self._fitting:
+            if value is None:
+                self.clear()
+                return
+            self._fit(value)
+        self._owner.cell[self._column] = value
 
 
 class ListState(ContainerHandle, Generic[T]):
@@ -131,9 +145,9 @@ class ListState(ContainerHandle, Generic[T]):
         return iter(self.get())
 
     def add(self, value: T) -> None:
-        """Add an element at the end. Raises `StateAccessError` when it is None."""
-        if value is None:
-            raise self._no_none("add()")
+        """Add an element at the end. Raises `StateAccessError` when it is None, or of another type."""
+        if type(value) is not self._fitting:
+            self._fit_element("add()", value)
         elements = self._owner.cell[self._column]
         if elements is None:
             self._owner.cell[self._column] = self._owner.new_list(self._column, [value])
@@ -141,13 +155,16 @@ class ListState(ContainerHandle, Generic[T]):
             elements.append(value)
 
     def add_all(self, values: Iterable[T]) -> None:
-        """Add elements at the end. Raises `StateAccessError` when `values`, or one of them, is None."""
+        """Add elements at the end.
+
+        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
+        """
         self._extend(self._checked("add_all()", values))
 
     def update(self, values: Iterable[T]) -> None:
         """Replace the elements; no elements is the same as `clear`.
 
-        Raises `StateAccessError` when `values`, or one of them, is None.
+        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
         """
         self._replace(self._checked("update()", values))
 
@@ -169,9 +186,14 @@ class ListState(ContainerHandle, Generic[T]):
             raise self._no_none(method)
         fresh = list(values)
         for value in fresh:
-            if value is None:
-                raise self._no_none(method)
+            if type(value) is not self._fitting:
+                self._fit_element(method, value)
         return fresh
+
+    def _fit_element(self, method: str, value: Any) -> None:
+        if value is None:
+            raise self._no_none(method)
+        self._fit(value)
 
     def _no_none(self, method: str) -> StateAccessError:
         return StateAccessError(
@@ -187,7 +209,11 @@ class MapState(ContainerHandle, Generic[K, V]):
     them is allowed, and not seen by them. Values are the live objects: after changing one in place, call `put`.
     """
 
-    __slots__ = ()
+    __slots__ = ("_fitting_key",)
+
+    def __init__(self, descriptor: StateDescriptor, owner: Owner, column: int) -> None:
+        super().__init__(descriptor, owner, column)
+        self._fitting_key: type = Handle
 
     def get(self, key: K) -> V | None:
         """Return the value of the key, None when there is none."""
@@ -195,7 +221,18 @@ class MapState(ContainerHandle, Generic[K, V]):
         return None if content is None else content.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Set the value of the key."""
+        """Set the value of the key. Raises `StateAccessError` when either is of another type."""
+        self._fit_entry(key, value)
+        self._put(key, value)
+
+    def _fit_entry(self, key: K, value: V) -> None:
+        if type(value) is not self._fitting and value is not None:
+            self._fit(value)
+        if type(key) is not self._fitting_key and key is not None:
+            self._type_check.map_key(key)
+            self._fitting_key = type(key)
+
+    def _put(self, key: K, value: Any) -> None:
         content = self._owner.cell[self._column]
         if content is None:
             fresh = self._owner.new_map(self._column)
@@ -271,15 +308,22 @@ class ReducingState(SingleHandle, Generic[T]):
         return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     def add(self, value: T | None) -> None:
-        """Combine what is there with `value`; the first value is stored as it is. None clears the state."""
+        """Combine what is there with `value`; the first value is stored as it is. None clears the state.
+
+        Raises `StateAccessError` when what comes of it is of another type.
+        """
         if value is not None:
-            so_far = self._owner.cell[self._column]
-            if so_far is not None:
-                value = self._combine(so_far, value)
+            value = self._combined(self._owner.cell[self._column], value)
         if value is None:
             self.clear()
         else:
             self._owner.cell[self._column] = value
+
+    def _combined(self, so_far: T | None, value: T) -> T | None:
+        combined: T | None = value if so_far is None else self._combine(so_far, value)
+        if type(combined) is not self._fitting and combined is not None:
+            self._fit(combined)
+        return combined
 
 
 class AggregatingState(SingleHandle, Generic[IN, OUT]):
@@ -299,7 +343,8 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
     def add(self, value: IN | None) -> None:
         """Add a value to the accumulator. None clears the state.
 
-        Raises `ProgramError` when the aggregate function returns None as an accumulator.
+        Raises `ProgramError` when the aggregate function returns None as an accumulator, `StateAccessError` when that
+        is of another type than the state.
         """
         if value is None:
             self.clear()
@@ -315,4 +360,6 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
                 f"add() of {type(self._function).__name__}, the function of aggregating state {self._name!r}, returned "
                 "None; return the accumulator, also when it was changed in place"
             )
+        if type(accumulator) is not self._fitting:
+            self._fit(accumulator)
         return accumulator

@@ -6,6 +6,8 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Generic, NoReturn, TypeVar, final, overload
 
 from headgate.errors import StateAccessError
+from headgate.state.descriptors import MapStateDescriptor
+from headgate.state.type_check import TypeCheck
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -101,15 +103,27 @@ class ReadOnlyBroadcastState(Generic[K, V]):
 
 @final
 class BroadcastState(ReadOnlyBroadcastState[K, V]):
-    """A map of which every subtask has a copy. All subtasks have to put the same into it, in any order."""
+    """A map of which every subtask has a copy. All subtasks have to put the same into it, in any order.
 
-    __slots__ = ()
+    Raises `StateAccessError` for keys and values of another type than the declared one.
+    """
+
+    __slots__ = ("_type_check",)
+
+    def __init__(self, descriptor: MapStateDescriptor, entries: dict[K, V]) -> None:
+        super().__init__(descriptor.name, entries)
+        self._type_check = TypeCheck(descriptor)
 
     def put(self, key: K, value: V) -> None:
+        if key is not None:
+            self._type_check.map_key(key)
+        if value is not None:
+            self._type_check.value(value)
         self._entries[key] = value
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
-        self._entries.update(dict_value)
+        for key, value in dict_value.items():
+            self.put(key, value)
 
     def remove(self, key: K) -> None:
         self._entries.pop(key, None)

@@ -18,6 +18,7 @@ from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from headgate.state.formats.schema import Incompatible, Migrate, StateMeta, compatibility
 from headgate.state.operator.broadcast_state import BroadcastState
 from headgate.state.operator.list_elements import ListElements, ListMode
+from headgate.state.type_check import TypeCheck
 from headgate.types.typeinfo import TypeInformation
 
 T = TypeVar("T")
@@ -31,12 +32,16 @@ _KIND_OF: Final = {
 
 @final
 class OperatorListState(Generic[T]):
-    """A list of one operator in one subtask: of `OperatorStateStore.get_list_state` and `get_union_list_state`."""
+    """A list of one operator in one subtask: of `OperatorStateStore.get_list_state` and `get_union_list_state`.
 
-    __slots__ = ("_name", "_values")
+    Raises `StateAccessError` for elements of another type than the declared one.
+    """
 
-    def __init__(self, name: str, values: list[T]) -> None:
-        self._name = name
+    __slots__ = ("_name", "_type_check", "_values")
+
+    def __init__(self, descriptor: ListStateDescriptor, values: list[T]) -> None:
+        self._name = descriptor.name
+        self._type_check = TypeCheck(descriptor)
         self._values = values
 
     def get(self) -> list[T]:
@@ -47,6 +52,7 @@ class OperatorListState(Generic[T]):
         """Append an element. Raises `StateAccessError` for None."""
         if value is None:
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
+        self._type_check.value(value)
         self._values.append(value)
 
     def add_all(self, values: Iterable[T]) -> None:
@@ -69,6 +75,8 @@ class OperatorListState(Generic[T]):
         elements = list(values)
         if any(value is None for value in elements):
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
+        for value in elements:
+            self._type_check.value(value)
         return elements
 
     def __iter__(self) -> Iterator[T]:
@@ -163,7 +171,7 @@ class OperatorStateStore:
         declared = self._declared(descriptor, MapStateDescriptor, ListMode.BROADCAST)
         if descriptor.name not in self._states:
             entries: dict[Any, Any] = self._take(declared, dict)
-            handle: BroadcastState[Any, Any] = BroadcastState(descriptor.name, entries)
+            handle: BroadcastState[Any, Any] = BroadcastState(descriptor, entries)
             self._states[descriptor.name] = _State(declared, handle, entries.items)
         return self._states[descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
 
@@ -171,7 +179,7 @@ class OperatorStateStore:
         declared = self._declared(descriptor, ListStateDescriptor, mode)
         if descriptor.name not in self._states:
             values: list[Any] = self._take(declared, list)
-            handle = OperatorListState(descriptor.name, values)
+            handle = OperatorListState(descriptor, values)
             self._states[descriptor.name] = _State(declared, handle, lambda: values)
         return self._states[descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
 

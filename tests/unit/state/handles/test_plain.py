@@ -193,7 +193,7 @@ def test_a_map_may_change_while_one_goes_through_it(backend: HashMapBackend) -> 
 
 
 def test_a_key_that_cannot_be_hashed_leaves_no_trace(backend: HashMapBackend) -> None:
-    state = map_state(backend)
+    state: MapState[Any, Any] = backend.state(MapStateDescriptor("pages", ANY, ANY))
     with at(backend, "k"), pytest.raises(TypeError, match="unhashable"):
         state.put([], 1)
     assert len(backend) == 0

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from headgate.errors import StateAccessError
+from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
+from headgate.types.typeinfo import Types
 
 State = BroadcastState[str, int]
 View = ReadOnlyBroadcastState[str, int]
 
 
 def filled() -> State:
-    state = State("rules", {})
+    state = State(MapStateDescriptor("rules", Types.STRING(), Types.LONG()), {})
     state.put("a", 1)
     state.put_all({"b": 2})
     state["c"] = 3
@@ -49,7 +51,7 @@ def test_a_missing_key_is_an_error_only_in_brackets() -> None:
 
 
 def test_none_is_a_value() -> None:
-    state: BroadcastState[str, None] = BroadcastState("rules", {})
+    state: BroadcastState[str, None] = BroadcastState(MapStateDescriptor("rules", Types.STRING(), Types.LONG()), {})
     state.put("a", None)
     assert state.contains("a")
 

@@ -1,0 +1,53 @@
+"""The check of what is written to a state: it has to be of the type that the state is declared with."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from headgate.errors import StateAccessError
+from headgate.state.descriptors import StateDescriptor
+from headgate.types.fitting import Fits, fits_of
+from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation
+
+_EXAMPLES: Final = {int: "Types.LONG()", str: "Types.STRING()", float: "Types.DOUBLE()", bool: "Types.BOOLEAN()"}
+
+
+@final
+class TypeCheck:
+    """The check of one state. A list state has elements of a type, a map state keys and values."""
+
+    __slots__ = ("_fits", "_fits_key", "_key_type", "_state", "_type")
+
+    def __init__(self, descriptor: StateDescriptor) -> None:
+        self._state = f"{descriptor.kind} state {descriptor.name!r}"
+        self._type, self._key_type = _types_of(descriptor)
+        self._fits: Fits = fits_of(self._type)
+        self._fits_key: Fits = fits_of(self._key_type)
+
+    def value(self, value: object) -> None:
+        """Raise `StateAccessError` unless a value, or an element of a list state, is of the declared type."""
+        if not self._fits(value):
+            raise self._refusal("a value", value, self._type)
+
+    def map_key(self, key: object) -> None:
+        """Raise `StateAccessError` unless a key of a map state is of the declared type."""
+        if not self._fits_key(key):
+            raise self._refusal("a key", key, self._key_type)
+
+    def _refusal(self, what: str, value: object, declared: TypeInformation) -> StateAccessError:
+        example = _EXAMPLES.get(type(value), "another type")
+        return StateAccessError(
+            f"{self._state} is declared with {declared} and was given {what} of type {type(value).__name__}: "
+            f"{value!r:.100}. Write what is of that type, or declare the state with {example}, or with "
+            "Types.PICKLED_BYTE_ARRAY() for values of any type"
+        )
+
+
+def _types_of(descriptor: StateDescriptor) -> tuple[TypeInformation, TypeInformation]:
+    """Return the type of values, and that of keys, which only a map state has."""
+    declared = descriptor.type_info
+    if descriptor.kind == "map" and isinstance(declared, MapTypeInfo):
+        return declared.value_type_info, declared.key_type_info
+    if descriptor.kind == "list" and isinstance(declared, ListTypeInfo):
+        return declared.element_type, declared
+    return declared, declared
