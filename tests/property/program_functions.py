@@ -32,6 +32,7 @@ from headgate.state.descriptors import (
 )
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
+from tests.unit.operators.functions import time_of
 
 Record = tuple[int, int, int]
 
@@ -79,7 +80,7 @@ class Aside(ProcessFunction):
     """Every third record goes aside; times are made part of the value."""
 
     def process_element(self, value: Record, ctx: ProcessFunction.Context) -> Iterator[Any]:
-        time = ctx.timestamp()
+        time = time_of(ctx)
         if value[2] % 3 == 0:
             yield SIDE, (value[0], value[1], -1 if time is None else time % VALUES)
         yield value[0], value[1], value[2] + (0 if time is None else time % 7)
@@ -165,7 +166,7 @@ class Spans(KeyedProcessFunction):
         self.spans = runtime_context.get_map_state(MapStateDescriptor("spans", Types.LONG(), Types.LONG()))
 
     def process_element(self, value: Record, ctx: Any) -> None:
-        time = ctx.timestamp()
+        time = time_of(ctx)
         end = END if time is None else (time // SPAN + 1) * SPAN - 1
         self.spans.put(end, (self.spans.get(end) or 0) + value[2] + 1)
         ctx.timer_service().register_event_time_timer(end)
@@ -212,7 +213,7 @@ class ProcessBoth(CoProcessFunction):
         yield SIDE, value
 
     def process_element2(self, value: Record, ctx: Any) -> Iterator[Any]:
-        yield value[0], value[1], (ctx.timestamp() or 0) % VALUES
+        yield value[0], value[1], (time_of(ctx) or 0) % VALUES
 
 
 class GatherBoth(KeyedCoProcessFunction):

@@ -16,7 +16,7 @@ from headgate.elements import SavepointFormat
 from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 
-COUNT: Final = 200
+COUNT: Final = 4000
 BURST: Final = 50
 FAULTS: list[str] = []
 

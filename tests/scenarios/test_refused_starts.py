@@ -19,7 +19,7 @@ from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import JOB, wait_until
 
-COUNT: Final = 600
+COUNT: Final = 4000
 BURST: Final = 300
 FAULTS: list[str] = []
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from headgate import unsupported
+from headgate.errors import ProgramError
 
 if TYPE_CHECKING:
     from headgate.functions.metrics import MetricGroup
@@ -137,8 +138,17 @@ class Context:
     def __init__(self) -> None:
         self._timestamp: int | None = None
 
-    def timestamp(self) -> int | None:
-        """Return the event time of the current record in milliseconds, None where the stream has none."""
+    def timestamp(self) -> int:
+        """Return the event time of the current record in milliseconds.
+
+        Raises `ProgramError` where the stream has none.
+        """
+        if self._timestamp is None:
+            raise ProgramError(
+                "ctx.timestamp() was asked for on a stream whose records have no timestamps: call "
+                "assign_timestamps_and_watermarks(WatermarkStrategy...with_timestamp_assigner(...)) before it, or use "
+                "the time of the clock, ctx.timer_service().current_processing_time()"
+            )
         return self._timestamp
 
 

@@ -64,7 +64,7 @@ class RecordGuard:
             return None
         key = context.get_current_key() if hasattr(context, "get_current_key") else None
         text = self._tracebacks.text(error)
-        return ((self._errors.tag, FailedRecord(record, text, self._context.name, key, context.timestamp())),)
+        return ((self._errors.tag, FailedRecord(record, text, self._context.name, key, context._timestamp)),)
 
     def _tell(self, record: Any, error: Exception) -> None:
         where = f"operator {self._context.name!r}, subtask {self._context.subtask}"

@@ -28,6 +28,7 @@ from headgate.functions.sink import (
 )
 from headgate.ids import CheckpointId, JobId
 from tests.unit.batch.environments import batch
+from tests.unit.operators.functions import time_of
 
 CALLS: Counter[str] = Counter()
 SEEN: defaultdict[str, list[Any]] = defaultdict(list)
@@ -236,7 +237,7 @@ def test_a_sink_without_a_second_phase_is_flushed_at_the_end_of_each_task() -> N
 
 class Seeing(SinkFunction):
     def invoke(self, value: Any, context: Any) -> None:
-        SEEN["seen"].append((value, context.timestamp()))
+        SEEN["seen"].append((value, time_of(context)))
 
     def close(self) -> None:
         CALLS["close"] += 1

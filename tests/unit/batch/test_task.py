@@ -19,6 +19,7 @@ from headgate.functions.context import RuntimeContext
 from headgate.ids import Attempt
 from headgate.types.typeinfo import Types
 from tests.unit.batch.environments import batch, plan_of
+from tests.unit.operators.functions import time_of
 
 KEYED, REST = 1, 2
 """Stages of the programs here: what has keys, and where its records go."""
@@ -32,7 +33,7 @@ class Listing(KeyedProcessFunction):
 
     def process_element(self, value: Any, ctx: Any) -> None:
         assert ctx.timer_service().current_watermark() == MIN_TIMESTAMP
-        self.got.add((value[1], ctx.timestamp()))
+        self.got.add((value[1], time_of(ctx)))
         ctx.timer_service().register_event_time_timer(0)
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headgate.errors import ProgramError
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -116,3 +117,11 @@ class Opening(MapFunction):
 
     def close(self) -> None:
         raise OSError("no connection to close")
+
+
+def time_of(ctx: Context) -> int | None:
+    """Return the timestamp of the current record, None where the stream has none."""
+    try:
+        return ctx.timestamp()
+    except ProgramError:
+        return None

@@ -18,6 +18,7 @@ from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, 
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
+from tests.unit.operators.functions import time_of
 
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
 NAMES = MapStateDescriptor("names", Types.STRING(), Types.STRING())
@@ -29,7 +30,7 @@ class Pricing(BroadcastProcessFunction[Any, Any, Any]):
     """Broadcast elements are `(name, price)`, price 0 takes one back; records are names."""
 
     def process_element(self, value: Any, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterable[Any]:
-        yield value, ctx.get_broadcast_state(RULES).get(value), ctx.timestamp()
+        yield value, ctx.get_broadcast_state(RULES).get(value), time_of(ctx)
 
     def process_broadcast_element(self, value: Any, ctx: BroadcastProcessFunction.Context) -> Any:
         rules = ctx.get_broadcast_state(RULES)
@@ -176,10 +177,10 @@ def test_a_state_of_another_type_is_refused(descriptor: Any) -> None:
 def test_functions_are_told_the_times_of_both_sides() -> None:
     class Telling(Pricing):
         def process_element(self, value: Any, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterable[Any]:
-            yield ctx.current_watermark(), ctx.current_processing_time(), ctx.timestamp()
+            yield ctx.current_watermark(), ctx.current_processing_time(), time_of(ctx)
 
         def process_broadcast_element(self, value: Any, ctx: BroadcastProcessFunction.Context) -> Any:
-            yield ctx.current_watermark(), ctx.current_processing_time(), ctx.timestamp()
+            yield ctx.current_watermark(), ctx.current_processing_time(), time_of(ctx)
 
     with OperatorHarness.of(Telling(), broadcast=[RULES]) as harness:
         assert harness.process("a") == [(MIN_TIMESTAMP, 0, None)]

@@ -18,6 +18,7 @@ from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
+from tests.unit.operators.functions import time_of
 
 UNMATCHED = OutputTag("unmatched", Types.STRING())
 
@@ -44,10 +45,10 @@ class FlatMapping(CoFlatMapFunction):
 
 class Processing(CoProcessFunction):
     def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any]:
-        yield 1, value, ctx.timestamp()
+        yield 1, value, time_of(ctx)
 
     def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any]:
-        yield 2, value, ctx.timestamp()
+        yield 2, value, time_of(ctx)
         yield UNMATCHED, value
 
 
@@ -60,7 +61,7 @@ class Join(KeyedCoProcessFunction):
 
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any]:
         self.order.update(value[1])
-        ctx.timer_service().register_event_time_timer((ctx.timestamp() or 0) + 10)
+        ctx.timer_service().register_event_time_timer((time_of(ctx) or 0) + 10)
         yield from self.match(ctx)
 
     def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any]:

@@ -8,6 +8,7 @@ from headgate.elements import Batch
 from headgate.functions.api import SinkFunction
 from headgate.functions.context import Context
 from headgate.testing.harness import OperatorHarness
+from tests.unit.operators.functions import time_of
 
 
 class Noting(SinkFunction):
@@ -15,7 +16,7 @@ class Noting(SinkFunction):
         self.noted: list[Any] = []
 
     def invoke(self, value: Any, context: Context) -> None:
-        self.noted.append((value, context.timestamp()))
+        self.noted.append((value, time_of(context)))
 
 
 def test_records_arrive_in_order_with_their_timestamps() -> None:

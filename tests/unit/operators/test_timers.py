@@ -15,6 +15,7 @@ from headgate.operators.base import UserCodeError
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types
+from tests.unit.operators.functions import time_of
 
 
 class Timing(KeyedProcessFunction):
@@ -31,7 +32,7 @@ class Timing(KeyedProcessFunction):
         }[action](time)
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any]:
-        assert ctx.timestamp() == timestamp
+        assert time_of(ctx) == timestamp
         yield ctx.get_current_key(), timestamp
 
 
@@ -206,13 +207,13 @@ def test_the_operator_asks_to_be_woken_for_the_next_timer_of_processing_time() -
 class Telling(KeyedProcessFunction):
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
         timers = ctx.timer_service()
-        timers.register_event_time_timer(ctx.timestamp() or 0)
+        timers.register_event_time_timer(time_of(ctx) or 0)
         timers.register_processing_time_timer(50)
-        yield timers.current_watermark(), timers.current_processing_time(), ctx.timestamp()
+        yield timers.current_watermark(), timers.current_processing_time(), time_of(ctx)
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any]:
         timers = ctx.timer_service()
-        yield ctx.time_domain(), timers.current_watermark(), timers.current_processing_time(), ctx.timestamp()
+        yield ctx.time_domain(), timers.current_watermark(), timers.current_processing_time(), time_of(ctx)
 
 
 def test_functions_are_told_the_times_and_the_clock_of_a_timer() -> None:
@@ -353,7 +354,7 @@ def test_timers_on_a_stream_without_keys_are_refused(action: str, kind: str) -> 
     class Unkeyed(ProcessFunction):
         def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any]:
             timers = ctx.timer_service()
-            yield timers.current_watermark(), timers.current_processing_time(), ctx.timestamp()
+            yield timers.current_watermark(), timers.current_processing_time(), time_of(ctx)
             getattr(timers, f"{action}_{kind}_time_timer")(5)
 
     with OperatorHarness.of(Unkeyed()) as harness, pytest.raises(UserCodeError) as caught:
