@@ -6,14 +6,16 @@ import contextlib
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from typing import final
 
 from headgate.errors import NetworkError
 from headgate.runtime.wire.config import Address, NetworkConfig
+from headgate.runtime.wire.connection import TRY_AGAIN_S
 from headgate.runtime.wire.frames import LENGTH, Frame, FrameReader
-from headgate.runtime.wire.handshake import NONCE_BYTES, Proof, prove_as_client
+from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, Proof, prove_as_client
 from headgate.runtime.wire.secret import JobSecret
-from headgate.runtime.wire.stream import PlainStream, TlsContexts, tune
+from headgate.runtime.wire.stream import ByteStream, PlainStream, StreamCut, TlsContexts, tune
 
 SEND_TIMEOUT_S = 10.0
 
@@ -73,29 +75,46 @@ class BlockingConnection:
 def dial(
     config: NetworkConfig, secret: JobSecret, tls: TlsContexts | None, address: Address, hello: bytes
 ) -> BlockingConnection:
-    """Connect and authenticate; blocks up to the handshake timeout. Raises NetworkError."""
+    """Connect and authenticate; blocks up to the handshake timeout. Raises NetworkError.
+
+    A peer that hangs up before it has welcomed this process is tried again, as its door may be crowded.
+    """
+
+    def prove(stream: ByteStream) -> Handshake:
+        return prove_as_client(secret, secrets.token_bytes(NONCE_BYTES), stream.binding(), hello)
+
+    due_s = time.monotonic() + config.handshake_timeout_s
+    while True:
+        try:
+            sock = socket.create_connection(address, timeout=max(due_s - time.monotonic(), TRY_AGAIN_S))
+        except OSError as error:
+            raise NetworkError(f"cannot connect to {address}: {error.strerror or error}") from error
+        try:
+            tune(sock, config)
+            sock = _authenticated(tls.client_side(sock) if tls else PlainStream(sock), prove)
+            return BlockingConnection(sock, str(address), config.frame_bytes_max)
+        except (OSError, NetworkError) as error:
+            if not isinstance(error, (ConnectionError, StreamCut)) or time.monotonic() >= due_s:
+                raise NetworkError(f"{address}: {getattr(error, 'strerror', None) or error}") from error
+        time.sleep(TRY_AGAIN_S)
+
+
+def _authenticated(stream: ByteStream, prove: Callable[[ByteStream], Handshake]) -> socket.socket:
+    """Return the stream's socket once both sides have proved themselves; close it if they do not."""
     try:
-        sock = socket.create_connection(address, timeout=config.handshake_timeout_s)
-    except OSError as error:
-        raise NetworkError(f"cannot connect to {address}: {error.strerror or error}") from error
-    try:
-        tune(sock, config)
-        stream = tls.client_side(sock) if tls else PlainStream(sock)
-        sock = stream.sock
         stream.secure()
-        proof = Proof(prove_as_client(secret, secrets.token_bytes(NONCE_BYTES), stream.binding(), hello))
-        _prove(sock, proof)
-    except (OSError, NetworkError) as error:
-        sock.close()
-        raise NetworkError(f"{address}: {getattr(error, 'strerror', None) or error}") from error
-    return BlockingConnection(sock, str(address), config.frame_bytes_max)
+        _exchange(stream.sock, Proof(prove(stream)))
+    except BaseException:
+        stream.sock.close()
+        raise
+    return stream.sock
 
 
-def _prove(sock: socket.socket, proof: Proof) -> None:
+def _exchange(sock: socket.socket, proof: Proof) -> None:
     sock.sendall(proof.take_outgoing())
     while proof.hello is None:
         answer = sock.recv(proof.missing)
         if not answer:
-            raise NetworkError("the peer closed the connection during the handshake; does it belong to the same job?")
+            raise StreamCut("the peer closed the connection during the handshake; does it belong to the same job?")
         proof.received(answer)
         sock.sendall(proof.take_outgoing())

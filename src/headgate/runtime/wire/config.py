@@ -38,7 +38,8 @@ class NetworkConfig:
     """What the user may choose about the network, and the limits that keep a stranger from doing harm.
 
     `ports` is a range of ports, both ends included; `ANY_PORT` leaves the choice to the system. `advertised_host` is
-    the name that peers connect to, by default the bind host.
+    the name that peers connect to, by default the bind host. Who connects tries until `handshake_timeout_s` is over;
+    who listens gives a connection `proof_timeout_s`, and less if more than `unproven_connections_max` wait.
     """
 
     bind_host: str = "127.0.0.1"
@@ -48,6 +49,7 @@ class NetworkConfig:
     frame_bytes_max: int = 1 << 30
     socket_buffer_bytes: int | None = None
     handshake_timeout_s: float = 10.0
+    proof_timeout_s: float = 5.0
     unproven_connections_max: int = 128
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ Life of a connection (each phase is one method; an error in any of them ends it)
 
     connecting -> securing (TLS, if on) -> proving (the job's handshake) -> transferring -> closed
 
+The side that connects begins again when the peer hangs up before the proof has ended: a crowded door does so.
 Nothing of the application is delivered before the proof; what is sent before it waits. All callbacks are made from
 within `Poller.poll`, on the thread that polls.
 """
@@ -24,9 +25,10 @@ from headgate.runtime.wire.config import NetworkConfig
 from headgate.runtime.wire.frames import Frame, FrameReader, FrameTooLarge, Sendable, SendQueue, WaitingFrames
 from headgate.runtime.wire.handshake import Handshake, Proof
 from headgate.runtime.wire.poller import Poller
-from headgate.runtime.wire.stream import ByteStream
+from headgate.runtime.wire.stream import ByteStream, StreamCut
 
 READ_BYTES_PER_POLL = 1 << 20
+TRY_AGAIN_S: Final = 0.05
 BEGUN_BYTES_MAX: Final = 1 << 18
 """Bytes for the kernel to take at once. Frames above that wait whole, so that others may be sent ahead of them."""
 
@@ -68,32 +70,35 @@ class Handlers:
 class Opening:
     """How a connection becomes an authenticated one; differs between the side that connects and the one that listens.
 
-    `on_proven` gets the client's hello and returns the handlers for the connection, or None to refuse it. `on_failed`
-    stands in for `on_closed` until then.
+    `dial` returns a socket that is being connected, or is so already, and what is wrong with it: nothing, if empty. If
+    it ends for a cause of `tries_again_after`, another is dialled, until `timeout_s` is over. `on_proven` gets the
+    client's hello and returns the handlers for the connection, or None to refuse it. `on_failed` stands in for
+    `on_closed` until then.
     """
 
     peer: str
+    dial: Callable[[], tuple[socket.socket, str]]
+    timeout_s: float
     wrap: Callable[[socket.socket], ByteStream]
     prove: Callable[[ByteStream], Handshake]
     on_proven: Callable[[Connection, bytes], Handlers | None]
     on_failed: Callable[[Connection, Closed], None]
+    tries_again_after: frozenset[CloseCause] = frozenset()
 
 
 @final
 class Connection:
     """A connection to one peer of this job. Owned by the thread that polls; made by `Wire.connect` or a `Listener`."""
 
-    def __init__(self, poller: Poller, sock: socket.socket, config: NetworkConfig, opening: Opening) -> None:
+    def __init__(self, poller: Poller, config: NetworkConfig, opening: Opening) -> None:
         self.peer = opening.peer
         self._poller = poller
-        self._sock = sock
         self._config = config
         self._opening = opening
         self._on_closed = opening.on_failed
         self._stream: ByteStream | None = None
         self._proof: Proof | None = None
         self._handlers: Handlers | None = None
-        self._reader = FrameReader(config.frame_bytes_max)
         self._queue = SendQueue()
         self._waiting = WaitingFrames()
         self._events = 0
@@ -102,10 +107,9 @@ class Connection:
         self._read_postponed = False
         self._taken_bytes = 0
         self._when_taken: deque[tuple[int, Callable[[], None]]] = deque()
-        self._phase: Callable[[int], None] = self._finish_connecting
-        self._deadline = poller.after(config.handshake_timeout_s, self._give_up)
-        # A socket becomes writable when it is connected; one that was accepted is so already.
-        self._watch(selectors.EVENT_WRITE)
+        self._problem = ""
+        self._deadline = poller.after(opening.timeout_s, self._give_up)
+        self._dial()
 
     def send(self, *buffers: Sendable) -> None:
         """Send one frame made of `buffers` one after the other. Never blocks; what the kernel does not take waits.
@@ -195,6 +199,13 @@ class Connection:
         """End the connection because of `problem`, which `on_closed` reports with the peer's name."""
         self._end(cause, f"{self.peer}: {problem}")
 
+    def hurry(self, problem: str) -> None:
+        """Take what has come of the proof by now; fail because of `problem` if that is not all of it."""
+        if not self._closed:
+            self._phase(0)
+        if self._handlers is None:
+            self.fail(CloseCause.REFUSED, problem)
+
     def __repr__(self) -> str:
         return f"<Connection to {self.peer}, {'closed' if self._closed else 'open' if self._handlers else 'opening'}>"
 
@@ -202,6 +213,16 @@ class Connection:
         self._phase(events)
 
     # Phases: connecting, securing, proving, transferring.
+
+    def _dial(self) -> None:
+        if self._closed:
+            return
+        self._sock, problem = self._opening.dial()
+        self._phase: Callable[[int], None] = self._finish_connecting
+        # A socket becomes writable when it is connected; one that was accepted is so already.
+        self._watch(selectors.EVENT_WRITE)
+        if problem:
+            self.fail(CloseCause.UNREACHABLE, f"cannot connect: {problem}")
 
     def _finish_connecting(self, _events: int) -> None:
         error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -223,6 +244,9 @@ class Connection:
         assert self._stream is not None
         try:
             secured = self._stream.secure()
+        except StreamCut as error:
+            self.fail(CloseCause.LOST, str(error))
+            return
         except NetworkError as error:
             self.fail(CloseCause.REFUSED, str(error))
             return
@@ -236,9 +260,8 @@ class Connection:
             self._watch_as_needed()
 
     def _prove(self, _events: int) -> None:
-        proof = self._proof
-        assert proof is not None
-        while proof.hello is None:
+        # There is no proof any more once the connection has ended, or has begun again.
+        while (proof := self._proof) is not None and proof.hello is None:
             space = memoryview(bytearray(proof.missing))
             count = self._receive_into(space)
             if not count:
@@ -251,7 +274,7 @@ class Connection:
             # At once: if the next bytes refuse the peer, it should still have heard this.
             self._queue.append(proof.take_outgoing())
             self._flush()
-        if proof.hello is not None and not self._closed:
+        if proof is not None and proof.hello is not None:
             self._begin_transfer(proof.hello)
 
     def _begin_transfer(self, hello: bytes) -> None:
@@ -263,6 +286,7 @@ class Connection:
         if self._closed or handlers is None:
             return
         self._handlers = handlers
+        self._reader = FrameReader(self._config.frame_bytes_max)
         self._on_closed = handlers.on_closed
         self._phase = self._transfer
         self._flush()
@@ -383,19 +407,23 @@ class Connection:
             self._poller.watch(self._sock, events, self._on_ready)
 
     def _give_up(self) -> None:
-        cause = CloseCause.UNREACHABLE if self._stream is None else CloseCause.REFUSED
-        self.fail(
-            cause, f"no handshake within {self._config.handshake_timeout_s:g} s; is the peer alive and of this job?"
-        )
+        cause = CloseCause.UNREACHABLE if self._stream is None and not self._problem else CloseCause.REFUSED
+        last = f"; at last {self._problem}" if self._problem else ""
+        self.fail(cause, f"no handshake within {self._opening.timeout_s:g} s; is the peer alive and of this job?{last}")
 
     def _end(self, cause: CloseCause, detail: str) -> None:
         if self._closed:
             return
-        self._closed = True
-        self._deadline.cancel()
         self._watch(0)
         self._sock.close()
         self._queue.clear()
+        self._proof = None
+        if self._handlers is None and cause in self._opening.tries_again_after:
+            self._problem, self._stream = detail, None
+            self._poller.after(TRY_AGAIN_S, self._dial)
+            return
+        self._closed = True
+        self._deadline.cancel()
         self._waiting.clear()
         self._when_taken.clear()
         self._poller.soon(lambda: self._on_closed(self, Closed(cause, detail)))

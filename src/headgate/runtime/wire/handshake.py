@@ -5,11 +5,12 @@
                                                     <-          magic, version
                                                     <-          server nonce, MAC("server", context)
     hello length, hello, MAC("client", context, hello)  ->
+                                                    <-          welcome
 
 The context is (version, client nonce, server nonce, channel binding); the binding is the SHA-256 of the server's TLS
 certificate as each side sees it, or empty without TLS, so that a man in the middle cannot pass a handshake on. The
 roles are part of the MACs, so that neither side's proof can be played back to it. The server proves itself first: the
-client tells its hello to nobody else.
+client tells its hello to nobody else. A client that has not been welcomed was not let in, and may try again.
 
 Both sides are generators without I/O: they yield an `Exchange` (bytes to send, then a number of bytes to read) and are
 resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the stream.
@@ -27,11 +28,12 @@ from headgate.errors import NetworkError
 from headgate.runtime.wire.secret import MAC_BYTES, JobSecret
 
 MAGIC = b"hdgt"
-VERSION = 1
+VERSION = 2
 NONCE_BYTES = 32
 HELLO_BYTES_MAX = 64 * 1024
 HELLO_LENGTH = struct.Struct("!I")
 _PREAMBLE = struct.Struct("!4sB")
+_WELCOME = b"\x01"
 _TLS_RECORD_TYPES = (b"\x15\x03", b"\x16\x03")
 
 
@@ -103,7 +105,8 @@ def prove_as_client(secret: JobSecret, nonce: bytes, binding: bytes, hello: byte
     context = (bytes([VERSION]), nonce, proof[:NONCE_BYTES], binding)
     if not hmac.compare_digest(proof[NONCE_BYTES:], secret.mac(b"server", *context)):
         _refuse_secret()
-    yield Exchange(send=HELLO_LENGTH.pack(len(hello)) + hello + secret.mac(b"client", *context, hello))
+    own_proof = secret.mac(b"client", *context, hello)
+    yield Exchange(send=HELLO_LENGTH.pack(len(hello)) + hello + own_proof, want=len(_WELCOME))
     return hello
 
 
@@ -123,6 +126,7 @@ def prove_as_server(secret: JobSecret, nonce: bytes, binding: bytes) -> Handshak
     hello = proof[:hello_bytes]
     if not hmac.compare_digest(proof[hello_bytes:], secret.mac(b"client", *context, hello)):
         _refuse_secret()
+    yield Exchange(send=_WELCOME)
     return hello
 
 

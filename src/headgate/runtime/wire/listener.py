@@ -8,7 +8,7 @@ import secrets
 import selectors
 import socket
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from headgate.runtime.wire.config import Address, NetworkConfig, bind
 from headgate.runtime.wire.connection import CloseCause, Closed, Connection, Handlers, Opening
@@ -16,6 +16,7 @@ from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_ser
 from headgate.runtime.wire.poller import Poller
 from headgate.runtime.wire.secret import JobSecret
 from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
+from headgate.runtime.wire.waiting_room import SummedLines, WaitingRoom
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +24,17 @@ OnConnection = Callable[[Connection, bytes], Handlers | None]
 """Gets an authenticated connection and the peer's hello; returns its handlers, or None to close it."""
 
 _OUT_OF_FILES_PAUSE_S = 1.0
+_REFUSALS_SUMMED_S = 60.0
+ACCEPTED_PER_POLL: Final = 16
+"""Connections taken in at once: few, so that others get on with their proof, and the loop with its work, in between."""
 
 
 @final
 class Listener:
     """A listening socket on the poller; made by `Wire.listen`. Raises NetworkError if no port is free.
 
-    A peer that cannot prove that it knows the job's secret is closed and logged once. While as many as the limit are
-    still unproven, further ones wait in the kernel's queue.
+    A peer that cannot prove that it knows the job's secret is closed and logged, many of them as one line. When as many
+    as the limit are still unproven, one of them gives way to the next, unless its proof has come by then.
     """
 
     def __init__(
@@ -46,7 +50,8 @@ class Listener:
         self._secret = secret
         self._tls = tls
         self._on_connection = on_connection
-        self._unproven: set[Connection] = set()
+        self._unproven = WaitingRoom[Connection](config.unproven_connections_max)
+        self._refusals = SummedLines()
         self._sock = bind(config)
         self._watching = False
         self.address: Address = config.advertise(self._sock.getsockname()[1])
@@ -56,15 +61,11 @@ class Listener:
         """Stop listening, and drop connections that are not authenticated yet; others live on."""
         self._stop_listening()
         self._sock.close()
-        for connection in tuple(self._unproven):
+        for connection in self._unproven:
             connection.close()
 
     def _listen(self) -> None:
-        if (
-            not self._watching
-            and self._sock.fileno() >= 0
-            and len(self._unproven) < self._config.unproven_connections_max
-        ):
+        if not self._watching and self._sock.fileno() >= 0:
             self._watching = True
             self._poller.watch(self._sock, selectors.EVENT_READ, self._accept)
 
@@ -74,7 +75,7 @@ class Listener:
             self._poller.watch(self._sock, 0, self._accept)
 
     def _accept(self, _events: int) -> None:
-        while self._watching:
+        for _ in range(ACCEPTED_PER_POLL):
             try:
                 sock, name = self._sock.accept()
             except BlockingIOError:
@@ -89,14 +90,16 @@ class Listener:
         tune(sock, self._config)
         opening = Opening(
             peer=str(peer),
+            dial=lambda: (sock, ""),
+            timeout_s=self._config.proof_timeout_s,
             wrap=self._wrap,
             prove=self._prove,
             on_proven=self._proven,
             on_failed=self._failed,
         )
-        self._unproven.add(Connection(self._poller, sock, self._config, opening))
-        if len(self._unproven) >= self._config.unproven_connections_max:
-            self._stop_listening()
+        crowded_out = self._unproven.enter(Connection(self._poller, self._config, opening), peer.host)
+        if crowded_out is not None:
+            crowded_out.hurry("it gave way to others, as it had not proved yet that it is of this job")
 
     def _skip(self, error: OSError) -> None:
         """One peer that has gone again is of no interest; having no file descriptors left needs time to pass."""
@@ -112,14 +115,16 @@ class Listener:
         return prove_as_server(self._secret, secrets.token_bytes(NONCE_BYTES), stream.binding())
 
     def _proven(self, connection: Connection, hello: bytes) -> Handlers | None:
-        self._settled(connection)
+        self._unproven.leave(connection)
         return self._on_connection(connection, hello)
 
     def _failed(self, connection: Connection, closed: Closed) -> None:
-        self._settled(connection)
+        self._unproven.leave(connection)
         if closed.cause is not CloseCause.CLOSED_HERE:
-            log.warning("refused a connection to %s from %s", self.address, closed)
+            self._warn(self._refusals.noted(f"refused a connection to {self.address} from {closed}"))
 
-    def _settled(self, connection: Connection) -> None:
-        self._unproven.discard(connection)
-        self._listen()
+    def _warn(self, line: str | None) -> None:
+        if line is None:
+            return
+        log.warning("%s", line)
+        self._poller.after(_REFUSALS_SUMMED_S, lambda: self._warn(self._refusals.passed()))

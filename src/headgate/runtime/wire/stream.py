@@ -13,6 +13,10 @@ from headgate.errors import ConfigError, NetworkError
 from headgate.runtime.wire.config import NetworkConfig, TlsConfig
 
 
+class StreamCut(NetworkError):
+    """The peer ended the stream before the handshake was over."""
+
+
 class ByteStream(Protocol):
     """A connected socket, spoken through."""
 
@@ -23,7 +27,10 @@ class ByteStream(Protocol):
     """Whether bytes may be ready in the stream while its socket has none."""
 
     def secure(self) -> bool:
-        """Advance the encryption's own handshake; whether it has ended. Raises NetworkError if it failed."""
+        """Advance the encryption's own handshake; whether it has ended.
+
+        Raises StreamCut if the peer ended it, another NetworkError if it failed.
+        """
         ...
 
     def binding(self) -> bytes:
@@ -89,7 +96,8 @@ class TlsStream:
             return False
         except OSError as error:
             reason = getattr(error, "reason", None) or error.strerror or str(error)
-            raise NetworkError(
+            cut = isinstance(error, (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError))
+            raise (StreamCut if cut else NetworkError)(
                 f"the TLS handshake failed ({reason}); is TLS on at both ends, with certificates of the same authority?"
             ) from error
         return True

@@ -48,10 +48,10 @@ class Wire:
     def connect(self, poller: Poller, address: Address, hello: bytes, handlers: Handlers) -> Connection:
         """Connect without blocking (but a host name, other than an IP address, is looked up first, which may).
 
+        A peer that hangs up before it has welcomed this process is tried again, as its door may be crowded.
         Frames that are sent before the connection is authenticated wait. Every failure, also to reach the peer at all,
         is reported by `handlers.on_closed`. `hello` (64 kB at most) tells the listener who is calling.
         """
-        sock, problem = _start_connecting(address, self.config)
 
         def prove(stream: ByteStream) -> Handshake:
             return prove_as_client(self._secret, secrets.token_bytes(NONCE_BYTES), stream.binding(), hello)
@@ -62,11 +62,11 @@ class Wire:
             prove=prove,
             on_proven=lambda _connection, _hello: handlers,
             on_failed=handlers.on_closed,
+            timeout_s=self.config.handshake_timeout_s,
+            dial=lambda: _start_connecting(address, self.config),
+            tries_again_after=frozenset((CloseCause.CLOSED_BY_PEER, CloseCause.LOST)),
         )
-        connection = Connection(poller, sock, self.config, opening)
-        if problem:
-            connection.fail(CloseCause.UNREACHABLE, f"cannot connect: {problem}")
-        return connection
+        return Connection(poller, self.config, opening)
 
     def blocking_connect(self, address: Address, hello: bytes) -> BlockingConnection:
         """Connect and authenticate, from a thread that may block. Raises NetworkError."""

@@ -69,7 +69,7 @@ def test_a_man_in_the_middle_who_shows_another_certificate_is_refused() -> None:
 
 def test_the_servers_own_proof_played_back_to_it_is_refused() -> None:
     server = server_of()
-    server.received(b"hdgt\x01")
+    server.received(b"hdgt\x02")
     server.received(SERVER_NONCE)
     proof = server.take_outgoing()[5 + 32 :]
     server.received(bytes(4))
@@ -78,11 +78,11 @@ def test_the_servers_own_proof_played_back_to_it_is_refused() -> None:
 
 
 def test_another_version_is_named_to_both_sides() -> None:
-    with pytest.raises(HandshakeRefused, match=r"version 9 .* this side version 1; install the same headgate"):
+    with pytest.raises(HandshakeRefused, match=r"version 9 .* this side version 2; install the same headgate"):
         client_of().received(b"hdgt\x09")
     server = server_of()
     server.received(b"hdgt\x09")
-    assert server.take_outgoing() == b"hdgt\x01"
+    assert server.take_outgoing() == b"hdgt\x02"
     with pytest.raises(HandshakeRefused, match="version 9"):
         server.received(CLIENT_NONCE)
 
@@ -99,7 +99,7 @@ def test_a_hello_above_the_limit_is_refused_before_it_is_read() -> None:
     with pytest.raises(NetworkError, match="hello of 65,537 bytes is too long"):
         client_of(hello=bytes(65_537))
     server = server_of()
-    server.received(b"hdgt\x01")
+    server.received(b"hdgt\x02")
     server.received(CLIENT_NONCE)
     with pytest.raises(HandshakeRefused, match="announced a hello of 65,537 bytes"):
         server.received((65_537).to_bytes(4, "big"))

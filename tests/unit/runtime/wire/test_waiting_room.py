@@ -1,0 +1,80 @@
+"""Who gives way at a full door, against a model; and how the lines of a log that strangers cause are summed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headgate.runtime.wire.waiting_room import SummedLines, WaitingRoom
+
+ARRIVALS = st.lists(st.sampled_from("abcd"), max_size=60)
+
+
+@given(st.integers(1, 8), ARRIVALS)
+def test_the_oldest_of_the_busiest_address_gives_way_and_nobody_before_the_room_is_full(
+    places: int, addresses: list[str]
+) -> None:
+    room, inside = WaitingRoom[int](places), dict[int, str]()
+    for guest, address in enumerate(addresses):
+        out = room.enter(guest, address)
+        if len(inside) < places:
+            assert out is None
+        else:
+            assert out is not None
+            crowds = Counter(inside.values())
+            assert crowds[inside[out]] == max(crowds.values())
+            assert out == min(each for each in inside if inside[each] == inside[out])
+            del inside[out]
+        inside[guest] = address
+        assert list(room) == list(inside)
+        assert len(room) <= places
+
+
+@given(st.integers(1, 8), st.integers(0, 20))
+def test_a_guest_among_strangers_of_its_own_address_stays_for_as_many_arrivals_as_there_are_places(
+    places: int, before: int
+) -> None:
+    room = WaitingRoom[str](places)
+    for number in range(before):
+        room.enter(f"before {number}", "here")
+    room.enter("slot", "here")
+    gone = [room.enter(f"after {number}", "here") for number in range(places - 1)]
+    assert "slot" not in gone
+
+
+@given(st.integers(3, 8), st.integers(0, 7))
+def test_who_comes_alone_from_an_address_does_not_give_way_to_a_crowd_of_another(places: int, before: int) -> None:
+    room = WaitingRoom[str](places)
+    for number in range(before):
+        room.enter(f"before {number}", "crowd")
+    room.enter("slot", "alone")
+    gone = [room.enter(f"after {number}", "crowd") for number in range(100)]
+    assert "slot" in room
+    assert None not in gone[places:]
+
+
+def test_a_guest_that_has_left_makes_room() -> None:
+    room = WaitingRoom[str](1)
+    room.enter("a", "here")
+    room.leave("a")
+    room.leave("never there")
+    assert room.enter("b", "here") is None
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_no_line_is_lost_and_no_two_are_written_in_one_interval(passes: list[bool]) -> None:
+    lines, noted, told, written_in_interval = SummedLines(), 0, 0, 0
+    for passed in [*passes, True]:
+        if passed:
+            written_in_interval = 0
+            line = lines.passed() if lines.holding else None
+        else:
+            noted += 1
+            line = lines.noted("refused")
+        if line is not None:
+            written_in_interval += 1
+            told += 1 if line == "refused" else 1 + int(line.split("and ")[1].split(" more")[0])
+        assert written_in_interval <= 1
+    assert told == noted
