@@ -13,7 +13,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 /
 # The tests are compiled once, not in each run and process.
 unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
-SLOW := slow and not spark and not standalone
+SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help

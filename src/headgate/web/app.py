@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
+import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
@@ -23,30 +25,53 @@ from headgate.errors import HeadgateError
 from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.web import checkpoint_json, job_json, metrics_json
+from headgate.web.access import RestConfig
 from headgate.web.operations import Kind
+from headgate.web.origin import foreign, own_names
 from headgate.web.question import Answer, Question, ServedJob
 from headgate.web.served_jobs import ServedJobs
 
 _log = logging.getLogger(__name__)
 
 BODY_BYTES_MAX: Final = 64 * 1024
+BODY_S_MAX: Final = 10.0
+PROVEN: Final = "proven"
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def application(jobs: ServedJobs, token: str, *, open_metrics: bool) -> Starlette:
-    """Return the application that answers for the jobs to who has the token; with `open_metrics` to all for metrics."""
+def application(jobs: ServedJobs, token: str, config: RestConfig) -> Starlette:
+    """Return the application that answers for the jobs to who has the token; with open metrics to all for metrics."""
     paths = _Paths(jobs)
     routes = paths.routes()
     app = Starlette(
         routes=[*routes, Mount("/v1", routes=routes)],
-        middleware=[Middleware(_TokenCheck, token=token, open_metrics=open_metrics)],
+        middleware=[
+            Middleware(_OriginCheck, names=own_names(config)),
+            Middleware(_TokenCheck, token=token, open_metrics=config.open_metrics),
+        ],
         exception_handlers={HTTPException: _refused, Exception: _broken},
     )
     app.router.redirect_slashes = False
     return app
 
 
+class _OriginCheck:
+    """Refuses requests that a page of another site has a browser send."""
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = foreign(dict(scope["headers"]), self._names)
+        await (self._app if refusal is None else _errors(*refusal))(scope, receive, send)
+
+
 class _TokenCheck:
-    """Answers 401 to requests without the token. The comparison takes as long for any wrong one."""
+    """Answers 401 to requests without the token. The comparison takes as long for any wrong one.
+
+    A connection on which a request with the token has come is told so, by what its scope has for `PROVEN`.
+    """
 
     def __init__(self, app: ASGIApp, token: str, open_metrics: bool) -> None:
         self._app = app
@@ -55,7 +80,10 @@ class _TokenCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = dict(scope["headers"]).get(b"authorization", b"")
-        if hmac.compare_digest(given, self._wanted) or scope["path"] in self._open:
+        proven = hmac.compare_digest(given, self._wanted)
+        if proven:
+            scope["state"].get(PROVEN, _nothing)()
+        if proven or scope["path"] in self._open:
             await self._app(scope, receive, send)
             return
         refusal = _errors(401, "the driver's token is needed: `Authorization: Bearer <token>`; `headgate` finds it")
@@ -229,14 +257,18 @@ class _Paths:
 
 async def _body(request: Request) -> dict[str, Any]:
     """Return the JSON object that came, an empty one if nothing did."""
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > BODY_BYTES_MAX:
-            raise HTTPException(413, f"the request has more than {BODY_BYTES_MAX} bytes")
+    data = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S_MAX):
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > BODY_BYTES_MAX:
+                    raise HTTPException(413, f"the request has more than {BODY_BYTES_MAX} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"the request has not come within {BODY_S_MAX:g} s") from None
     try:
         found = json.loads(data or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets in brackets
         found = None
     if not isinstance(found, dict):
         raise HTTPException(400, "the request is no JSON object")
@@ -247,6 +279,8 @@ def _text(body: dict[str, Any], name: str) -> str | None:
     value = body.get(name)
     if not (value is None or isinstance(value, str)):
         raise HTTPException(400, f"{name} is {value!r}, but must be text")
+    if value is not None and _LONE_SURROGATE.search(value):
+        raise HTTPException(400, f"{name} is {value!r}, which is no Unicode text")
     return value or None
 
 
@@ -262,6 +296,10 @@ def _format(body: dict[str, Any]) -> SavepointFormat:
     if word.upper() not in SavepointFormat.__members__:
         raise HTTPException(400, f"formatType is {word!r}, but must be one of {', '.join(SavepointFormat.__members__)}")
     return SavepointFormat[word.upper()]
+
+
+def _nothing() -> None:
+    """Stands for who need not be told."""
 
 
 def _errors(status: int, message: str) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate import options
 from headgate.runtime.monitoring import statistics_json
-from headgate.web.question import Question, vertex_id
+from headgate.web.question import Question, vertex_id, whole_number
 
 _BACKENDS = {"hashmap": "HashMapStateBackend", "rocksdb": "EmbeddedRocksDBStateBackend"}
 
@@ -36,10 +36,10 @@ def subtasks(asked: Question) -> dict[str, Any]:
 
 
 def _checkpoint(asked: Question) -> int:
-    wanted = asked.path["checkpoint"]
-    if not wanted.isdecimal():
+    number = whole_number(asked.path["checkpoint"])
+    if number is None:
         raise _unknown(asked)
-    return int(wanted)
+    return number
 
 
 def _unknown(asked: Question) -> LookupError:

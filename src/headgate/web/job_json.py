@@ -12,7 +12,7 @@ from headgate.graph.physical import EdgePlan, JobPlan, VertexPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
 from headgate.web.metrics_json import metrics_of, totals
-from headgate.web.question import Question, ServedJob, vertex_id
+from headgate.web.question import Question, ServedJob, vertex_id, whole_number
 
 _ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
 _TASK_STATES: Final = (
@@ -142,8 +142,7 @@ def plan(asked: Question) -> dict[str, Any]:
 def exceptions(asked: Question) -> dict[str, Any]:
     """Return the failures of a job, the newest first; `?maxExceptions=n` limits their number."""
     failures = list(asked.job.view.progress.failures)[::-1]
-    limit = asked.query.get("maxExceptions", "")
-    shown = failures[: int(limit)] if limit.isdecimal() else failures
+    shown = failures[: whole_number(asked.query.get("maxExceptions", ""))]
     return {
         "root-exception": shown[0].cause if shown else None,
         "timestamp": shown[0].wall_ms if shown else None,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.graph.physical import VertexPlan
 from headgate.web.job_view import JobView
+
+_DIGITS_MAX: Final = 18
 
 
 @final
@@ -41,6 +43,11 @@ class Question:
 
 Answer = Callable[[Question], Any]
 """Returns what becomes the JSON answer. Raises LookupError, with a text, for what is not there. Never blocks."""
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that some digits are, None if they are none, or more than any count here has."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS_MAX else None
 
 
 def vertex_id(vertex: VertexPlan) -> str:

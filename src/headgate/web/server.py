@@ -13,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Final, final
 
 from headgate.web.access import RestConfig, check_certificate, listen
+from headgate.web.door import Door
 from headgate.web.served_jobs import ServedJobs
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ LINGER_S_MAX: Final = 3.0
 """How long the end of a job waits for clients to fetch what has become of their orders."""
 CLOSE_S_MAX: Final = 2.0
 _KEEP_ALIVE_S: Final = 5
-_CONNECTIONS_MAX: Final = 128
 
 
 @final
@@ -42,7 +42,7 @@ class RestServer:
         self.url: Final = f"{config.scheme}://{host}:{self._socket.getsockname()[1]}"
         self._lock = threading.Lock()
         self._closing = False
-        self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server] | None = None
+        self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server, Door] | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headgate-rest", daemon=True)
 
@@ -58,18 +58,16 @@ class RestServer:
         if serving is None:
             self._socket.close()
             return
-        loop, server = serving
-        loop.call_soon_threadsafe(self._shut, server)
+        loop, server, door = serving
+        loop.call_soon_threadsafe(self._shut, server, door)
         self._closed.wait(CLOSE_S_MAX)
 
     # --- the serving thread
 
-    def _shut(self, server: uvicorn.Server) -> None:
+    def _shut(self, server: uvicorn.Server, door: Door) -> None:
         server.should_exit = True
-        if server.started:  # else it ends, and with it its thread, as soon as it has
-            for listener in server.servers:
-                listener.close()
-            self._closed.set()
+        door.close()
+        self._closed.set()
 
     def _run(self) -> None:
         try:
@@ -83,9 +81,10 @@ class RestServer:
         import uvicorn  # noqa: PLC0415  # takes long to load, beside the start of the job
 
         from headgate.web.app import application  # noqa: PLC0415
+        from headgate.web.visit_protocol import VisitProtocol  # noqa: PLC0415
 
         config = uvicorn.Config(
-            application(self.jobs, self.token, open_metrics=self.config.open_metrics),
+            application(self.jobs, self.token, self.config),
             loop="asyncio",
             http="h11",
             ws="none",
@@ -95,16 +94,17 @@ class RestServer:
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=1,
-            limit_concurrency=_CONNECTIONS_MAX,
             ssl_certfile=self.config.cert,
             ssl_keyfile=self.config.key,
         )
+        config.load()
         server = uvicorn.Server(config)
         with self._lock:
             if self._closing:
                 return
-            self._serving = asyncio.get_running_loop(), server
-        await server.serve(sockets=[self._socket])
+            door = Door(self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit))
+            self._serving = asyncio.get_running_loop(), server, door
+        await server.serve(sockets=[])
 
 
 _lock: Final = threading.Lock()

@@ -101,6 +101,8 @@ def test_the_configuration_of_checkpoints_is_told(job: Served) -> None:
         ("/jobs/JOB/vertices/77", "no vertex 77"),
         ("/jobs/JOB/checkpoints/details/99999", "checkpoint 99999"),
         ("/jobs/JOB/checkpoints/details/x", "checkpoint x"),
+        ("/jobs/JOB/checkpoints/details/" + "7" * 5_000, "checkpoint 777"),
+        ("/jobs/JOB/vertices/" + "7" * 5_000, "vertex 777"),
         ("/jobs/JOB/savepoints/77", "no request 77"),
     ],
 )
@@ -115,6 +117,10 @@ def test_what_is_not_there_is_named(job: Served, path: str, what: str) -> None:
     [
         ("savepoints", b"[]", "no JSON object"),
         ("savepoints", b"{", "no JSON object"),
+        ("savepoints", b"[" * 60_000, "no JSON object"),
+        ("savepoints", b'{"cancel-job":' * 4_000, "no JSON object"),
+        ("savepoints", b'{"triggerId": %s}' % (b"7" * 5_000), "no JSON object"),
+        ("savepoints", b'{"triggerId": "\\ud800"}', "no Unicode text"),
         ("savepoints", b'{"formatType": "avro"}', "CANONICAL, NATIVE"),
         ("savepoints", b'{"target-directory": 5}', "must be text"),
         ("stop", b'{"drain": "yes"}', "true or false"),
@@ -125,6 +131,10 @@ def test_what_is_wrong_in_a_request_is_named(job: Served, path: str, body: bytes
     answer = job.http.post(f"/jobs/{job.job.job_id}/{path}", content=body)
     assert answer.status_code in (400, 413)
     assert what in answer.json()["errors"][0]
+
+
+def test_a_limit_of_too_many_digits_is_none(job: Served) -> None:
+    assert job.get("/jobs/JOB/exceptions?maxExceptions=" + "7" * 5_000) == job.get("/jobs/JOB/exceptions")
 
 
 def test_a_job_is_cancelled(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""The door of the REST server: it takes connections in, and keeps those in check that have not shown the token.
+
+They have places of a bounded number, of which the oldest of the busiest address gives way when all are taken, and a
+bounded time for a request. A request with the token gives the connection's place back; from then on only the time
+counts, until each of its requests has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final, final
+
+from headgate.runtime.wire.waiting_room import WaitingRoom
+
+REQUEST_S_MAX: Final = 10.0
+"""How long a request may take to come."""
+UNPROVEN_MAX: Final = 64
+_ACCEPTED_AT_ONCE: Final = 16
+_OUT_OF_FILES_PAUSE_S: Final = 1.0
+
+
+@final
+class Visit:
+    """One connection, from the moment when it is accepted, before TLS. Owned by the server's loop."""
+
+    def __init__(self, sock: socket.socket, room: WaitingRoom[Visit]) -> None:
+        self._sock = sock
+        self._room = room
+        self._loop = asyncio.get_running_loop()
+        self._deadline: asyncio.TimerHandle | None = None
+        self.expect_request()
+
+    def expect_request(self) -> None:
+        """Give the next request its time, if none is expected yet."""
+        if self._deadline is None:
+            self._deadline = self._loop.call_later(REQUEST_S_MAX, self.hang_up)
+
+    def prove(self) -> None:
+        """A request with the token has come: the connection may stay, and takes no place."""
+        self._room.leave(self)
+        self._forget_deadline()
+
+    def end(self) -> None:
+        """The connection is closed."""
+        self.prove()
+
+    def hang_up(self) -> None:
+        """Have the connection closed, whatever its state is."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+@final
+class Door:
+    """Accepts connections on `listener`, each with a protocol made by `answer`. Owned by the server's loop."""
+
+    def __init__(
+        self, listener: socket.socket, tls: ssl.SSLContext | None, answer: Callable[[Visit], asyncio.Protocol]
+    ) -> None:
+        self._listener = listener
+        self._tls = tls
+        self._answer = answer
+        self._loop = asyncio.get_running_loop()
+        self._room = WaitingRoom[Visit](UNPROVEN_MAX)
+        self._openings: set[asyncio.Task[object]] = set()
+        listener.setblocking(False)
+        self._open()
+
+    def close(self) -> None:
+        """Take in nobody any more, and free the port."""
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
+
+    def _open(self) -> None:
+        if self._listener.fileno() >= 0:
+            self._loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        # A few at a time, so that those that are in have their turn.
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                sock, name = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:  # no file descriptors left: some time has to pass
+                self._loop.remove_reader(self._listener)
+                self._loop.call_later(_OUT_OF_FILES_PAUSE_S, self._open)
+                return
+            sock.setblocking(False)
+            self._begin(Visit(sock, self._room), sock, str(name[0]))
+
+    def _begin(self, visit: Visit, sock: socket.socket, address: str) -> None:
+        crowded_out = self._room.enter(visit, address)
+        if crowded_out is not None:
+            crowded_out.hang_up()
+        opening = self._loop.create_task(self._connect(visit, sock))
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+
+    async def _connect(self, visit: Visit, sock: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(lambda: self._answer(visit), sock, ssl=self._tls)
+        except OSError:  # TLS that failed, or that had no time any more
+            visit.end()

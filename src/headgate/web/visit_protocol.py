@@ -1,0 +1,35 @@
+"""HTTP on one connection: uvicorn's, which tells the door what comes of the visit."""
+
+from __future__ import annotations
+
+import logging
+from typing import final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from headgate.web.app import PROVEN
+from headgate.web.door import Visit
+
+# Strangers cause warnings, one for each request that is none.
+_errors_only = logging.getLogger("headgate.web.http")
+_errors_only.setLevel(logging.ERROR)
+
+
+@final
+class VisitProtocol(H11Protocol):
+    """Answers on one connection; may be used once."""
+
+    def __init__(self, config: uvicorn.Config, server_state: ServerState, visit: Visit) -> None:
+        super().__init__(config, server_state, {PROVEN: visit.prove})
+        self.logger = _errors_only
+        self._visit = visit
+
+    def on_response_complete(self) -> None:
+        self._visit.expect_request()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._visit.end()
+        super().connection_lost(exc)

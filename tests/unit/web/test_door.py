@@ -1,0 +1,132 @@
+"""Who has no token cannot keep out who has it: half-sent requests, silent connections, pages of other sites."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from headgate.web import app, door
+from headgate.web.access import RestConfig
+from headgate.web.origin import foreign, own_names
+from tests.unit.web.served import Served, served
+
+HALF_SENT = {
+    "nothing": b"",
+    "half of the headers": b"GET /jobs HTTP/1.1\r\nHost: localhost\r\nX-",
+    "half of a body": b"POST /savepoint-disposal HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+    "garbage": b"\x16\x03\x01\x02\x00 what is this\r\n\r\n",
+}
+
+
+@pytest.fixture(scope="module")
+def job() -> Iterator[Served]:
+    with served() as found:
+        yield found
+
+
+@contextlib.contextmanager
+def half_sent(job: Served, says: bytes, count: int) -> Iterator[list[socket.socket]]:
+    """Connections that have sent that much and stay as they are."""
+    url = httpx.URL(job.address.url)
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.create_connection((url.host, url.port), 300)) for _ in range(count)]
+        for sock in socks:
+            with contextlib.suppress(ConnectionError):
+                sock.sendall(says)
+        yield socks
+
+
+def ended(sock: socket.socket) -> bool:
+    """Wait until the server has ended a connection."""
+    with contextlib.suppress(ConnectionError):
+        while sock.recv(65_536):
+            pass
+    return True
+
+
+@pytest.mark.parametrize("says", HALF_SENT.values(), ids=HALF_SENT)
+def test_hundreds_of_half_sent_requests_keep_the_tokens_holder_from_nothing(job: Served, says: bytes) -> None:
+    with half_sent(job, says, 200):
+        for _ in range(5):
+            with httpx.Client(base_url=job.address.url, headers=job.http.headers) as client:
+                assert client.get("/jobs").status_code == 200
+
+
+def test_a_connection_of_the_tokens_holder_outlives_hundreds_of_others(job: Served) -> None:
+    with httpx.Client(base_url=job.address.url, headers=job.http.headers) as client:
+        before = client.get("/jobs").extensions["network_stream"]
+        with half_sent(job, HALF_SENT["nothing"], 200):
+            after = client.get("/jobs").extensions["network_stream"]
+    assert before is after
+
+
+@pytest.mark.parametrize("says", HALF_SENT.values(), ids=HALF_SENT)
+def test_a_request_that_does_not_come_ends_its_connection(
+    job: Served, says: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "REQUEST_S_MAX", 0.2)
+    with half_sent(job, says, 3) as socks:
+        assert all(map(ended, socks))
+
+
+def test_a_request_of_the_tokens_holder_that_does_not_come_is_answered_408(
+    job: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "BODY_S_MAX", 0.2)
+    head = f"POST /jobs/{job.job.job_id}/stop HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {job.address.token}"
+    with half_sent(job, f"{head}\r\nContent-Length: 100\r\n\r\n{{".encode(), 1) as (sock,):
+        assert sock.recv(65_536).startswith(b"HTTP/1.1 408 ")
+
+
+def test_strangers_cause_no_line_each(job: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with half_sent(job, HALF_SENT["garbage"], 50) as socks:
+        assert all(map(ended, socks))
+    assert caplog.messages == []
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl command to make a certificate with")
+def test_under_tls_who_never_begins_it_keeps_nobody_out(tmp_path: Path) -> None:
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=driver"
+    files = ["-keyout", tmp_path / "key", "-out", tmp_path / "cert"]
+    subprocess.run([*command.split(), *map(str, files)], check=True, capture_output=True)
+    settings = {"headgate.rest.tls.cert": str(tmp_path / "cert"), "headgate.rest.tls.key": str(tmp_path / "key")}
+    with served(**settings) as job, half_sent(job, b"", 200) as socks:
+        context = ssl.create_default_context(cadata=(tmp_path / "cert").read_text())
+        context.check_hostname = False
+        with httpx.Client(base_url=job.address.url, headers=job.http.headers, verify=context) as client:
+            assert client.get("/jobs").status_code == 200
+        assert ended(socks[0])
+
+
+# --- pages of other sites
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8081", "localhost.evil.example", "", "127.0.0.1.evil"])
+def test_a_page_that_has_its_own_name_point_here_is_refused(job: Served, host: str) -> None:
+    answer = job.http.get("/jobs", headers={"Host": host})
+    assert answer.status_code == 421
+    assert "rest.address" in answer.json()["errors"][0]
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", ""])
+def test_a_page_of_another_site_is_refused(job: Served, origin: str) -> None:
+    for path in ("/jobs", "/metrics"):
+        assert job.http.get(path, headers={"Origin": origin}).status_code == 403
+
+
+def test_a_page_of_the_server_itself_is_answered(job: Served) -> None:
+    assert job.http.get("/jobs", headers={"Origin": job.address.url}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "LOCALHOST", "10.0.0.7:8081", "[::1]:8081", "driver.example", "box"])
+def test_a_server_goes_by_its_names_and_by_ip_addresses(host: str) -> None:
+    names = own_names(RestConfig(address="Driver.Example", bind_address="box"))
+    assert foreign({b"host": host.encode()}, names) is None
