@@ -130,6 +130,32 @@ def recovery(target: str, effort: Effort, say: Say) -> list[Figure]:
     return figures
 
 
+def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (ac): from SIGKILL of a slot to the first new output, with strangers at the ports of all processes."""
+    say(f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers at the doors")
+    trial = Trial(
+        program="fragile",
+        target=target,
+        seconds=600.0,
+        slots=2,
+        checkpoint_ms=1_000,
+        failures=("kill",) * effort.failures,
+        strangers=STRANGERS,
+    )
+    times_s = tuple(run_trial(trial)["recovery_s"])
+    return [
+        Figure(
+            row="ac",
+            what=f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers at the doors",
+            value=median(times_s),
+            unit="s",
+            target=Target(most=5.0),
+            of_runs=times_s,
+        )
+    ]
+
+
+STRANGERS = 3_000
 RECOVERY = {"execution.checkpointing.incremental": "true"}
 
-MEASURES = {"s": back_pressure, "t": small_state, "u": often, "v": recovery}
+MEASURES = {"s": back_pressure, "t": small_state, "u": often, "v": recovery, "ac": besieged}

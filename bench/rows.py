@@ -232,7 +232,7 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 

@@ -12,13 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
 from bench import programs
 from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
+from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.running_job import RunningJob
@@ -29,6 +31,7 @@ CHILD_S_EXTRA = 180.0
 BETWEEN_FAILURES_S = 3.3
 """Long enough for some checkpoints, and in no step with them."""
 WATCH_GAP_S = 0.02
+BESIEGED_FILE = "besieged"
 
 
 @final
@@ -37,7 +40,7 @@ class Trial:
     """What to measure. `program` is one of `programs.JOBS`, or of `programs.LOOPS` with `target` "bare".
 
     `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count. `options` are the job's
-    settings beyond those of all trials.
+    settings beyond those of all trials. Connections of `strangers` besiege all processes of the job.
     """
 
     program: str
@@ -48,6 +51,7 @@ class Trial:
     checkpoint_ms: int | None = None
     failures: tuple[str, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
+    strangers: int = 0
 
 
 Result = dict[str, Any]
@@ -87,13 +91,27 @@ def measure(trial: Trial) -> Result:
     """Run the trial here."""
     if trial.target == "bare":
         return measure_loop(trial)
-    with tempfile.TemporaryDirectory(prefix="headgate-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="headgate-bench-") as folder, besieged(trial, folder):
         job = start(trial, folder)
         submitted_s = time.monotonic()
+        if trial.strangers:
+            wait_until(lambda: 0.0 if (Path(folder) / BESIEGED_FILE).exists() else None, "all strangers")
         if trial.failures:
             return {"recovery_s": [FAILURES[kind](Path(folder)) for kind in trial.failures]} | stop(job)
         checkpoints = watch(job)
         return results(trial, Path(folder)) | {"checkpoints": checkpoints} | in_all(Path(folder), submitted_s)
+
+
+@contextmanager
+def besieged(trial: Trial, folder: str) -> Iterator[None]:
+    """Have strangers at the ports of the trial's job, if it wants any."""
+    if not trial.strangers:
+        yield
+        return
+    ports = some_ports()
+    trial.options["headgate.network.port-range"] = "{}-{}".format(*ports)
+    with strangers(ports, trial.strangers, Path(folder) / BESIEGED_FILE):
+        yield
 
 
 def watch(job: RunningJob) -> list[dict[str, Any]]:

@@ -18,15 +18,18 @@ from headgate.elements import MAX_TIMESTAMP
 
 
 class Fault:
-    """What goes wrong once, at the first record with the value `at`."""
+    """What goes wrong once, at the first record with the value `at`, and not before the file `after` is there."""
 
-    def __init__(self, kind: str, at: int) -> None:
+    def __init__(self, kind: str, at: int, after: Path | None = None) -> None:
         self.kind = kind
         self.at = at
+        self.after = after
 
     def strike(self, marker: Path) -> None:
         if marker.exists():
             return
+        while self.after is not None and not self.after.exists():
+            time.sleep(0.05)
         marker.write_text(f"{os.getpid()} {time.time()}")
         if self.kind == "exception":
             raise ValueError(f"no luck with {self.at}")
