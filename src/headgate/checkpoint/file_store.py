@@ -1,19 +1,21 @@
-"""Checkpoint storage on any file system that Arrow knows. A part of its own, as Arrow takes long to load."""
+"""Checkpoint storage on the local file system, or any that Arrow knows: a part of its own, as Arrow is slow to load."""
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
-from typing import Final, final
+from typing import Final, Protocol, final
 
 import pyarrow as pa
 from pyarrow import fs
 
+from headgate.checkpoint.arrow_files import ArrowFiles
+from headgate.checkpoint.local_files import LocalFiles
 from headgate.checkpoint.paths import absolute, below
-from headgate.checkpoint.store import CHUNK_BYTES, Chunk, chunks_of, missing, receive
+from headgate.checkpoint.store import Chunk, chunks_of, missing, receive
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
@@ -21,7 +23,6 @@ from headgate.state.files import FileHandle
 
 __all__ = ["FileSystemStore", "absolute", "without_secret"]
 
-_WITHOUT_FOLDERS: Final = frozenset({"s3", "gcs", "abfs"})
 _SETTING: Final = f"{CHECKPOINT_DIR.key} or {STORAGE_DIR.key}"
 
 
@@ -35,13 +36,56 @@ def without_secret(location: str) -> str:
     return f"{scheme}://...@{rest.rpartition('@')[2]}" if separator and "@" in rest else location
 
 
+class Files(Protocol):
+    """The files of a file system, by their full paths. All calls block, and raise OSError and what Arrow raises."""
+
+    def locate(self, path: str) -> str:
+        """Return the path for messages."""
+        ...
+
+    def write(self, path: str, chunks: Iterable[Chunk]) -> None:
+        """Write a new file, and the folders it is in. When this returns it is complete and durable.
+
+        Raises FileExistsError when there is a file of this name.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return the contents. Raises FileNotFoundError."""
+        ...
+
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """Yield the contents in pieces. Raises FileNotFoundError."""
+        ...
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes of all files in the folder and below, none when there is no such folder."""
+        ...
+
+    def folders(self, folder: str) -> list[str]:
+        """Return the names of the folders in a folder, none when there is no such folder."""
+        ...
+
+    def make_private(self, folder: str) -> None:
+        """Make a folder that nobody but this user can enter, where a file system has such a thing."""
+        ...
+
+    def delete(self, files: Iterable[str]) -> None:
+        """Delete the files, in this order. One that is not there is no error."""
+        ...
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete the folder with all that is in it. One that is not there is no error."""
+        ...
+
+
 @final
 class FileSystemStore:
-    """A job's folder on a file system of `pyarrow.fs`: local, S3, GCS, Azure, HDFS."""
+    """A job's folder on a file system: a local one, or S3, GCS, Azure, HDFS."""
 
-    def __init__(self, file_system: fs.FileSystem, folder: str) -> None:
-        self._fs = file_system
-        self._folder = folder.rstrip("/")
+    def __init__(self, files: Files, folder: str) -> None:
+        self._files = files
+        self._folder = folder
 
     @classmethod
     def open(cls, location: str, job_id: JobId) -> FileSystemStore:
@@ -66,32 +110,31 @@ class FileSystemStore:
                 f"cannot open checkpoint storage {shown!r}: {str(error).replace(location, shown)}. Give a local path "
                 "or a file:, s3:, gs:, abfs: or hdfs: URI whose storage this machine can reach"
             ) from None  # Arrow's own error may quote the URI, password and all
-        return cls(file_system, below(root, folder))
+        own = below(root, folder).rstrip("/")
+        is_local = isinstance(file_system, fs.LocalFileSystem)
+        return cls(LocalFiles(own) if is_local else ArrowFiles(file_system), own)
 
     def locate(self, path: str) -> str:
-        scheme = self._fs.type_name
-        full = self._full(path)
-        return full if scheme == "local" else f"{scheme}://{full}"
+        return self._files.locate(self._full(path))
 
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
-        full = self._full(path)
         size_bytes, crc32 = 0, 0
+
+        def measured() -> Iterator[Chunk]:
+            nonlocal size_bytes, crc32
+            for chunk in chunks:
+                size_bytes += len(chunk)
+                crc32 = zlib.crc32(chunk, crc32)
+                yield chunk
+
         with self._failing("write", path, f"Check that the folder ({_SETTING}) can be written to and has room"):
-            if self._fs.get_file_info(full).type != fs.FileType.NotFound:
-                raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
-            if self._fs.type_name not in _WITHOUT_FOLDERS:
-                self._fs.create_dir(full.rpartition("/")[0], recursive=True)
-            with self._fs.open_output_stream(full) as stream:
-                for chunk in chunks:
-                    stream.write(chunk)
-                    size_bytes += len(chunk)
-                    crc32 = zlib.crc32(chunk, crc32)
+            self._files.write(self._full(path), measured())
         return FileHandle(path, size_bytes, crc32)
 
     def read(self, path: str) -> bytes | None:
         try:
-            with self._failing("read", path), self._fs.open_input_file(self._full(path)) as file:
-                return bytes(file.read())
+            with self._failing("read", path):
+                return self._files.read(self._full(path))
         except FileNotFoundError:
             return None
 
@@ -101,8 +144,8 @@ class FileSystemStore:
     def download(self, handle: FileHandle, target: Path) -> None:
         where = self.locate(handle.path)
         try:
-            with self._failing("read", handle.path), self._fs.open_input_file(self._full(handle.path)) as file:
-                receive(iter(lambda: bytes(file.read(CHUNK_BYTES)), b""), handle, target, where)
+            with self._failing("read", handle.path):
+                receive(self._files.chunks(self._full(handle.path)), handle, target, where)
         except FileNotFoundError:
             raise missing(where) from None
 
@@ -111,37 +154,27 @@ class FileSystemStore:
 
     def list_sizes(self, folder: str) -> dict[str, int]:
         with self._failing("list", folder):
-            selector = fs.FileSelector(self._full(folder), recursive=True, allow_not_found=True)
-            infos = self._fs.get_file_info(selector)
-        files = [info for info in infos if info.type == fs.FileType.File]
-        return {info.path[len(self._folder) + 1 :]: info.size for info in sorted(files, key=lambda info: info.path)}
+            sizes = self._files.sizes(self._full(folder))
+        return {path[len(self._folder) + 1 :]: sizes[path] for path in sorted(sizes)}
 
     def list_folders(self) -> list[str]:
         """Return the names of the folders right below this one, sorted; none when it is not there. Blocks."""
         with self._failing("list", ""):
-            infos = self._fs.get_file_info(fs.FileSelector(self._folder, allow_not_found=True))
-        return sorted(info.base_name for info in infos if info.type == fs.FileType.Directory)
+            return sorted(self._files.folders(self._folder))
 
     def make_private(self, folder: str) -> None:
         """Make a folder that nobody but this user can enter, on a local file system; on others, do nothing."""
-        if self._fs.type_name == "local":
-            with self._failing("write", folder):
-                os.makedirs(self._full(folder), mode=0o700, exist_ok=True)
+        with self._failing("write", folder):
+            self._files.make_private(self._full(folder))
 
     def delete(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            try:
-                with self._failing("delete", path):
-                    self._fs.delete_file(self._full(path))
-            except FileNotFoundError:
-                continue
+        for folder, those in groupby(paths, lambda path: path.rpartition("/")[0]):
+            with self._failing("delete files of", folder):
+                self._files.delete(map(self._full, those))
 
     def delete_folder(self, folder: str) -> None:
-        try:
-            with self._failing("delete", folder):
-                self._fs.delete_dir(self._full(folder))
-        except FileNotFoundError:
-            return
+        with self._failing("delete", folder):
+            self._files.delete_folder(self._full(folder))
 
     def _full(self, path: str) -> str:
         return f"{self._folder}/{path}" if path else self._folder
@@ -158,5 +191,7 @@ class FileSystemStore:
                     f"cannot write {self.locate(path)}: its folder cannot be made, or is gone. {advice}"
                 ) from None
             raise
+        except FileExistsError:
+            raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten") from None
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot {verb} {self.locate(path)}: {error}. {advice}") from error

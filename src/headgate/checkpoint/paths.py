@@ -21,7 +21,8 @@
     <root>/<job id>/_probe/<nonce>-<who>                                   proof that all see the same storage
 
 All functions return paths relative to the folder of the job. A name carries the attempt that wrote it: a zombie of an
-older attempt can never overwrite anything.
+older attempt can never overwrite anything. On a local file system a file that is being written has a temporary name,
+`<its name>.<nonce>.tmp`: so what a killed process leaves is known by whose it is, and goes when that may go.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ METADATA: Final = "_metadata"
 _CHECKPOINT_FOLDER: Final = re.compile(r"chk-([1-9][0-9]*)(?:/|$)")
 _SHARED_FILE: Final = re.compile(r"shared/(?:([1-9][0-9]*)|ahead-([0-9]+))-(a([1-9][0-9]*)-[^-]*-[0-9]+)-")
 _OF_ATTEMPT: Final = re.compile(r"a([1-9][0-9]*)-")
+_TEMPORARY: Final = re.compile(r"\.[0-9a-f]+\.tmp$")
 _NAME_MAX: Final = 80
 
 
@@ -84,6 +86,24 @@ def split(location: str) -> tuple[str, str]:
     root, separator, query = location.partition("?") if "://" in location else (location, "", "")
     folder, _, name = root.rstrip("/").rpartition("/")
     return f"{folder}{separator}{query}", name
+
+
+def temporary(path: str, nonce: str) -> str:
+    """Return the path of a file while it is being written; `nonce` is unique, in hexadecimal digits.
+
+    >>> temporary("chk-3/_metadata", "5f")
+    'chk-3/_metadata.5f.tmp'
+    """
+    return f"{path}.{nonce}.tmp"
+
+
+def target_of(path: str) -> str:
+    """Return the path that a file with a temporary name is to have; that of any other file as it is.
+
+    >>> target_of("chk-3/_metadata.5f.tmp"), target_of("chk-3/_metadata")
+    ('chk-3/_metadata', 'chk-3/_metadata')
+    """
+    return _TEMPORARY.sub("", path)
 
 
 def job_folder(root: str, job_id: JobId) -> str:
@@ -278,6 +298,8 @@ def master_number(path: str) -> int:
     >>> master_number("_master/2-5f"), master_number("_master/notes")
     (2, 0)
     """
+    if target_of(path) != path:
+        return 0
     number = path.rpartition("/")[2].partition("-")[0]
     return int(number) if number.isdecimal() else 0
 

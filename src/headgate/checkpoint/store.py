@@ -1,7 +1,8 @@
 """Checkpoint storage: the few operations that checkpoints need, and where they are done in memory.
 
-Nothing is renamed and nothing overwritten: object stores have no atomic rename and no dependable create-if-absent.
-Whoever may read a file learns of it only after it is complete, from a handle with its length and checksum.
+Nothing is overwritten, and no file has to be renamed: object stores have no atomic rename and no dependable
+create-if-absent. Whoever may read a file learns of it only after it is complete, from a handle with its length and
+checksum. What was written, or deleted, stays so when machines lose power.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class CheckpointStore(Protocol):
         ...
 
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
-        """Write a new file. When this returns, the file is complete and can be read by everybody.
+        """Write a new file. When this returns, the file is complete and durable, and can be read by everybody.
 
         Raises StorageError when there is a file of this name: files are never overwritten.
         """
@@ -58,7 +59,8 @@ class CheckpointStore(Protocol):
     def list_files(self, folder: str) -> list[str]:
         """Return the paths of all files in the folder and below, sorted; none when there is no such folder.
 
-        The folder of the job itself is "".
+        The folder of the job itself is "". A file that is being written, or whose writer was killed, may be among them
+        under a temporary name: `paths.target_of` tells which one it was to be.
         """
         ...
 
@@ -67,7 +69,10 @@ class CheckpointStore(Protocol):
         ...
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete the files, in this order. One that is not there is no error."""
+        """Delete the files, in this order. One that is not there is no error.
+
+        When this returns they are gone for good, whatever becomes of the machine.
+        """
         ...
 
     def delete_folder(self, folder: str) -> None:

@@ -53,7 +53,8 @@ def _dispose(opened: OpenedSnapshot) -> None:
     store.delete([opened.metadata])
     if others is None:
         return
-    own = [path for path in store.list_files(folder) if paths.attempt_of(path) is not None]
+    listing = store.list_files(folder)
+    own = [path for path in listing if paths.attempt_of(path) is not None or paths.target_of(path) == opened.metadata]
     store.delete(sorted({*opened.manifest.files(), *own} - others))
     if not store.list_files(folder):
         store.delete_folder(folder)

@@ -1,7 +1,8 @@
 """Retention: which files go when some checkpoints are kept. Pure: it looks at names and kept manifests only.
 
 What lies in the folder of a checkpoint goes with it. What lies in `shared/` goes when the registry of shared files says
-so, or with the checkpoint that it was made for, if that was given up.
+so, or with the checkpoint that it was made for, if that was given up. What has a temporary name goes when the file that
+it was to become may go.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def abandoned_files(listing: Iterable[str], checkpoint_id: CheckpointId, attempt
         origin = paths.origin_of(path)
         if origin is not None:
             return origin.checkpoint_id == checkpoint_id and origin.attempt == attempt
-        is_own = paths.is_of_attempt(path, attempt) or path == paths.metadata(checkpoint_id)
+        is_own = paths.is_of_attempt(path, attempt) or paths.target_of(path) == paths.metadata(checkpoint_id)
         return is_own and paths.checkpoint_of(path) == checkpoint_id
 
     return _manifests_first(path for path in listing if goes(path))
@@ -71,9 +72,9 @@ def leftover_files(
         if path.startswith(f"{paths.PROBES}/"):
             return True
         if path.startswith(f"{paths.ATTEMPTS}/"):  # `before` may have failed, and a later attempt be the current one
-            return paths.attempt_of_marker(path) < before - 1
+            return paths.attempt_of_marker(paths.target_of(path)) < before - 1
         if (checkpoint_id := paths.checkpoint_of(path)) is not None:
-            return checkpoint_id in never and (is_old or path == paths.metadata(checkpoint_id))
+            return checkpoint_id in never and (is_old or paths.target_of(path) == paths.metadata(checkpoint_id))
         return is_old and paths.origin_of(path) is not None
 
     files = list(listing)

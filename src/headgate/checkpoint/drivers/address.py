@@ -67,7 +67,8 @@ def read_address(store: CheckpointStore) -> DriverAddress | None:
 
     Raises StorageError, and DamagedFileError when the file has changed.
     """
-    for path in sorted(store.list_files(paths.MASTERS), key=paths.master_number, reverse=True):
+    written = [path for path in store.list_files(paths.MASTERS) if paths.master_number(path)]
+    for path in sorted(written, key=paths.master_number, reverse=True):
         data = store.read(path)
         if data is not None and not is_torn(data):
             return _decode(unseal(data, store.locate(path)), store.locate(path))

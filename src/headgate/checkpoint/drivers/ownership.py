@@ -212,6 +212,6 @@ def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
 
 def older_claims(store: CheckpointStore, own: Owner) -> list[str]:
     """Return the files of owners before `own`, which nobody needs once `own` has recorded its base."""
-    listing = store.list_files(paths.EPOCHS)
-    owners = {path: epochs.parse_owner(path.rpartition("/")[2]) or _recorded_by(path) for path in listing}
+    listing = {path: paths.target_of(path) for path in store.list_files(paths.EPOCHS)}
+    owners = {path: epochs.parse_owner(of.rpartition("/")[2]) or _recorded_by(of) for path, of in listing.items()}
     return [path for path, owner in owners.items() if owner is not None and owner < own]

@@ -59,6 +59,12 @@ def test_a_file_that_somebody_put_beside_a_savepoint_stays(tmp_path: Path) -> No
     assert OPEN(location).list_files("") == ["notes.txt"]
 
 
+def test_what_a_killed_process_has_left_of_a_savepoint_goes_with_it(tmp_path: Path) -> None:
+    location = savepoint_at(tmp_path / "savepoint-cd61", "_metadata.5f.tmp", "a1-count-0-keyed.5f.tmp")
+    disposal.dispose_savepoint(location, OPEN)
+    assert not Path(location).exists()
+
+
 def test_a_checkpoint_is_not_disposed_of_as_a_savepoint(tmp_path: Path) -> None:
     store = FileSystemStore.open(str(tmp_path), JOB)
     put(store, manifest(3))
@@ -105,12 +111,19 @@ LEFT = (
     "shared/ahead-3-a1-count-0-d",
     "_probe/5f-slot-1",
     "_attempt/1",
+    "chk-4/_metadata.5f.tmp",
+    "chk-4/a1-count-0-keyed.5f.tmp",
+    "shared/4-a2-count-0-w.5f.tmp",
+    "_attempt/1.5f.tmp",
 )
 LIVE = (
     "chk-4/a3-count-0-keyed",
     "shared/5-a3-count-0-y",
+    "chk-4/a3-count-0-keyed.5f.tmp",
+    "shared/5-a3-count-0-w.5f.tmp",
     "_attempt/3",
     "_attempt/4",
+    "_attempt/4.5f.tmp",
     "taskowned/log",
     "_master/1-5f",
     "notes",

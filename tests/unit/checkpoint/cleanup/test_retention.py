@@ -41,6 +41,17 @@ def test_giving_up_a_checkpoint_touches_its_own_attempt_only() -> None:
     assert abandoned_files(listing, CheckpointId(3), Attempt(1)) == ["chk-3/_metadata", "chk-3/a1-op-0-keyed"]
 
 
+def test_what_a_killed_process_was_writing_goes_where_the_file_would_have_gone() -> None:
+    mine = ["chk-3/_metadata.5f.tmp", "chk-3/a1-op-0-keyed.5f.tmp", "shared/3-a1-op-0-base.5f.tmp"]
+    others = ["chk-3/a2-op-0-keyed.5f.tmp", "shared/4-a1-op-0-base.5f.tmp", "chk-4/_metadata.5f.tmp"]
+    assert sorted(abandoned_files([*mine, *others], CheckpointId(3), Attempt(1))) == mine
+    registry = SharedStateRegistry(checkpoints_kept=1)
+    registry.register(manifest(3))
+    assert sorted(superseded_files([*mine, *others], [manifest(4)], registry.files())) == sorted(
+        [*mine, "chk-3/a2-op-0-keyed.5f.tmp"]
+    )
+
+
 def test_the_result_outlives_the_checkpoints() -> None:
     assert "_result" not in checkpoint_files(LISTING)
     assert len(checkpoint_files(LISTING)) == len(LISTING) - 1

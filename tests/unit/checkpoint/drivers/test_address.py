@@ -66,6 +66,13 @@ def test_an_earlier_driver_that_ends_leaves_the_later_one_in_place() -> None:
     assert found.pid == 2
 
 
+def test_an_address_that_is_being_written_is_none_yet() -> None:
+    store = MemoryStore()
+    whole = store.files.pop(write_address(store, ADDRESS))
+    store.files[paths.temporary(paths.master_address(1, "aa"), "5f")] = whole
+    assert read_address(store) is None
+
+
 def test_a_torn_address_is_none_and_a_changed_one_is_damage() -> None:
     store = MemoryStore()
     path = write_address(store, ADDRESS)

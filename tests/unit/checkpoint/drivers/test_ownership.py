@@ -148,6 +148,8 @@ def test_claims_of_earlier_drivers_go_and_the_chain_stays() -> None:
     store = MemoryStore()
     begun(store, "aa", 0)
     own = begun(store, "bb", 5)
+    for path in (paths.epoch("1-aa"), paths.epoch_base("1-aa")):
+        store.write(paths.temporary(path, "5f"), [b""])  # of a driver that was killed
     chain = ownership.read_chain(store)
     store.delete(ownership.older_claims(store, own))
     assert store.list_files(paths.EPOCHS) == [paths.epoch("2-bb"), paths.epoch_base("2-bb")]
