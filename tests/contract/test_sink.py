@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headgate.testing.contracts.sink import SINK_CHECKS, SinkCase
+from headgate.testing.contracts.sink import (
+    SINK_CHECKS,
+    SinkCase,
+    SinkTarget,
+    check_a_loss_of_power_loses_no_record,
+    check_a_loss_of_power_takes_nothing_from_a_savepoint,
+)
 from tests.contract.file_sinks import CASES, Folders
+from tests.power import Disks
 
 
 @pytest.mark.parametrize("check", SINK_CHECKS, ids=lambda check: check.__name__)
@@ -17,3 +25,19 @@ from tests.contract.file_sinks import CASES, Folders
 def test_sink(case: Callable[[Folders], SinkCase], check: Callable[[SinkCase], None], tmp_path: Path) -> None:
     numbers = itertools.count()
     check(case(Folders(lambda: str(tmp_path / str(next(numbers))))))
+
+
+@pytest.mark.parametrize(
+    "check", [check_a_loss_of_power_loses_no_record, check_a_loss_of_power_takes_nothing_from_a_savepoint]
+)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_sink_on_a_disk_that_loses_power(
+    case: Callable[[Folders], SinkCase], check: Callable[[SinkCase], None], tmp_path: Path
+) -> None:
+    with Disks(tmp_path) as disks:
+        made = case(Folders(disks.new))
+
+        def fresh() -> SinkTarget:
+            return replace(made.fresh(), lose_power=disks.newest.lose_power)
+
+        check(replace(made, fresh=fresh))

@@ -217,6 +217,7 @@ class StageTask:
         if not isinstance(sink, SinkOperator):
             return
         snapshot = sink.snapshot(Barrier(CHECKPOINT, self._services.clock.wall_ms()))
+        snapshot.secure()
         pending: list[PendingCommit] = snapshot.lists[COMMITTABLES_STATE].values("committables", {})
         yield _result(self._place.task, pickle.dumps([each for some in pending for each in some.committables], 5))
 

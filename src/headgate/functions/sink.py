@@ -1,8 +1,8 @@
 """The sink protocol: how results leave a job, each exactly once.
 
 A sink is in two phases, as Flink's Sink V2. The writer takes records; at a barrier it flushes and returns committables,
-which become part of the checkpoint. Once that checkpoint's manifest is durable, the committer commits them; after a
-failure it is asked to commit them again. Commits run beside the mailbox loop.
+which become part of the checkpoint when the committer has made them durable. Once that checkpoint's manifest is durable
+too, the committer commits them; after a failure it is asked to commit them again. Commits run beside the mailbox loop.
 
 A sink whose target takes all of a checkpoint in one step, as a table does, has a `GlobalCommitter` in addition: it
 commits what all subtasks have prepared, in the driver. The simple alternative, for targets where writing a record twice
@@ -125,10 +125,17 @@ class Committer(ABC, Generic[Committable]):
 
     @abstractmethod
     def commit(self, committables: list[Committable]) -> None:
-        """Commit all. Idempotent: what is final already is done; what is neither pending nor final is an error.
+        """Commit all, durably. Idempotent: what is final is done; what is neither pending nor final is an error.
 
         Raises `RetriableCommitError` to be called again a while later, `CommitLostError` for what can never be
         committed. After any other `SinkError` the job restarts and tries again.
+        """
+
+    def secure(self, committables: list[Committable]) -> None:
+        """Make durable all that a checkpoint is to commit, where preparing it has not: sync files to the disk, say.
+
+        Called before the checkpoint is acknowledged, perhaps by several threads at a time; may block. Some of it may
+        have been secured before, or be final by now. What is raised ends the attempt: nobody knows what was saved.
         """
 
     def keep(self, committables: list[Committable]) -> None:

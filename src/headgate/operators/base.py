@@ -137,11 +137,16 @@ class OperatorContext:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSnapshot:
-    """An operator's part of a checkpoint: keyed state still to be walked, and elements of list states."""
+    """An operator's part of a checkpoint: keyed state still to be walked, and elements of list states.
+
+    `secure` makes what the checkpoint holds outside the job durable: called beside the loop, where it may block, before
+    the checkpoint is acknowledged. What it raises fails the subtask.
+    """
 
     uid: str
     keyed: KeyedSnapshot | None = None
     lists: dict[str, ListElements] = field(default_factory=dict)
+    secure: Callable[[], None] = lambda: None
 
 
 Sides = Sequence[tuple[str, Batch]]

@@ -1,14 +1,15 @@
 """Sink: the end of a chain that writes to a `Sink` in two phases.
 
-At a barrier the writer's committables join those not yet committed, and all of them are part of the snapshot. When the
-checkpoint is complete they are committed, on an I/O thread and in order. A restored operator, once every subtask of the
-job is restored, removes what earlier attempts have left and commits what its checkpoint holds. What may be committed
-when is decided by `checkpoint.commit`.
+At a barrier the writer's committables join those not yet committed, and all of them are part of the snapshot, which is
+acknowledged when the committer has made them durable. When the checkpoint is complete they are committed, on an I/O
+thread and in order. A restored operator, once every subtask of the job is restored, removes what earlier attempts have
+left and commits what its checkpoint holds. What may be committed when is decided by `checkpoint.commit`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 from headgate.checkpoint.commit import (
@@ -84,9 +85,14 @@ class SinkOperator(Operator):
         committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))
         self._handle(Prepared(checkpoint_id=barrier.checkpoint_id, committables=committables))
         pending = self._tracker.pending()
+        held = [each for some in pending for each in some.committables]
         if barrier.savepoint is not None:
-            self._committer.keep([each for some in pending for each in some.committables])
-        return OperatorSnapshot(uid=self.context.uid, lists={COMMITTABLES_STATE: ListElements.of(pending)})
+            self._committer.keep(held)
+        return OperatorSnapshot(
+            uid=self.context.uid,
+            lists={COMMITTABLES_STATE: ListElements.of(pending)},
+            secure=partial(self._committer.secure, held),
+        )
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))

@@ -384,7 +384,8 @@ class OperatorHarness:
         return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms()))
 
     def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
-        """Walk all keyed state of a snapshot that was begun, and return what it holds."""
+        """Walk all keyed state of a snapshot that was begun, secure it, and return what it holds."""
+        snapshot.secure()
         keyed: KeyedState | None = None
         if snapshot.keyed is not None:
             while not snapshot.keyed.advance():

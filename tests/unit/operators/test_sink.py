@@ -28,6 +28,7 @@ class Shelf(Sink[str]):
         self.committed: list[str] = []
         self.recovered: list[list[str]] = []
         self.kept: list[str] = []
+        self.secured: list[list[str]] = []
         self.closed = 0
         self.is_broken = False
         self.answers: list[Exception] = []
@@ -70,6 +71,9 @@ class ShelfCommitter(Committer[str]):
             raise SinkError("the shelf has fallen down")
         self.shelf.committed += committables
 
+    def secure(self, committables: list[str]) -> None:
+        self.shelf.secured.append(committables)
+
     def keep(self, committables: list[str]) -> None:
         self.shelf.kept += committables
 
@@ -93,6 +97,18 @@ def test_records_are_committed_on_completion_and_not_before() -> None:
     harness.complete()
     assert shelf.committed == ["a", "b"]
     assert harness.services.commits == [1]
+
+
+def test_all_that_a_checkpoint_holds_is_made_durable_after_the_barrier() -> None:
+    shelf = Shelf()
+    harness = harness_of(shelf)
+    harness.process("a")
+    given_up = harness.barrier()
+    harness.process("b")
+    harness.snapshot()
+    assert shelf.secured == [["a", "b"]], "the first was given up before it was written"
+    given_up.secure()
+    assert shelf.secured == [["a", "b"], ["a"]]
 
 
 def test_an_aborted_checkpoint_is_committed_with_the_next() -> None:

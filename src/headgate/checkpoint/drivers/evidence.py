@@ -98,8 +98,9 @@ def outdated_evidence(listing: Iterable[str], keep: Iterable[CheckpointId]) -> l
 
     None is, unless the newest kept one has evidence of its own, which therefore is durable; nor is any of a newer one.
     """
-    found, kept = evidence_in(listing), frozenset(keep)
+    files, kept = list(listing), frozenset(keep)
     newest = max(kept, default=CheckpointId(0))
-    if all(each.checkpoint_id != newest for each in found):
+    if all(each.checkpoint_id != newest for each in evidence_in(files)):
         return []
-    return [each.path for each in found if each.checkpoint_id < newest and each.checkpoint_id not in kept]
+    written = {path: each for path in files for each in evidence_in([paths.target_of(path)])}
+    return [path for path, of in written.items() if of.checkpoint_id < newest and of.checkpoint_id not in kept]

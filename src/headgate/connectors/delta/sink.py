@@ -1,8 +1,9 @@
 """A sink to a Delta Lake table, exactly once: one commit for each checkpoint.
 
-Subtasks write Parquet files into the table's folder, where nobody sees them. When a checkpoint is complete, the driver
-adds the files of all subtasks to the table in one commit, which also holds a transaction identifier: who has prepared
-them, and the checkpoint's number. A commit that is there already is known by it, whoever repeats it.
+Subtasks write Parquet files into the table's folder, where nobody sees them, and sync them to the disk. When a
+checkpoint is complete, the driver adds the files of all subtasks to the table in one commit, which also holds a
+transaction identifier: who has prepared them, and the checkpoint's number. A commit that is there already is known by
+it, whoever repeats it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final, final
 import pyarrow as pa
 
 from headgate.connectors.delta.columns import delta_columns
+from headgate.connectors.delta.disk import sync_files, sync_log
 from headgate.connectors.delta.table import DataFile, Preparer, TablePlace, append, prepare_table
 from headgate.connectors.delta.writer import DataFiles, DeltaWriter
 from headgate.errors import ProgramError
@@ -57,12 +59,13 @@ class DeltaSink(Sink[DataFile]):
 
     def prepare(self, job_id: JobId) -> None:
         prepare_table(self._place, self._columns, self._partition_by, create=self._create)
+        sync_log(self._place, after="")
 
     def writer(self, context: SinkContext) -> DeltaWriter:
         return DeltaWriter(self._place, DataFiles(self._columns, self._partition_by, self._file_bytes_max), context)
 
     def committer(self, context: SinkContext) -> DeltaCommitter:
-        return DeltaCommitter()
+        return DeltaCommitter(self._place)
 
     def global_committer(self) -> DeltaGlobalCommitter:
         return DeltaGlobalCommitter(self._place)
@@ -70,11 +73,17 @@ class DeltaSink(Sink[DataFile]):
 
 @final
 class DeltaCommitter(Committer[DataFile]):
-    """Has nothing to do: files are committed by the driver, those of all subtasks at once.
+    """Only makes files durable: they are committed by the driver, those of all subtasks at once.
 
     Files of dead attempts stay until somebody runs VACUUM, as those of any other writer of Delta tables do: only a
     look at the whole table and its whole log could tell them from the others.
     """
+
+    def __init__(self, place: TablePlace) -> None:
+        self._place = place
+
+    def secure(self, committables: list[DataFile]) -> None:
+        sync_files(self._place, committables)
 
     def commit(self, committables: list[DataFile]) -> None:
         pass
@@ -86,6 +95,7 @@ class DeltaGlobalCommitter(GlobalCommitter[DataFile]):
 
     def __init__(self, place: TablePlace) -> None:
         self._place = place
+        self._synced = ""
 
     def commit(self, checkpoint_id: CheckpointId, committables: list[DataFile]) -> None:
         by_preparer: dict[Preparer, list[DataFile]] = {}
@@ -93,3 +103,4 @@ class DeltaGlobalCommitter(GlobalCommitter[DataFile]):
             by_preparer.setdefault(file.preparer, []).append(file)
         for preparer, files in by_preparer.items():
             append(self._place, preparer, checkpoint_id, files)
+        self._synced = sync_log(self._place, self._synced)

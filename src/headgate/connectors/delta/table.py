@@ -12,6 +12,7 @@ from typing import Final, final
 import pyarrow as pa
 from pyarrow import fs
 
+from headgate.checkpoint import durable
 from headgate.clock import SystemClock
 from headgate.connectors.delta.columns import misfit
 from headgate.connectors.delta.folder import table_folder
@@ -29,7 +30,7 @@ from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 
 FAILURES: Final = (OSError, DeltaError, pa.ArrowException)
-_LOG: Final = "_delta_log"
+LOG: Final = "_delta_log"
 _ARROW: Final = re.compile(r"\s*\x1b\[31m↳\x1b\[0m\s*")
 _TRIES: Final = 5
 """Times that a commit is tried at once when another one was quicker."""
@@ -97,6 +98,11 @@ class TablePlace:
     def __str__(self) -> str:
         return repr(self.uri)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on a local file system."""
+        return "://" not in self.uri
+
     def files(self) -> fs.FileSystem:
         """Return the file system whose root is the table's folder."""
         return table_folder(self.uri, self.storage_options)
@@ -128,10 +134,10 @@ def _open_or_create(place: TablePlace, columns: pa.Schema, partition_by: list[st
             raise SinkError(
                 f"there is no Delta table {place}: create it, or let the sink do so with create=True"
             ) from None
-    if "://" not in place.uri:
-        os.makedirs(place.uri, exist_ok=True)
+    if place.is_local:
+        durable.make_folder(place.uri)
     names = sorted(info.base_name for info in place.files().get_file_info(fs.FileSelector("", allow_not_found=True)))
-    if names and _LOG not in names:  # with a log, somebody else is creating the table right now
+    if names and LOG not in names:  # with a log, somebody else is creating the table right now
         raise SinkError(
             f"the folder {place} is not a Delta table, and it is not empty, but holds {names[0]!r}; "
             "choose another folder, or convert it with deltalake.convert_to_deltalake"

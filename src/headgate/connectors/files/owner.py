@@ -12,6 +12,7 @@ from typing import Final, final
 import pyarrow as pa
 
 from headgate.clock import SystemClock
+from headgate.connectors.files.durable_places import make_folder
 from headgate.connectors.files.places import Place
 from headgate.errors import SinkError
 from headgate.ids import JobId
@@ -57,7 +58,7 @@ def claim(folder: Place, job_id: JobId) -> None:
         since_ms=SystemClock().wall_ms(),
     )
     try:
-        folder.system.create_dir(folder.path, recursive=True)
+        make_folder(folder)
         _claim(folder, file, own)
     except _FAILURES as error:
         raise SinkError(f"cannot write to the folder {str(folder)!r}: {error}") from error

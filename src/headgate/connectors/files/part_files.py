@@ -11,7 +11,9 @@ comes behind: one that is restored holds all files that come behind earlier ones
 
 Hidden files are all in the base folder, whatever bucket they are for: so leftovers are found by listing one folder.
 
-Files are closed, not synced to the disk: they outlive any process, but a host that loses power may lose the last ones.
+A file is synced to the disk before its checkpoint is acknowledged, and its new name when it has been moved: neither is
+lost with a host that loses power.
+
 On object stores, which have no rename, committing copies the file and deletes the original: a reader sees the whole
 file or none, and a commit that is cut short is completed by the next one.
 """
@@ -27,6 +29,7 @@ from typing import Final, final
 import pyarrow as pa
 from pyarrow import fs
 
+from headgate.connectors.files.durable_places import folders_to, sync_files, sync_folders
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
 from headgate.connectors.files.places import Place, together
 from headgate.errors import SinkError
@@ -106,8 +109,16 @@ class PartCommitter(Committer[PartFile]):
         self._folder = folder
         self._context = context
 
+    def secure(self, committables: list[PartFile]) -> None:
+        try:
+            sync_files(each for part in committables for each in (part.pending, part.mark))
+            sync_folders({part.pending.folder for part in committables})
+        except FAILURES as error:
+            raise SinkError(f"cannot bring part files to the disk of {str(self._folder.place)!r}: {error}") from error
+
     def commit(self, committables: list[PartFile]) -> None:
         together(_commit, committables, self._folder.place)
+        _sync_names(committables)
 
     def keep(self, committables: list[PartFile]) -> None:
         for part in committables:
@@ -133,6 +144,14 @@ class PartCommitter(Committer[PartFile]):
         context = self._context
         is_ours = subtask % context.parallelism == context.subtask
         return is_ours and attempt < context.attempt and behind >= (context.restored_id or 0)
+
+
+def _sync_names(parts: list[PartFile]) -> None:
+    """Make it durable that these are final, and the folders which were made for them."""
+    try:
+        sync_folders({each for part in parts for each in folders_to(part.pending.folder, part.final.folder)})
+    except FAILURES as error:
+        raise RetriableCommitError(f"cannot bring the names of {len(parts)} files to the disk: {error}") from error
 
 
 def _commit(part: PartFile) -> None:

@@ -1,5 +1,7 @@
 """Upload: the asynchronous part of a snapshot, from the walk over keyed state to the acknowledgement.
 
+What sinks have prepared is made durable first, then state is written.
+
 The walk is done by the loop in pieces of about a thousand keys, between batches: pickling holds the interpreter's lock
 wherever it runs, so a thread would stop the loop for longer. Writing is done beside the loop.
 
@@ -20,7 +22,9 @@ from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
-from headgate.operators.base import Operator, OperatorSnapshot
+from headgate.operators.base import USER_ERRORS, Operator, OperatorSnapshot
+from headgate.runtime.control.failure import failure_of
+from headgate.runtime.control.messages import UserFailure
 from headgate.runtime.exchange.payload import Payload
 from headgate.runtime.io import Io
 from headgate.runtime.slot.barriers import TakenSnapshot
@@ -42,6 +46,19 @@ class UploadHost(Io, Protocol):
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
         """The state could not be pickled or stored."""
         ...
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
+        """What a sink of the subtask has prepared could not be made durable."""
+        ...
+
+
+@final
+class _NotSecuredError(Exception):
+    """What an operator's part of a checkpoint holds outside the job may be lost, because of `__cause__`."""
+
+    def __init__(self, operator: str) -> None:
+        super().__init__(operator)
+        self.operator = operator
 
 
 @final
@@ -151,6 +168,11 @@ class Uploads:
     # --- beside the loop
 
     def _write(self, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
+        for operator, part in snapshot.parts:
+            try:
+                part.secure()
+            except USER_ERRORS as error:
+                raise _NotSecuredError(operator.context.name) from error
         return tuple(self._store(snapshot, operator, part) for operator, part in snapshot.parts)
 
     def _store(self, snapshot: TakenSnapshot, operator: Operator, part: OperatorSnapshot) -> OperatorState:
@@ -191,11 +213,21 @@ class Uploads:
     # --- the outcome
 
     def _written(self, upload: _Upload, result: tuple[OperatorState, ...] | BaseException) -> None:
-        if isinstance(result, BaseException):
+        if isinstance(result, _NotSecuredError):
+            self._fail(upload, result)
+        elif isinstance(result, BaseException):
             self._decline(upload, str(result))
         else:
             upload.operators = result
             self._acknowledge(upload)
+
+    def _fail(self, upload: _Upload, unsecured: _NotSecuredError) -> None:
+        """Fail the subtask, also if the checkpoint was given up: the next one would hold what may be lost."""
+        if upload in self._under_way:
+            self._end(upload)
+        subtask, error = upload.snapshot.subtask, unsecured.__cause__
+        assert error is not None
+        self._host.failed(subtask, failure_of(error, unsecured.operator, subtask.index), error)
 
     def _in_flight_written(self, upload: _Upload, result: tuple[InFlightState, ...] | BaseException) -> None:
         if isinstance(result, BaseException):

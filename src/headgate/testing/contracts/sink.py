@@ -9,157 +9,30 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final
 from unittest import SkipTest
 
-import cloudpickle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import SinkError
-from headgate.functions.sink import (
-    CommitLostError,
-    Committer,
-    RetriableCommitError,
-    Sink,
-    SinkContext,
-    SinkWriter,
+from headgate.functions.sink import CommitLostError, RetriableCommitError, Sink, SinkContext
+from headgate.ids import CheckpointId
+from headgate.testing.contracts.sink_run import (
+    JOB,
+    OTHER_JOB,
+    STEPS,
+    Prepared,
+    SinkCase,
+    SinkRun,
+    SinkTarget,
+    commit,
+    committables,
+    open_sink,
+    sink_context,
 )
-from headgate.ids import Attempt, CheckpointId, JobId
 
-JOB: Final = JobId("11111111111111111111111111111111")
-OTHER_JOB: Final = JobId("22222222222222222222222222222222")
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkTarget:
-    """An empty target with a sink to it, and a function that returns what a reader of the target sees now.
-
-    `be_away(True)` has the target not answer until `be_away(False)`; `lose()` deletes all that is prepared and not
-    committed. Both may be None, where a test cannot bring that about.
-    """
-
-    sink: Sink[Any]
-    read: Callable[[], list[Any]]
-    be_away: Callable[[bool], None] | None = None
-    lose: Callable[[], None] | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SinkCase:
-    """How to make empty targets, and a dozen or more different records to write. A record's `repr` tells it apart."""
-
-    fresh: Callable[[], SinkTarget]
-    records: list[Any]
-    histories: int = 60
-    """How many histories of stops and restarts to try; fewer where a fresh target takes its time."""
-    expires: str | None = None
-    """Why the target cannot keep what is prepared until another job commits it, None: it can."""
-
-
-def sink_context(job_id: JobId = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
-    """Return where one subtask of a sink runs, for one attempt."""
-    return SinkContext(job_id=job_id, uid="sink", subtask=subtask, parallelism=2, attempt=Attempt(attempt))
-
-
-Prepared = tuple[CheckpointId, list[Any]]
-"""What was prepared for one checkpoint."""
-
-
-@final
-@dataclass(slots=True)
-class SinkRun:
-    """One subtask of a job that writes `records`, is stopped at times, and starts again at its last checkpoint.
-
-    Its sink may commit for all subtasks together: then the run does what the driver does, too.
-    """
-
-    target: SinkTarget
-    records: list[Any]
-    attempt: int = 1
-    position: int = 0
-    checkpoints: int = 0
-    prepared: list[Prepared] = field(default_factory=list)
-    durable: tuple[int, list[Prepared]] = (0, [])
-    dead: list[SinkWriter[Any]] = field(default_factory=list)
-    writer: SinkWriter[Any] = field(init=False)
-    committer: Committer[Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.writer, self.committer = open_sink(self.target.sink, sink_context())
-        self.committer.recover([])
-
-    def write(self, count: int) -> None:
-        """Write the next records."""
-        self.writer.write(self.records[self.position : self.position + count])
-        self.position = min(self.position + count, len(self.records))
-
-    def prepare(self) -> None:
-        """Take a checkpoint, which may come to nothing: then the next one commits what it prepared."""
-        self.checkpoints += 1
-        checkpoint_id = CheckpointId(self.checkpoints)
-        self.prepared.append((checkpoint_id, self.writer.prepare_commit(checkpoint_id)))
-
-    def complete(self) -> None:
-        """Let the checkpoint be complete."""
-        self.durable = (self.position, pickle.loads(pickle.dumps(self.prepared)))  # noqa: S301
-
-    def commit(self, count: int | None = None) -> None:
-        """Commit what the complete checkpoint names, or only the first of it."""
-        commit(self.target.sink, self.committer, self.durable[1], count)
-        self.prepared = []
-
-    def restart(self) -> None:
-        """Start the next attempt at the complete checkpoint. Nobody closes the writer of the last one."""
-        self.attempt += 1
-        self.dead.append(self.writer)
-        self.writer, self.committer = open_sink(self.target.sink, sink_context(attempt=self.attempt))
-        self.position, restored = self.durable
-        self.committer.recover(committables(restored))
-        commit(self.target.sink, self.committer, restored)
-        self.prepared = []
-
-    def close(self) -> None:
-        """Close all writers, those of dead attempts as well."""
-        for writer in [*self.dead, self.writer]:
-            writer.close()
-
-    def finish(self) -> None:
-        """Write the rest and commit it with a final checkpoint."""
-        self.write(len(self.records))
-        self.prepare()
-        self.complete()
-        self.commit()
-        self.close()
-
-
-def open_sink(sink: Sink[Any], context: SinkContext) -> tuple[SinkWriter[Any], Committer[Any]]:
-    """Return writer and committer of a sink that went through pickle."""
-    sent: Sink[Any] = pickle.loads(cloudpickle.dumps(sink))  # noqa: S301
-    return sent.writer(context), sent.committer(context)
-
-
-def committables(prepared: list[Prepared]) -> list[Any]:
-    """Return what was prepared for some checkpoints, oldest first."""
-    return [each for _, some in prepared for each in some]
-
-
-def commit(sink: Sink[Any], committer: Committer[Any], prepared: list[Prepared], count: int | None = None) -> None:
-    """Do what driver and subtask do when a checkpoint is complete that holds this, or only the first of it.
-
-    `count` are committables, or checkpoints where all of one are committed together, before subtasks are told.
-    """
-    driver = sink.global_committer()
-    if driver is None:
-        committer.commit(committables(prepared)[:count])
-        return
-    for checkpoint_id, some in [each for each in prepared if each[1]][:count]:
-        driver.commit(checkpoint_id, some)
-    if count is None:
-        committer.commit(committables(prepared))
+__all__ = ["JOB", "OTHER_JOB", "SINK_CHECKS", "SinkCase", "SinkRun", "SinkTarget", "open_sink", "sink_context"]
 
 
 def check_nothing_is_seen_before_it_is_committed(case: SinkCase) -> None:
@@ -180,12 +53,12 @@ def check_stops_at_any_point_give_each_record_once(case: SinkCase) -> None:
     """Whatever is stopped whenever, and however often: after the restart, the end is the same."""
 
     @settings(max_examples=case.histories, deadline=None, database=None)
-    @given(st.lists(st.sampled_from(sorted(_STEPS)), max_size=6))
+    @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=6))
     def run_and_stop(steps: list[str]) -> None:
         run = SinkRun(case.fresh(), case.records)
         for step in steps:
             run.write(2)
-            _STEPS[step](run)
+            STEPS[step](run)
         run.finish()
         assert _counted(run.target.read()) == _counted(case.records)
 
@@ -243,12 +116,15 @@ def check_what_others_wrote_stays(case: SinkCase) -> None:
 
 def check_what_a_savepoint_holds_stays(case: SinkCase) -> None:
     """The job goes back to before its savepoint, and ends without it: another job still commits what that holds."""
+    _go_on_from_a_savepoint(SinkRun(case.fresh(), case.records), case, lambda: None)
+
+
+def _go_on_from_a_savepoint(run: SinkRun, case: SinkCase, meanwhile: Callable[[], None]) -> None:
     if case.expires is not None:
         raise SkipTest(f"no savepoint holds output for long: {case.expires}")
-    run = SinkRun(case.fresh(), case.records)
     run.write(3)
-    run.prepare()
-    run.committer.keep(committables(run.prepared))
+    run.prepare_savepoint()
+    meanwhile()
     held = pickle.loads(pickle.dumps(run.prepared))  # noqa: S301
     run.restart()
     run.close()
@@ -337,6 +213,34 @@ def check_lost_output_is_told(case: SinkCase) -> None:
     run.close()
 
 
+def check_a_loss_of_power_loses_no_record(case: SinkCase) -> None:
+    """What is secured is prepared, and what is committed final, also after the machine has lost its power."""
+    for step in STEPS.values():
+        run = SinkRun(case.fresh(), case.records)
+        lose_power = _power_of(run)
+        run.write(2)
+        STEPS["checkpoint"](run)  # so that what it has committed may be in no later one
+        run.write(2)
+        step(run)
+        run.write(2)
+        lose_power()
+        run.restart()
+        run.finish()
+        assert _counted(run.target.read()) == _counted(case.records)
+
+
+def check_a_loss_of_power_takes_nothing_from_a_savepoint(case: SinkCase) -> None:
+    """What a savepoint holds is kept for another job, also when the machine has lost its power."""
+    run = SinkRun(case.fresh(), case.records)
+    _go_on_from_a_savepoint(run, case, _power_of(run))
+
+
+def _power_of(run: SinkRun) -> Callable[[], None]:
+    if run.target.lose_power is None:
+        raise SkipTest("the test cannot take the power away")
+    return run.target.lose_power
+
+
 SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
     check_nothing_is_seen_before_it_is_committed,
     check_stops_at_any_point_give_each_record_once,
@@ -349,53 +253,9 @@ SINK_CHECKS: Final[list[Callable[[SinkCase], None]]] = [
     check_target_can_be_taken_and_given_back_again,
     check_a_target_that_is_away_is_asked_again,
     check_lost_output_is_told,
+    check_a_loss_of_power_loses_no_record,
+    check_a_loss_of_power_takes_nothing_from_a_savepoint,
 ]
-
-
-def _checkpoint(run: SinkRun) -> None:
-    run.prepare()
-    run.complete()
-    run.commit()
-
-
-def _stop_after_closing(run: SinkRun) -> None:
-    run.writer.close()
-    run.restart()
-
-
-def _stop_between_checkpoint_and_commit(run: SinkRun) -> None:
-    run.prepare()
-    run.complete()
-    run.restart()
-
-
-def _stop_amid_the_commit(run: SinkRun) -> None:
-    run.prepare()
-    run.complete()
-    run.commit(1)
-    run.restart()
-
-
-def _stop_before_the_commit_is_reported(run: SinkRun) -> None:
-    _checkpoint(run)
-    run.restart()
-
-
-def _stop_before_the_checkpoint_is_complete(run: SinkRun) -> None:
-    run.prepare()
-    run.restart()
-
-
-_STEPS: Final[dict[str, Callable[[SinkRun], None]]] = {
-    "checkpoint": _checkpoint,
-    "abort a checkpoint": SinkRun.prepare,
-    "kill": SinkRun.restart,
-    "stop after closing": _stop_after_closing,
-    "stop before the checkpoint is complete": _stop_before_the_checkpoint_is_complete,
-    "stop between checkpoint and commit": _stop_between_checkpoint_and_commit,
-    "stop amid the commit": _stop_amid_the_commit,
-    "stop before the commit is reported": _stop_before_the_commit_is_reported,
-}
 
 
 def _prepared(sink: Sink[Any], context: SinkContext, records: list[Any]) -> list[Prepared]:

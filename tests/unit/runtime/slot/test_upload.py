@@ -12,9 +12,11 @@ from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.clock import Clock, VirtualClock
 from headgate.elements import Barrier
+from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.reduce import ReduceFactory
+from headgate.runtime.control.messages import UserFailure
 from headgate.runtime.slot.state_writers import StoreWriters
 from headgate.runtime.slot.subtask import TakenSnapshot
 from headgate.runtime.slot.upload import Uploads
@@ -34,6 +36,7 @@ class NotingHost:
         self.io = HeldIo()
         self.acks: list[SubtaskState] = []
         self.declines: list[str] = []
+        self.failures: list[str] = []
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         self.io.submit(work, done)
@@ -43,6 +46,9 @@ class NotingHost:
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str) -> None:
         self.declines.append(reason)
+
+    def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
+        self.failures.append(failure if isinstance(failure, str) else failure.describe())
 
 
 class Rig:
@@ -67,6 +73,12 @@ class Rig:
             alignment_ms=2.0,
             async_since_ms=self.host.clock.monotonic_ms(),
         )
+
+    def securing(self, secure: Callable[[], None], number: int = 1) -> TakenSnapshot:
+        """A snapshot with something outside the job."""
+        taken = self.taken(number)
+        [(operator, part)] = taken.parts
+        return replace(taken, parts=[(operator, replace(part, secure=secure))])
 
     def walk(self) -> int:
         pieces = 0
@@ -154,6 +166,31 @@ def test_storage_that_fails_declines_the_checkpoint_with_its_words() -> None:
     rig.walk()
     rig.host.io.run()
     assert rig.host.declines == ["disk full"]
+
+
+def test_what_sinks_have_prepared_is_made_durable_on_an_io_thread_before_the_acknowledgement() -> None:
+    rig, done = Rig(keys=1), []
+    rig.uploads.add(rig.securing(lambda: done.append(len(rig.host.acks))))
+    rig.walk()
+    assert done == []
+    rig.host.io.run()
+    assert (done, len(rig.host.acks)) == ([0], 1)
+
+
+def test_what_cannot_be_made_durable_fails_the_subtask_even_if_its_checkpoint_is_given_up() -> None:
+    rig = Rig(keys=1)
+
+    def fail() -> None:
+        raise SinkError("the disk is broken")
+
+    for number in (1, 2):
+        rig.uploads.add(rig.securing(fail, number))
+        rig.walk()
+        if number == 2:
+            rig.uploads.abandon(CheckpointId(2))
+        rig.host.io.run()
+    assert [("the disk is broken" in each, "operator" in each) for each in rig.host.failures] == [(True, True)] * 2
+    assert (rig.host.acks, rig.host.declines) == ([], [])
 
 
 def test_what_cannot_be_pickled_declines_the_checkpoint_by_operator_state_and_key() -> None:

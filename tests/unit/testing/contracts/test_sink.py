@@ -13,6 +13,7 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
 from headgate.testing.contracts import sink as contract
 from headgate.testing.contracts.sink import SinkCase, SinkTarget
+from tests.power import Disks
 
 RECORDS = [f"record-{index}" for index in range(14)]
 
@@ -164,6 +165,23 @@ def seen(folder: Path) -> list[str]:
 def test_fault_is_found(parts: tuple[Any, ...], check: Callable[[SinkCase], None], tmp_path: Path) -> None:
     with pytest.raises((AssertionError, OSError)):
         check(case(tmp_path, *parts))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [contract.check_a_loss_of_power_loses_no_record, contract.check_a_loss_of_power_takes_nothing_from_a_savepoint],
+)
+def test_a_sink_that_syncs_nothing_is_found(check: Callable[[SinkCase], None], tmp_path: Path) -> None:
+    with Disks(tmp_path) as disks, pytest.raises(AssertionError):
+        check(case_on(disks))
+
+
+def case_on(disks: Disks) -> SinkCase:
+    def fresh() -> SinkTarget:
+        folder = Path(disks.new())
+        return SinkTarget(sink=PlantedSink(folder), read=lambda: seen(folder), lose_power=disks.newest.lose_power)
+
+    return SinkCase(fresh=fresh, records=RECORDS)
 
 
 @pytest.mark.parametrize("check", contract.SINK_CHECKS)

@@ -1,0 +1,204 @@
+"""One subtask of a job with a sink under test, step by step: what the job master, the slot and failures do to it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import cloudpickle
+
+from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
+from headgate.ids import Attempt, CheckpointId, JobId
+
+JOB: Final = JobId("11111111111111111111111111111111")
+OTHER_JOB: Final = JobId("22222222222222222222222222222222")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkTarget:
+    """An empty target with a sink to it, and a function that returns what a reader of the target sees now.
+
+    `be_away(True)` has the target not answer until `be_away(False)`; `lose()` deletes all that is prepared and not
+    committed; `lose_power()` loses what is not durable. Each may be None, where a test cannot bring that about.
+    """
+
+    sink: Sink[Any]
+    read: Callable[[], list[Any]]
+    be_away: Callable[[bool], None] | None = None
+    lose: Callable[[], None] | None = None
+    lose_power: Callable[[], None] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkCase:
+    """How to make empty targets, and a dozen or more different records to write. A record's `repr` tells it apart."""
+
+    fresh: Callable[[], SinkTarget]
+    records: list[Any]
+    histories: int = 60
+    """How many histories of stops and restarts to try; fewer where a fresh target takes its time."""
+    expires: str | None = None
+    """Why the target cannot keep what is prepared until another job commits it, None: it can."""
+
+
+def sink_context(job_id: JobId = JOB, subtask: int = 0, attempt: int = 1) -> SinkContext:
+    """Return where one subtask of a sink runs, for one attempt."""
+    return SinkContext(job_id=job_id, uid="sink", subtask=subtask, parallelism=2, attempt=Attempt(attempt))
+
+
+Prepared = tuple[CheckpointId, list[Any]]
+"""What was prepared for one checkpoint."""
+
+
+@final
+@dataclass(slots=True)
+class SinkRun:
+    """One subtask of a job that writes `records`, is stopped at times, and starts again at its last checkpoint.
+
+    Its sink may commit for all subtasks together: then the run does what the driver does, too.
+    """
+
+    target: SinkTarget
+    records: list[Any]
+    attempt: int = 1
+    position: int = 0
+    checkpoints: int = 0
+    prepared: list[Prepared] = field(default_factory=list)
+    durable: tuple[int, list[Prepared]] = (0, [])
+    dead: list[SinkWriter[Any]] = field(default_factory=list)
+    writer: SinkWriter[Any] = field(init=False)
+    committer: Committer[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.writer, self.committer = open_sink(self.target.sink, sink_context())
+        self.committer.recover([])
+
+    def write(self, count: int) -> None:
+        """Write the next records."""
+        self.writer.write(self.records[self.position : self.position + count])
+        self.position = min(self.position + count, len(self.records))
+
+    def prepare(self) -> None:
+        """Take a checkpoint, which may come to nothing: then the next one commits what it prepared."""
+        self._prepare()
+        self.committer.secure(committables(self.prepared))
+
+    def prepare_savepoint(self) -> None:
+        """Take a savepoint."""
+        self._prepare()
+        self.committer.keep(committables(self.prepared))
+        self.committer.secure(committables(self.prepared))
+
+    def _prepare(self) -> None:
+        self.checkpoints += 1
+        checkpoint_id = CheckpointId(self.checkpoints)
+        self.prepared.append((checkpoint_id, self.writer.prepare_commit(checkpoint_id)))
+
+    def complete(self) -> None:
+        """Let the checkpoint be complete."""
+        self.durable = (self.position, pickle.loads(pickle.dumps(self.prepared)))  # noqa: S301
+
+    def commit(self, count: int | None = None) -> None:
+        """Commit what the complete checkpoint names, or only the first of it."""
+        commit(self.target.sink, self.committer, self.durable[1], count)
+        self.prepared = []
+
+    def restart(self) -> None:
+        """Start the next attempt at the complete checkpoint. Nobody closes the writer of the last one."""
+        self.attempt += 1
+        self.dead.append(self.writer)
+        self.writer, self.committer = open_sink(self.target.sink, sink_context(attempt=self.attempt))
+        self.position, restored = self.durable
+        self.committer.recover(committables(restored))
+        commit(self.target.sink, self.committer, restored)
+        self.prepared = []
+
+    def close(self) -> None:
+        """Close all writers, those of dead attempts as well."""
+        for writer in [*self.dead, self.writer]:
+            writer.close()
+
+    def finish(self) -> None:
+        """Write the rest and commit it with a final checkpoint."""
+        self.write(len(self.records))
+        self.prepare()
+        self.complete()
+        self.commit()
+        self.close()
+
+
+def open_sink(sink: Sink[Any], context: SinkContext) -> tuple[SinkWriter[Any], Committer[Any]]:
+    """Return writer and committer of a sink that went through pickle."""
+    sent: Sink[Any] = pickle.loads(cloudpickle.dumps(sink))  # noqa: S301
+    return sent.writer(context), sent.committer(context)
+
+
+def committables(prepared: list[Prepared]) -> list[Any]:
+    """Return what was prepared for some checkpoints, oldest first."""
+    return [each for _, some in prepared for each in some]
+
+
+def commit(sink: Sink[Any], committer: Committer[Any], prepared: list[Prepared], count: int | None = None) -> None:
+    """Do what driver and subtask do when a checkpoint is complete that holds this, or only the first of it.
+
+    `count` are committables, or checkpoints where all of one are committed together, before subtasks are told.
+    """
+    driver = sink.global_committer()
+    if driver is None:
+        committer.commit(committables(prepared)[:count])
+        return
+    for checkpoint_id, some in [each for each in prepared if each[1]][:count]:
+        driver.commit(checkpoint_id, some)
+    if count is None:
+        committer.commit(committables(prepared))
+
+
+def _checkpoint(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.commit()
+
+
+def _stop_after_closing(run: SinkRun) -> None:
+    run.writer.close()
+    run.restart()
+
+
+def _stop_between_checkpoint_and_commit(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.restart()
+
+
+def _stop_amid_the_commit(run: SinkRun) -> None:
+    run.prepare()
+    run.complete()
+    run.commit(1)
+    run.restart()
+
+
+def _stop_before_the_commit_is_reported(run: SinkRun) -> None:
+    _checkpoint(run)
+    run.restart()
+
+
+def _stop_before_the_checkpoint_is_complete(run: SinkRun) -> None:
+    run.prepare()
+    run.restart()
+
+
+STEPS: Final[dict[str, Callable[[SinkRun], None]]] = {
+    "checkpoint": _checkpoint,
+    "abort a checkpoint": SinkRun.prepare,
+    "kill": SinkRun.restart,
+    "stop after closing": _stop_after_closing,
+    "stop before the checkpoint is complete": _stop_before_the_checkpoint_is_complete,
+    "stop between checkpoint and commit": _stop_between_checkpoint_and_commit,
+    "stop amid the commit": _stop_amid_the_commit,
+    "stop before the commit is reported": _stop_before_the_commit_is_reported,
+}
+"""What may happen to a job, by name."""
