@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from tests.simulation import mode_plants, plants, source_plants
+from tests.simulation import mode_plants, plants, power_plants, source_plants
 
 
 @final
@@ -63,6 +63,7 @@ _CRASHES: Final = ("slot crash",) * 3
 _UNCOMMITTED: Final = ("master crash at an operation",) * 3 + ("outside outage",) * 4
 _DOUBTS: Final = ("slot crash in doubt",) * 6
 _NEW_DRIVERS: Final = ("master presumed dead",) * 6 + ("slow storage",) * 3
+_NO_POWER: Final = ("loss of power",) * 3
 
 PLANTED: Final = (
     Planted(plant=plants.no_alignment, seeds_max=60, symptom="output"),
@@ -237,5 +238,20 @@ PLANTED: Final = (
         symptom="is not final|missing",
         settings=_BUSY,
         often=_UNCOMMITTED,
+    ),
+    Planted(plant=power_plants.written_but_not_synced, seeds_max=40, settings=_BUSY, often=_NO_POWER),
+    Planted(
+        plant=power_plants.prepared_but_not_secured,
+        seeds_max=40,
+        symptom="neither pending nor final",
+        settings=_BUSY,
+        often=_NO_POWER,
+    ),
+    Planted(
+        plant=power_plants.evidence_not_looked_at,
+        seeds_max=30,
+        symptom="starts from|too many|is complete",
+        settings=_BUSY,
+        often=("damage",) * 4,
     ),
 )

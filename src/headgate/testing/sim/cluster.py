@@ -7,7 +7,6 @@ which go on to process, write, acknowledge and commit what they can. A slot that
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
@@ -32,35 +31,12 @@ from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.link import Pipe
 from headgate.testing.sim.process import Process
 from headgate.testing.sim.storage import SimStorage, is_simulated
+from headgate.testing.sim.troubles import Crawl, Troubles
 from headgate.testing.sim.world import Action
 
 CHECKPOINTS: Final = "/sim/checkpoints"
 ZOMBIE_MS_MAX = 600.0
 HEARTBEAT_TIMEOUT_MS = 150.0
-
-
-@final
-@dataclass(slots=True)
-class Troubles:
-    """How often small things go wrong, until the faults stop."""
-
-    repeated_message: float = 0.0
-    lost_notification: float = 0.0
-    lost_trigger: float = 0.0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Crawl:
-    """Slots that are slow for a while, so that batches queue up before them."""
-
-    slots: frozenset[SlotIndex] = frozenset()
-    piece_ms: float = 0.0
-    until_ms: float = 0.0
-
-    def is_slow(self, slot: SlotIndex, now_ms: float) -> bool:
-        """Return whether work takes long there."""
-        return now_ms < self.until_ms and slot in self.slots
 
 
 @final
@@ -180,7 +156,8 @@ class SlotProcess(Process):
         if isinstance(message, messages.TaskFailed):
             failure = message.failure
             text = failure if isinstance(failure, str) else failure.describe()
-            if not (is_simulated(text) or self._misses_what_others_deleted(text)):
+            is_ours = is_simulated(text) or self._cluster.storage.is_damage(text)
+            if not (is_ours or self._misses_what_others_deleted(text)):
                 self.world.violated(f"{self.name} failed without being made to: {text}")
         elif isinstance(message, SubtaskDeclined) and not (
             is_simulated(message.reason) or message.reason.startswith("subsumed")
@@ -389,6 +366,12 @@ class Cluster:
     def _note_answer(self, answer: Future[str]) -> None:
         self.world.note("user", f"is told: {answer.exception() or answer.result()}")
 
+    def lose_power(self) -> None:
+        """End all processes, as their machines lose power, and storage with them."""
+        for process in (*self.masters, *self.processes):
+            process.lose_power()
+        self.storage.lose_power()
+
     def lose_driver(self) -> None:
         """End the driver, with nobody to start it again."""
         self.is_lost = True
@@ -404,11 +387,19 @@ class Cluster:
         alive = self._in_charge()
         if not alive or any(each.master.outcome is None for each in alive):
             return False
+        refused = [master for master in alive if self._was_refused(master)]
+        if refused:
+            self.storage.mend()
         for master in alive:
-            if master.could_not_begin:
+            if master.could_not_begin or master in refused:
                 master.die("the job could not begin")
                 self.world.after(1.0, 300.0, self.start_master)
         return any(each.alive for each in alive)
+
+    def _was_refused(self, master: MasterProcess) -> bool:
+        """Return whether the job could not go on from a file that is damaged, and said which."""
+        outcome = master.master.outcome
+        return outcome is not None and self.storage.is_damage(outcome.cause or "")
 
     def close(self) -> None:
         """End whatever still runs: the simulation is over."""

@@ -58,6 +58,7 @@ class External:
         """The job and the attempt that have begun last."""
         self.world = world
         self._permitted = permitted
+        self._secured: set[str] = set()
         _systems[self.number] = self
 
     def close(self) -> None:
@@ -83,6 +84,18 @@ class External:
         if name in self.pending or name in self.final:
             self.world.violated(f"transaction {name} is prepared twice")
         self.prepared[name] = self.pending[name] = transaction
+
+    def secure(self, names: list[str]) -> None:
+        for name in names:
+            operation(self.world, f"secure {name}")
+            self._secured.add(name)
+
+    def lose_power(self) -> None:
+        """Lose what is prepared and was not secured, or some of it."""
+        for name in sorted(self.pending.keys() - self._secured):
+            if self.world.chance(0.5):
+                self.world.note("outside", f"{name} is lost")
+                del self.pending[name]
 
     def is_down(self, share: float = 1.0) -> bool:
         """Return whether it does not answer now; `share` is how often that is by chance, against commits."""
@@ -208,6 +221,9 @@ class SimCommitter(Committer[str]):
         self._system = system(number)
         self._context = context
         self._is_told_only = is_told_only
+
+    def secure(self, committables: list[str]) -> None:
+        self._system.secure(committables)
 
     def commit(self, committables: list[str]) -> None:
         if self._is_told_only:

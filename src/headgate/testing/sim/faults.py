@@ -8,12 +8,13 @@ from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.runtime.master.supervisor import SupervisorState
-from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess, Troubles
+from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess
 from headgate.testing.sim.external import External
+from headgate.testing.sim.troubles import Troubles
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2)
 """How often each kind is drawn; never: only where it is asked for."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
@@ -51,6 +52,8 @@ class Faults:
             "master crash at an operation": self._crash_master_at_an_operation,
             "master presumed dead": self._presume_master_dead,
             "master crash at the stop": self._crash_master_at_the_stop,
+            "loss of power": self._lose_power,
+            "damage": self._damage,
         }
 
     def plan(self) -> None:
@@ -151,6 +154,29 @@ class Faults:
     def _crash_master_at_the_stop(self) -> None:
         """Crash the job master when it is recorded, but not yet done, that the job ends with a savepoint."""
         self._cluster.store.ledger.on_stop = lambda: self._world.after(0.0, 20.0, self._crash_master)
+
+    def _lose_power(self) -> None:
+        """Take the power away, now or when the next checkpoint has been completed."""
+        if self._world.chance(0.5):
+            self._cut_power()
+        else:
+            self._cluster.store.ledger.on_complete = self._cut_power_soon
+
+    def _cut_power_soon(self) -> None:
+        self._cluster.store.ledger.on_complete = lambda: None
+        self._world.after(0.0, 60.0, self._cut_power)
+
+    def _cut_power(self) -> None:
+        """Take the power from all machines of the job at once; what is outside may be on one of them."""
+        if not self._over and self._cluster.master.master.outcome is None:
+            self._cluster.lose_power()
+            self._outside.lose_power()
+            self._world.after(1.0, 300.0, self._cluster.start_master)
+
+    def _damage(self) -> None:
+        """Have the next driver find a file of the newest checkpoint damaged."""
+        if self._cluster.master.master.outcome is None and self._cluster.store.damage():
+            self._world.rng.choice((self._crash_master, self._cut_power))()
 
     def _cancel(self) -> None:
         self._cluster.cancel()

@@ -13,7 +13,7 @@ from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.ids import SlotIndex
 from headgate.runtime.master.supervision import JobStatus
-from headgate.testing.sim.cluster import Cluster, Crawl
+from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.jobs import NUMBERERS, JobSpec, plan_of
@@ -21,6 +21,7 @@ from headgate.testing.sim.ledger import Heir
 from headgate.testing.sim.legs import Leg, fork_of
 from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished, judge_fork
 from headgate.testing.sim.storage import SimStorage, SimStore
+from headgate.testing.sim.troubles import Crawl
 from headgate.testing.sim.user import User
 
 END_MS_MAX: Final = CALM_AFTER_MS + 60_000.0

@@ -54,6 +54,8 @@ class Ledger:
         """The savepoint that the job is to end with."""
         self.on_stop: Action = lambda: None
         """Called when that is recorded."""
+        self.on_complete: Action = lambda: None
+        """Called when there is one more manifest that counts."""
         self._permitted = permitted
         self._world = world
         self._memory = memory
@@ -115,6 +117,7 @@ class Ledger:
         if manifest.savepoint is None:
             self._counted.add(checkpoint_id)
             self.permit(manifest)
+            self.on_complete()
 
     def _check_whole(self, manifest: Manifest) -> None:
         for handle in manifest.handles():
@@ -150,6 +153,21 @@ class Ledger:
             savepoint.permit(manifest)
             self.final_ids.add(manifest.checkpoint_id)
         self.on_stop()
+
+    def lost(self, path: str) -> None:
+        """A file is lost, or changed, upon which nobody can have acted yet: it was never durable."""
+        manifest = self.manifests.pop(path, None)
+        self._doubtful.pop(path, None)
+        if manifest is not None and manifest.savepoint is None:
+            self._world.note("ledger", f"checkpoint {manifest.checkpoint_id} was not durable yet")
+            self._counted.discard(manifest.checkpoint_id)
+            self.final_ids.discard(manifest.checkpoint_id)
+            self._permitted -= self.transactions_in(manifest)
+            for other in self.manifests.values():
+                self.permit(other)
+        if path.startswith(f"{paths.STOPPED}/"):
+            self._world.note("ledger", "it is not durable yet that the job is to end")
+            self.stopped = None
 
     # --- drivers
 
@@ -187,8 +205,9 @@ class Ledger:
 
     def _check_owner(self, path: str) -> None:
         if path not in self.manifests:
-            for manifest in self.manifests.values():
-                if path in manifest.files():
+            for own, manifest in self.manifests.items():
+                is_gone = own not in self._memory.files and manifest.checkpoint_id != self.newest
+                if path in manifest.files() and not is_gone:
                     self._world.violated(f"{path} is deleted, but checkpoint {manifest.checkpoint_id} names it")
         elif self.manifests[path].savepoint is not None:
             self._world.violated(f"{path} is deleted, which belongs to a savepoint")

@@ -95,5 +95,13 @@ class Process:
             self.io.crash()
             self.on_death(why)
 
+    def lose_power(self) -> None:
+        """End the process with its machine: what its other threads had begun ends as well."""
+        if self.alive:
+            self.world.note(self.name, "loses power")
+            self.alive = False
+            self.io.close()
+            self.on_death("loss of power")
+
     def on_death(self, why: str) -> None:
         """What follows from the end of this process elsewhere."""

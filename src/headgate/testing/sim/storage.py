@@ -1,4 +1,7 @@
-"""Simulated checkpoint storage: it fails, tears writes and lies about them, and has each operation at its own time."""
+"""Simulated checkpoint storage: it fails, tears writes and lies about them, loses what is not durable, and is damaged.
+
+Each operation has a time of its own.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from headgate.checkpoint.store import Chunk, MemoryStore, chunks_of
 from headgate.errors import StorageError
 from headgate.state.files import FileHandle
 from headgate.testing.sim.beside import Fate, operation
+from headgate.testing.sim.disk import Disk, beginning
 from headgate.testing.sim.ledger import Ledger
 from headgate.testing.sim.world import Action, World
 
@@ -28,8 +32,9 @@ class SimStorage:
         self.mishap_rate = 0.0
         self.mishaps = 0
         self.is_disk = False
-        """Whether it is like a local disk: a file that is being written can be seen, and a folder goes with all that it
-        has then. In an object store, files appear whole, and a folder is the files that were listed."""
+        """Whether it is like a local disk: a file is written under a temporary name, renamed, and durable once that is
+        synced; a folder goes with all that it has then. Elsewhere a file that is there is durable, if it is whole, and
+        a folder is the files that were listed."""
         self.permitted: set[str] = set()
         """Names of the transactions that durable manifests have named."""
         self.folders: dict[str, SimStore] = {}
@@ -44,6 +49,20 @@ class SimStorage:
     def ledger_of(self, location: str) -> Ledger:
         """Return the ledger of a folder."""
         return self.open(location).ledger
+
+    def lose_power(self) -> None:
+        """Lose what is not durable."""
+        for location in sorted(self.folders):
+            self.folders[location].lose_power()
+
+    def is_damage(self, reason: str) -> bool:
+        """Return whether the text of a failure names a file that is damaged."""
+        return any(store.is_damage(reason) for store in self.folders.values())
+
+    def mend(self) -> None:
+        """Bring back what was damaged, as somebody does who is told of it."""
+        for store in self.folders.values():
+            store.mend()
 
     def fails(self) -> bool:
         """Return whether the operation that is under way fails."""
@@ -66,6 +85,7 @@ class SimStore:
         """Called when the job's result is written."""
         self._storage = storage
         self._world = storage.world
+        self._disk = Disk(storage.world, self.memory, self.ledger)
         self.location = location
 
     def locate(self, path: str) -> str:
@@ -74,33 +94,61 @@ class SimStore:
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
         data = b"".join(chunks)
         fate = operation(self._world, f"write {path}")
-        if path in self.memory.files:
-            self._world.note("storage", f"{path} exists already")
-            raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
-        if fate is Fate.TORN:
-            self._put(path, self._beginning(data))
-            raise StorageError(f"simulated: torn at {path}")
-        if self._storage.fails():
-            self._botch(path, data)
+        self._check_new(path)
         if self._storage.is_disk:
-            self._put(path, self._beginning(data))
-            if operation(self._world, f"finish {path}") is Fate.TORN:
-                raise StorageError(f"simulated: torn at {path}")
-        self._put(path, data)
+            self._write_to_disk(path, data, fate)
+        else:
+            self._write_at_once(path, data, fate)
         self._world.note("storage", f"wrote {path}")
         return FileHandle(path, len(data), zlib.crc32(data))
 
-    def _beginning(self, data: bytes) -> bytes:
-        return data[: self._world.rng.randrange(len(data) + 1)]
+    def _check_new(self, path: str) -> None:
+        if path in self.memory.files:
+            self._world.note("storage", f"{path} exists already")
+            raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
+
+    def _write_at_once(self, path: str, data: bytes, fate: Fate) -> None:
+        if fate is Fate.TORN:
+            self._put(path, beginning(self._world, data))
+            raise StorageError(f"simulated: torn at {path}")
+        if self._storage.fails():
+            self._botch(path, data)
+        self._put(path, data)
 
     def _botch(self, path: str, data: bytes) -> None:
         mishap = self._world.rng.choice(_MISHAPS)
         self._world.note("storage", f"failing to write {path}: {mishap}")
         if mishap == "torn":
-            self._put(path, self._beginning(data))
+            self._put(path, beginning(self._world, data))
         elif mishap == "complete":
             self._put(path, data)
         raise StorageError(f"simulated: cannot write {path}")
+
+    def _write_to_disk(self, path: str, data: bytes, fate: Fate) -> None:
+        """Write the file in the steps of a local file system, between which the process or the power may go."""
+        temporary = paths.temporary(path, f"{self._world.rng.getrandbits(16):04x}")
+        self._disk.write(temporary, beginning(self._world, data))
+        if fate is Fate.TORN or operation(self._world, f"rename {path}") is Fate.TORN:
+            raise StorageError(f"simulated: torn at {path}")
+        if self._storage.fails():
+            self._fail(temporary)
+        self._check_new(path)
+        self._disk.rename(temporary, path)
+        self._put(path, data)
+        self._sync(path)
+
+    def _fail(self, temporary: str) -> None:
+        self._world.note("storage", f"failing to write {temporary}")
+        if self._world.chance(0.5):
+            self._disk.delete(temporary)
+        raise StorageError(f"simulated: cannot write {temporary}")
+
+    def _sync(self, path: str) -> None:
+        if operation(self._world, f"sync {path}") is Fate.TORN:
+            raise StorageError(f"simulated: torn at {path}")
+        if path not in self.memory.files:
+            raise StorageError(f"simulated: {path} is gone with the power")
+        self._disk.synced(path)
 
     def _put(self, path: str, data: bytes) -> None:
         self.memory.files[path] = data
@@ -143,7 +191,25 @@ class SimStore:
         if path in self.memory.files:
             self._world.note("storage", f"deletes {path}")
             self.ledger.deleting(path)
-            del self.memory.files[path]
+            self._disk.delete(path)
+
+    # --- what befalls it
+
+    def lose_power(self) -> None:
+        """Lose what is not durable."""
+        self._disk.lose_power()
+
+    def damage(self) -> bool:
+        """Damage a file that is durable, if there is one to which that may happen."""
+        return self._disk.damage()
+
+    def is_damage(self, reason: str) -> bool:
+        """Return whether the text of a failure names a file that is damaged, or the folder of a manifest that is."""
+        return any(path.removesuffix(f"/{paths.METADATA}") in reason for path in self._disk.damaged)
+
+    def mend(self) -> None:
+        """Bring back what was damaged."""
+        self._disk.mend()
 
     def _reach(self, what: str) -> None:
         operation(self._world, what)

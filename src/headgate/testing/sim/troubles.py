@@ -1,0 +1,32 @@
+"""Small troubles of a simulated cluster: messages that go astray, and slots that are slow for a while."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from headgate.ids import SlotIndex
+
+
+@final
+@dataclass(slots=True)
+class Troubles:
+    """How often small things go wrong, until the faults stop."""
+
+    repeated_message: float = 0.0
+    lost_notification: float = 0.0
+    lost_trigger: float = 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Slots that are slow for a while, so that batches queue up before them."""
+
+    slots: frozenset[SlotIndex] = frozenset()
+    piece_ms: float = 0.0
+    until_ms: float = 0.0
+
+    def is_slow(self, slot: SlotIndex, now_ms: float) -> bool:
+        """Return whether work takes long there."""
+        return now_ms < self.until_ms and slot in self.slots
