@@ -31,6 +31,9 @@ class ArrowFiles:
             for chunk in chunks:
                 stream.write(chunk)
 
+    def secure(self, path: str) -> None:
+        """Do nothing: what is there was closed."""
+
     def read(self, path: str) -> bytes:
         with self._fs.open_input_file(path) as file:
             return bytes(file.read())

@@ -50,6 +50,10 @@ class Files(Protocol):
         """
         ...
 
+    def secure(self, path: str) -> None:
+        """Make a file durable that is there."""
+        ...
+
     def read(self, path: str) -> bytes:
         """Return the contents. Raises FileNotFoundError."""
         ...
@@ -130,6 +134,10 @@ class FileSystemStore:
         with self._failing("write", path, f"Check that the folder ({_SETTING}) can be written to and has room"):
             self._files.write(self._full(path), measured())
         return FileHandle(path, size_bytes, crc32)
+
+    def secure(self, path: str) -> None:
+        with self._failing("write", path):
+            self._files.secure(self._full(path))
 
     def read(self, path: str) -> bytes | None:
         try:

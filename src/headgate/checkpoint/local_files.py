@@ -38,17 +38,24 @@ class LocalFiles:
             raise FileExistsError(path)
         folder = os.path.dirname(path)
         self._make_folder(folder)
-        temporary = paths.temporary(path, secrets.token_hex(4))
+        own = temporary = paths.temporary(path, secrets.token_hex(4))
         try:
             with open(temporary, "xb") as file:
                 file.writelines(chunks)
                 file.flush()
                 os.fsync(file.fileno())
             durable.give_name(temporary, path)
+            own = path
+            durable.sync_folder(folder)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                os.unlink(own)  # whoever finds a file must be able to count on it
             raise
+
+    def secure(self, path: str) -> None:
+        folder = os.path.dirname(path)
+        self._make_folder(folder)
+        durable.sync_file(path)
         durable.sync_folder(folder)
 
     def _make_folder(self, folder: str) -> None:

@@ -45,6 +45,10 @@ class CheckpointStore(Protocol):
         """Write a new file with the contents of a local one; otherwise as `write`."""
         ...
 
+    def secure(self, path: str) -> None:
+        """Make a file durable that is there: its writer may have been killed before it had."""
+        ...
+
     def read(self, path: str) -> bytes | None:
         """Return the contents of the file, unchecked, or None when there is no such file."""
         ...
@@ -147,6 +151,9 @@ class MemoryStore:
 
     def upload(self, path: str, source: Path) -> FileHandle:
         return self.write(path, chunks_of(source))
+
+    def secure(self, path: str) -> None:
+        """Do nothing: what is in memory is as durable as it gets."""
 
     def read(self, path: str) -> bytes | None:
         return self.files.get(path)

@@ -28,6 +28,9 @@ class OverMemory:
     def upload(self, path: str, source: Path) -> FileHandle:
         return self.write(path, chunks_of(source))
 
+    def secure(self, path: str) -> None:
+        self.memory.secure(path)
+
     def read(self, path: str) -> bytes | None:
         return self.memory.read(path)
 

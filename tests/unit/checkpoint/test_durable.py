@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.manifest import encode
+from headgate.checkpoint.seal import seal
+from headgate.checkpoint.store import MemoryStore
+from headgate.checkpoint.workflow import JobResult, write_result
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from tests.power import NoPowerError, disk
+from tests.unit.checkpoint.manifests import manifest
 
 JOB = JobId("cd61")
 FILES = {
@@ -165,6 +171,59 @@ def test_file_systems_that_cannot_sync_folders_do_as_well(tmp_path: Path, monkey
     store = opened(tmp_path)
     store.write("chk-1/a", [b"state"])
     assert store.read("chk-1/a") == b"state"
+
+
+def test_a_file_whose_name_cannot_be_synced_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = os.fsync
+
+    def fail_on_folders(file: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{file}"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(file)
+
+    store = opened(tmp_path)
+    store.write("chk-1/a", [b"state"])
+    monkeypatch.setattr(os, "fsync", fail_on_folders)
+    with pytest.raises(StorageError, match="Input/output error"):
+        store.write("chk-1/_metadata", [b"manifest"])
+    assert contents(store) == {"chk-1/a": b"state"}, "a driver that reads it back must not take it for stored"
+
+
+def left_by_a_killed_driver(folder: Path, path: str, data: bytes) -> FileSystemStore:
+    """A file that has its name, but is not on the disk."""
+    file = folder / "cd61" / path
+    file.parent.mkdir(parents=True)
+    file.write_bytes(data)
+    return FileSystemStore.open(str(folder), JOB)
+
+
+def test_a_manifest_that_is_started_from_is_made_durable_first(tmp_path: Path) -> None:
+    found = manifest(3)
+    with disk(tmp_path) as power:
+        store = left_by_a_killed_driver(tmp_path, "chk-3/_metadata", encode(found))
+        ownership.attest_restored(store, found)
+        power.lose_power()
+        assert store.read("chk-3/_metadata") == encode(found)
+
+
+def test_a_record_of_the_stop_is_made_durable_before_it_is_acted_upon(tmp_path: Path) -> None:
+    stop = seal({"location": "/savepoints/1", "checkpoint_id": 3})
+    with disk(tmp_path) as power:
+        store = left_by_a_killed_driver(tmp_path, "_stopped/1-5f", stop)
+        intents.attest_stop(store, ())
+        power.lose_power()
+        assert store.read("_stopped/1-5f") == stop
+
+
+def test_a_result_that_is_found_is_made_durable_before_it_is_acted_upon(tmp_path: Path) -> None:
+    result = JobResult(status="finished", cause=None, ended_ms=7)
+    written = MemoryStore()
+    write_result(written, result)
+    with disk(tmp_path) as power:
+        store = left_by_a_killed_driver(tmp_path, "_result", written.files["_result"])
+        assert ownership.valid_result(store, ()) == result
+        power.lose_power()
+        assert ownership.valid_result(store, ()) == result
 
 
 def test_a_disk_that_fails_is_an_error_that_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

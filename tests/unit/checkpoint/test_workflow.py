@@ -45,6 +45,9 @@ class FailingStore:
     def upload(self, path: str, source: Path) -> FileHandle:
         return self.write(path, chunks_of(source))
 
+    def secure(self, path: str) -> None:
+        self.files.secure(path)
+
     def read(self, path: str) -> bytes | None:
         if self.reads_fail:
             raise StorageError(f"cannot read {path}: no route")

@@ -60,10 +60,11 @@ def read_stop(store: CheckpointStore, chain: Chain) -> StopIntent | None:
 
 
 def attest_stop(store: CheckpointStore, chain: Chain) -> None:
-    """Write evidence of the savepoint that the job is to end with, unless it is there: its commits follow."""
+    """Make durable which savepoint the job is to end with, and that there is evidence of it: its commits follow."""
     found = _newest_stop(store, chain)
     if found is not None:
         owner, stop = found
+        store.secure(paths.stop_intent(str(owner)))
         attest(store, Evidence(stop.checkpoint_id, owner, digest_of(_encode(stop)), stop=True))
 
 

@@ -175,13 +175,14 @@ def attest(store: CheckpointStore, evidence: Evidence) -> None:
 def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
     """Write the evidence of a checkpoint that is started from, unless it is there: its commits follow.
 
-    Its driver died before it came to that, or was of a release that wrote none. Raises DamagedFileError when the
-    manifest has gone.
+    Its driver died before it came to that, perhaps before the manifest was durable, which it is then; or was of a
+    release that wrote none. Raises DamagedFileError when the manifest has gone.
     """
     path = paths.metadata(manifest.checkpoint_id)
     data = store.read(path)
     if data is None:
         raise missing(store.locate(path))
+    store.secure(path)
     attest(store, Evidence(manifest.checkpoint_id, owner_of(manifest), digest_of(data)))
 
 
@@ -206,6 +207,8 @@ def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
     What a driver has written after a later one had started from a checkpoint does not count.
     """
     result = read_result(store)
+    if result is not None:
+        store.secure(paths.RESULT)
     owner = None if result is None else epochs.parse_owner(result.owner)
     return None if owner is not None and any(base.owner > owner for base in chain) else result
 

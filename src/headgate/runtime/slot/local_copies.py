@@ -75,6 +75,9 @@ class LocalCopies:
             self._keep(handle)
         return handle
 
+    def secure(self, path: str) -> None:
+        self._store.secure(path)
+
     def read(self, path: str) -> bytes | None:
         handle = self._kept.get(path)
         if handle is not None:

@@ -146,7 +146,7 @@ def all_is_read(sources: dict[str, SourceSpec], store: SimStore) -> bool:
     Whatever fails from then on, nothing is left to be read.
     """
     newest = store.ledger.newest
-    if newest is None:
+    if newest is None or store.is_damaged:
         return False
     manifest = next(each for each in store.ledger.manifests.values() if each.checkpoint_id == newest)
     return all(_is_read(uid, spec, manifest, store) for uid, spec in sources.items())

@@ -156,6 +156,10 @@ class SimStore:
         if path == paths.RESULT:
             self.on_result()
 
+    def secure(self, path: str) -> None:
+        self._reach(f"secure {path}")
+        self._disk.synced(path)
+
     def read(self, path: str) -> bytes | None:
         self._reach(f"read {path}")
         return self.memory.read(path)
@@ -202,6 +206,11 @@ class SimStore:
     def damage(self) -> bool:
         """Damage a file that is durable, if there is one to which that may happen."""
         return self._disk.damage()
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether there is a file that is damaged."""
+        return bool(self._disk.damaged)
 
     def is_damage(self, reason: str) -> bool:
         """Return whether the text of a failure names a file that is damaged, or the folder of a manifest that is."""
