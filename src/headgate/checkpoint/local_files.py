@@ -43,7 +43,8 @@ class LocalFiles:
             with open(temporary, "xb") as file:
                 file.writelines(chunks)
                 file.flush()
-                os.fsync(file.fileno())
+                if file.tell():  # an empty file has nothing but its name, which is synced below
+                    os.fsync(file.fileno())
             durable.give_name(temporary, path)
             own = path
             durable.sync_folder(folder)
@@ -64,8 +65,10 @@ class LocalFiles:
             return
         if folder != self._root:
             self._make_folder(os.path.dirname(folder))
-        durable.make_folder(folder)
-        durable.sync_folder(os.path.dirname(folder))
+        if os.path.isdir(folder):
+            durable.sync_folder(os.path.dirname(folder))
+        else:
+            durable.make_folder(folder)
         if len(self._durable_folders) >= _FOLDERS_KNOWN_MAX:
             self._durable_folders.clear()
         self._durable_folders.add(folder)
