@@ -8,11 +8,12 @@ import pytest
 
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
 from headgate.elements import Barrier
 from headgate.functions.fetching import FetchingReader
 from headgate.graph.physical import JobPlan
 from headgate.operators.base import OperatorSnapshot
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceOperator
+from headgate.operators.source import SourceOperator
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import manifest_of
 from headgate.runtime.master.job_storage import JobStorage

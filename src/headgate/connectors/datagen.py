@@ -21,6 +21,11 @@ class IndexSplit:
     step: int
     end: int | None
 
+    @property
+    def name(self) -> str:
+        """Which of the splits this is, whatever has been read of it."""
+        return f"{self.next % self.step}/{self.step}"
+
 
 @final
 class DataGeneratorSource(Source[IndexSplit]):
@@ -33,6 +38,8 @@ class DataGeneratorSource(Source[IndexSplit]):
     >>> source.bounded
     True
     """
+
+    watermarks_per_split = True
 
     def __init__(
         self,
@@ -52,6 +59,9 @@ class DataGeneratorSource(Source[IndexSplit]):
     def splits(self, parallelism: int) -> list[IndexSplit]:
         number = parallelism if self._count is None else min(parallelism, self._count)
         return [IndexSplit(first, number, self._count) for first in range(number)]
+
+    def split_id(self, split: IndexSplit) -> str:
+        return split.name
 
     def reader(self, context: SourceContext) -> SourceReader[IndexSplit]:
         reader = DataGeneratorReader(self._function)
@@ -83,9 +93,10 @@ class DataGeneratorReader(SourceReader[IndexSplit]):
         records = [self._function(index) for index in indexes]
         self._splits.popleft()
         rest = IndexSplit(indexes[-1] + split.step, split.step, split.end)
-        if rest.end is None or rest.next < rest.end:
+        ended = rest.end is not None and rest.next >= rest.end
+        if not ended:
             self._splits.append(rest)
-        return Records(records)
+        return Records(records, split=split.name, ended=ended)
 
     def snapshot(self) -> list[IndexSplit]:
         return list(self._splits)

@@ -27,6 +27,8 @@ class NumberSequenceSource(Source[NumberSplit]):
     [NumberSplit(start=1, end=4), NumberSplit(start=5, end=7), NumberSplit(start=8, end=10)]
     """
 
+    one_split_at_a_time = True
+
     def __init__(self, start: int, end: int) -> None:
         if start > end:
             raise ProgramError(f"a number sequence from {start} to {end} is empty; start must not be above end")
@@ -43,6 +45,9 @@ class NumberSequenceSource(Source[NumberSplit]):
                 found.append(NumberSplit(start, after - 1))
             start = after
         return found
+
+    def split_id(self, split: NumberSplit) -> str:
+        return _name(split)
 
     def reader(self, context: SourceContext) -> NumberReader:
         return NumberReader()
@@ -65,7 +70,12 @@ class NumberReader(SourceReader[NumberSplit]):
         after = min(split.start + records_max, split.end + 1)
         if after <= split.end:
             self._splits.appendleft(NumberSplit(after, split.end))
-        return Records(list(range(split.start, after)))
+        return Records(list(range(split.start, after)), split=_name(split), ended=after > split.end)
 
     def snapshot(self) -> list[NumberSplit]:
         return list(self._splits)
+
+
+def _name(split: NumberSplit) -> str:
+    """A range is named by its end: its start moves as it is read."""
+    return str(split.end)

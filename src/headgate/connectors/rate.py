@@ -44,6 +44,7 @@ class RateLimitedSource(Source[Split]):
         self.discovery_interval_ms = source.discovery_interval_ms
         self.discovery_ends = source.discovery_ends
         self.watermarks_per_split = source.watermarks_per_split
+        self.one_split_at_a_time = source.one_split_at_a_time
 
     def prepare(self, job_id: JobId) -> None:
         self._source.prepare(job_id)

@@ -32,8 +32,8 @@ Split = TypeVar("Split")
 class Records:
     """Records read, in order. `timestamps` are event times in milliseconds, or None.
 
-    `split` is the id of the split that they are of, which a source with watermarks per split has to tell; `ended`: with
-    these that split is read to its end.
+    `split` is the id of the split that they are of, which a source with `watermarks_per_split`, or that reads
+    `one_split_at_a_time`, has to tell; `ended`: with these that split is read to its end.
     """
 
     records: list[Any] | pa.RecordBatch
@@ -93,6 +93,13 @@ class Source(ABC, Generic[Split]):
     subtask without splits is idle.
     """
 
+    one_split_at_a_time: bool = False
+    """Whether readers read their splits one after the other, as given, and tell in `Records.split` which it is.
+
+    At another parallelism a reader may get several splits that were begun. The watermark of the subtask is then held
+    back until the last of them is opened, which an empty `Records` tells as well.
+    """
+
     def prepare(self, job_id: JobId) -> None:
         """Take note of the job, once for each driver of it, before anything else. Called in the driver; may block."""
 
@@ -134,8 +141,9 @@ class Source(ABC, Generic[Split]):
     def split_id(self, split: Split) -> str:
         """Return the name of a split, the same whatever has been read of it.
 
-        Needed with `discovery_interval_ms` and with `watermarks_per_split`. A source that always had it may begin to
-        discover in a later version of a job: which splits it was given before is then known, also of those that ended.
+        Needed with `discovery_interval_ms`, `watermarks_per_split` and `one_split_at_a_time`. A source that always had
+        it may begin to discover in a later version of a job: which splits it was given before is then known, also of
+        those that ended. At another parallelism its splits are dealt out in the order in which they were found.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, final
 
+from headgate.checkpoint.restore.splits import KNOWN_STATE, ORDINALS_STATE, SPLITS_STATE, ordinals_of
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import ProgramError
 from headgate.functions.source import (
@@ -23,6 +24,7 @@ from headgate.functions.source import (
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
+from headgate.operators.held_watermarks import HeldWatermarks
 from headgate.operators.split_watermarks import SplitWatermarks
 from headgate.operators.watermarks import WatermarkMaker
 from headgate.state.operator.list_elements import ListElements
@@ -30,9 +32,15 @@ from headgate.state.operator.list_elements import ListElements
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SPLITS_STATE: Final = "splits"
-KNOWN_STATE: Final = "known"
-"""The ids of all splits that subtasks of a source which names its splits were ever given."""
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A split as the subtask was given it: its ordinal, its pickle, and whether something of it was read by then."""
+
+    ordinal: int
+    pickle: bytes
+    begun: bool
 
 
 @final
@@ -53,7 +61,8 @@ class SourceOperator(Operator):
         self._given = 0
         self._told_read: int | None = None
         self._known: list[str] = []
-        self._event_time: WatermarkMaker | SplitWatermarks | None = None
+        self._unread: dict[str, _Given] = {}
+        self._event_time: HeldWatermarks | SplitWatermarks | None = None
         self._polled = Records([])
         self._positions: dict[CheckpointId, list[Any]] = {}
 
@@ -63,46 +72,56 @@ class SourceOperator(Operator):
             self._event_time = self._event_time_by(self._strategy)
         reader = self._source.reader(_Context(context, self._wake))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
-        is_restored = SPLITS_STATE in context.restored.lists
-        splits = context.restored.values(SPLITS_STATE) if is_restored else context.splits or []
-        if KNOWN_STATE in context.restored.lists:
-            self._known = context.restored.values(KNOWN_STATE)
-        self._take(splits)
+        self._known = context.restored.values(KNOWN_STATE)
+        if SPLITS_STATE in context.restored.lists:
+            self._take(context.restored.values(SPLITS_STATE), ordinals_of(context.restored.lists))
+        else:
+            splits = context.splits or []
+            self._take(splits, [(context.subtask + context.parallelism * n, False) for n in range(len(splits))])
 
-    def _event_time_by(self, strategy: WatermarkStrategy) -> WatermarkMaker | SplitWatermarks:
+    def _event_time_by(self, strategy: WatermarkStrategy) -> HeldWatermarks | SplitWatermarks:
         def maker() -> WatermarkMaker:
             return WatermarkMaker.of(strategy, self.context)
 
-        return SplitWatermarks(maker, self._now_ms()) if self._source.watermarks_per_split else maker()
+        return SplitWatermarks(maker, self._now_ms()) if self._source.watermarks_per_split else HeldWatermarks(maker)
 
     def _now_ms(self) -> float:
         return self.context.services.clock.monotonic_ms()
 
-    def add_splits(self, splits: list[Any] | NoMoreSplits) -> None:
-        """Have the reader read these as well, or end when it has read all that it was given."""
+    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
+        """Have the reader read these as well, which have these ordinals, or end when it has read all it was given."""
         if isinstance(splits, NoMoreSplits):
             self._awaits_splits = False
             self.woken = True
         else:
             self._given += len(splits)
-            self._take(splits)
+            self._take([split for _, split in splits], [(ordinal, False) for ordinal, _ in splits])
 
-    def _take(self, splits: list[Any]) -> None:
-        self._note_known(splits)
+    def _take(self, splits: list[Any], ordinals: list[tuple[int, bool]]) -> None:
+        ids = self._ids(splits)
+        self._known = self._source.to_remember(dict.fromkeys([*self._known, *ids]))
+        pickles = ListElements.of(splits).elements
+        given = {
+            split_id: _Given(ordinal, pickle, begun)
+            for split_id, pickle, (ordinal, begun) in zip(ids, pickles, ordinals, strict=False)
+        }
+        self._unread |= given
         if isinstance(self._event_time, SplitWatermarks):
-            self._event_time.add(map(self._source.split_id, splits), self._now_ms())
+            self._event_time.add(ids, self._now_ms())
+        elif self._event_time is not None and self._source.one_split_at_a_time:
+            self._event_time.hold(split_id for split_id, each in given.items() if each.begun)
         self._note_wake()
         self._reader.add_splits(splits)
         self.woken = True
 
-    def _note_known(self, splits: list[Any]) -> None:
-        """Note the ids, also of a source that does not discover: a later run of the job may."""
+    def _ids(self, splits: list[Any]) -> list[str]:
+        """Return the ids, also of a source that does not discover: a later run of the job may. None if it has none."""
         try:
-            known = dict.fromkeys([*self._known, *map(self._source.split_id, splits)])
-            self._known = self._source.to_remember(known)
+            return list(map(self._source.split_id, splits))
         except NotImplementedError:
-            if self._discovers:
+            if self._discovers or self._source.watermarks_per_split or self._source.one_split_at_a_time:
                 raise
+            return []
 
     def _wake(self) -> None:
         self.woken = True
@@ -139,7 +158,7 @@ class SourceOperator(Operator):
         if isinstance(self._event_time, SplitWatermarks):
             marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
         else:
-            marked = self._event_time.mark(batch)
+            marked = self._event_time.mark(batch, self._polled.split)
         self._note_wake()
         return marked
 
@@ -158,7 +177,20 @@ class SourceOperator(Operator):
         lists = {SPLITS_STATE: ListElements.of(positions)}
         if self._known or self._discovers:
             lists[KNOWN_STATE] = ListElements.of(self._known)
+        ids = self._ids(positions)
+        if ids:
+            lists[ORDINALS_STATE] = ListElements.of(map(self._ordinal, ids, lists[SPLITS_STATE].elements))
+        self._unread = {split_id: self._unread[split_id] for split_id in ids}
         return OperatorSnapshot(uid=self.context.uid, lists=lists)
+
+    def _ordinal(self, split_id: str, pickle: bytes) -> tuple[int, bool]:
+        given = self._unread.get(split_id)
+        if given is None:
+            raise ProgramError(
+                f"snapshot() of {type(self._reader).__name__} returned split {split_id!r}, which the reader was not "
+                f"given or had left out before; it has {sorted(self._unread)}"
+            )
+        return given.ordinal, given.begun or given.pickle != pickle
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         positions = self._positions.get(checkpoint_id)

@@ -179,6 +179,8 @@ class WatermarkMaker:
 
     def mark(self, batch: Batch) -> list[Flow]:
         """Return the records with timestamps, and what belongs between them. Raises `UserCodeError`."""
+        if not batch.records:
+            return []
         if self._timeout_ms is not None:
             self._note_records()
         if self._assign is not None:

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import pytest
 
 from headgate.checkpoint.messages import SubtaskAcked
+from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
 from headgate.errors import SourceError
 from headgate.functions.fetching import Fetched, Fetcher, FetchingReader
 from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceOperator
+from headgate.operators.source import SourceOperator
 from headgate.runtime.control.messages import AddSplits, CheckpointAborted, Start, TaskFailed
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListElements
@@ -112,7 +113,7 @@ def rig_of(*, fetches: bool) -> SlotRig:
 
 
 def add(rig: SlotRig, *splits: Counted) -> None:
-    rig.tell(AddSplits(attempt=A1, splits={SOURCE: list(splits)}))
+    rig.tell(AddSplits(attempt=A1, splits={SOURCE: list(enumerate(splits))}))
 
 
 def read(rig: SlotRig) -> int:
@@ -206,7 +207,7 @@ def test_splits_that_come_behind_the_trigger_are_behind_the_barrier() -> None:
     rig = rig_of(fetches=False)
     rig.settle()
     rig.slot.receive(trigger(1))
-    rig.slot.receive(AddSplits(attempt=A1, splits={SOURCE: [("b", 0)]}))
+    rig.slot.receive(AddSplits(attempt=A1, splits={SOURCE: [(1, ("b", 0))]}))
     rig.settle()
     assert (state(rig, SPLITS_STATE), state(rig, KNOWN_STATE)) == ([("a", 2)], ["a"])
     rig.tell(trigger(2))

@@ -9,6 +9,8 @@ own groups from it. Operator list state moves in elements, by the mode of the st
 - union: every subtask gets the elements of all, in the order of the old subtasks, at the same parallelism as well
 - broadcast: every old subtask has a copy of the same; new subtask i gets that of old subtask i modulo their number, or,
   when that one has none, of the next one that has
+
+The splits of sources are dealt out by what they say of their order: see `headgate.checkpoint.restore.splits`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import replace
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest, OperatorShape
 from headgate.checkpoint.messages import RestoredOperator
+from headgate.checkpoint.restore.splits import SPLITS_STATE, assign_splits
 from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
 from headgate.options import IGNORE_UNCLAIMED_STATE
@@ -52,6 +55,8 @@ def assign(
         _check_max_parallelism(operator, shape)
         old = [_lists_of(operator, index, elements) for index in range(operator.parallelism)]
         lists = assign_lists(old, shape.parallelism)
+        if not shape.inputs and any(SPLITS_STATE in own for own in old):
+            lists = [own | splits for own, splits in zip(lists, assign_splits(old, shape.parallelism), strict=True)]
         for index in range(shape.parallelism):
             restored = RestoredOperator(keyed=_overlapping(operator, shape, index), lists=lists[index])
             if restored.keyed or restored.lists:

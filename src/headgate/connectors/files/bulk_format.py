@@ -4,35 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 import pyarrow as pa
 
 from headgate.connectors.files.parquet_schema import Columns, check_same
 from headgate.connectors.files.parquet_source import ParquetReader, RowGroupSplit, open_parquet
-from headgate.connectors.files.places import FoundFile, Place
+from headgate.connectors.files.places import FoundFile, PartOfFile
 from headgate.functions.source import SourceContext, SourceReader
 from headgate.types.typeinfo import RowTypeInfo
-
-
-class PartOfFile(Protocol):
-    """What a split of a file source tells of itself."""
-
-    @property
-    def place(self) -> Place:
-        """The file."""
-        ...
-
-    @property
-    def size_bytes(self) -> int:
-        """The size of the whole file when it was found."""
-        ...
-
-    @property
-    def part(self) -> str:
-        """Which part of the file this is, the same whatever has been read of it."""
-        ...
-
 
 Part = TypeVar("Part", bound=PartOfFile)
 

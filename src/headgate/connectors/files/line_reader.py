@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.byte_stream import BLOCK_BYTES, ByteStream, check_unchanged
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.places import Place, name_of
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
@@ -60,16 +60,17 @@ class FileReader(SourceReader[FileSplit]):
                 return END_OF_INPUT
             self._open = OpenSplit(self._format, self._splits[0], self._block_bytes)
             self._splits.popleft()
+        split = self._open.name
         records = self._open.take(records_max)
         if records:
-            return Records(records)
+            return Records(records, split=split)
         if self._open.is_read:
             self.close()
-            return Records([])
+            return Records([], split=split, ended=True)
         skipped = self._open.load()
         if skipped:
             self._context.count("skipped_lines", skipped)
-        return Records(self._open.take(records_max))
+        return Records(self._open.take(records_max), split=split)
 
     def snapshot(self) -> list[FileSplit]:
         unread = [] if self._open is None else self._open.unread()
@@ -88,6 +89,7 @@ class OpenSplit:
     def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
         check_unchanged(split.place, split.size_bytes, may_grow=split.end is not None)
         header = _read_header(split.place, stream_format.header_lines)
+        self.name = name_of(split)
         self._split = split
         self._block_bytes = block_bytes
         self._policy = stream_format.broken_lines

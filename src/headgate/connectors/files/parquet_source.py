@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from headgate.connectors.files.byte_stream import FAILURES, check_unchanged
 from headgate.connectors.files.parquet_schema import Columns
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.places import Place, name_of
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceReader
 
@@ -72,7 +72,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
             self._batch = self._next_batch(split, batches)
         if self._batch is None:
             self._end(split)
-            return Records([])
+            return Records([], split=name_of(split), ended=True)
         return self._take(split, self._batch, records_max)
 
     def _start(self, split: RowGroupSplit) -> Iterator[pa.RecordBatch]:
@@ -107,7 +107,7 @@ class ParquetReader(SourceReader[RowGroupSplit]):
         after = skipped + part.num_rows
         self._batch = batch.slice(after) if after < batch.num_rows else None
         self._splits[0] = replace(split, row=split.row + part.num_rows)
-        return Records(part)
+        return Records(part, split=name_of(split))
 
     def snapshot(self) -> list[RowGroupSplit]:
         return list(self._splits)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, TypeVar, final
+from typing import Final, Protocol, TypeVar, final
 
 import pyarrow as pa
 from pyarrow import fs
@@ -92,6 +92,30 @@ class FoundFile:
 
     place: Place
     size_bytes: int
+
+
+class PartOfFile(Protocol):
+    """What a split of a file source tells of itself."""
+
+    @property
+    def place(self) -> Place:
+        """The file."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the whole file when it was found."""
+        ...
+
+    @property
+    def part(self) -> str:
+        """Which part of the file this is, the same whatever has been read of it."""
+        ...
+
+
+def name_of(part: PartOfFile) -> str:
+    """Return the id of a split of a file source."""
+    return f"{part.place}#{part.part}#{part.size_bytes}"
 
 
 def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:

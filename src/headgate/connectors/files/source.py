@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from headgate.connectors.files.bulk_format import BulkFormat, PartOfFile
+from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.line_splits import LineSplits
-from headgate.connectors.files.places import FoundFile, Place, list_files
+from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.source import Source, SourceContext, SourceReader
@@ -30,6 +30,8 @@ class FileSource(Source[PartOfFile]):
 
     >>> source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), "/data/logs").build()
     """
+
+    one_split_at_a_time = True
 
     def __init__(
         self, bulk_format: BulkFormat[Any], paths: tuple[str, ...], discovery_interval_ms: int | None = None
@@ -105,7 +107,7 @@ class FileSource(Source[PartOfFile]):
             _log.warning("%s", trouble)
 
     def split_id(self, split: PartOfFile) -> str:
-        return f"{split.place}#{split.part}#{split.size_bytes}"
+        return name_of(split)
 
     def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
         return self._format.reader(context)

@@ -6,6 +6,7 @@ lengths of time, are stored without saying so.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, final
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ class SparkParquetReader(SourceReader[RowGroupSplit]):
     def poll(self, records_max: int) -> Poll:
         polled = self._files.poll(records_max)
         if isinstance(polled, Records) and isinstance(polled.records, pa.RecordBatch):
-            return Records(fitted(polled.records, self._schema))
+            return replace(polled, records=fitted(polled.records, self._schema))
         return polled
 
     def snapshot(self) -> list[RowGroupSplit]:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, final
 
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.parquet_source import RowGroupSplit
+from headgate.connectors.files.places import name_of
 from headgate.connectors.micro_batches import splits
 from headgate.connectors.micro_batches.feed import BatchFeed
-from headgate.connectors.micro_batches.splits import BatchSplit, EmptyBatch
+from headgate.connectors.micro_batches.splits import BatchSplit, EmptyBatch, id_of
 from headgate.errors import EnvironmentFault
 from headgate.functions.acknowledging import Acknowledger
-from headgate.functions.source import NoMoreSplits, Poll, Source, SourceContext, SourceReader
+from headgate.functions.source import NoMoreSplits, Poll, Records, Source, SourceContext, SourceReader
 
 
 @final
 class MicroBatchSource(Source[BatchSplit]):
     """The rows of the batches that a feed takes, each batch acknowledged when a checkpoint covers it."""
 
+    one_split_at_a_time = True
     discovery_interval_ms = 1
     """At once: looking waits for batches itself."""
 
@@ -41,7 +44,7 @@ class MicroBatchSource(Source[BatchSplit]):
         return self._feed.discover(known)
 
     def split_id(self, split: BatchSplit) -> str:
-        return splits.id_of(split)
+        return id_of(split)
 
     def to_remember(self, known: Iterable[str]) -> list[str]:
         return splits.newest(known)
@@ -63,12 +66,20 @@ class MicroBatchReader(SourceReader[BatchSplit]):
 
     def __init__(self, rows: SourceReader[RowGroupSplit]) -> None:
         self._rows = rows
+        self._names: dict[str, str] = {}
+        """The ids of the splits to read, by those that their files give them."""
 
     def add_splits(self, splits: list[BatchSplit]) -> None:
-        self._rows.add_splits([split for split in splits if not isinstance(split, EmptyBatch)])
+        row_groups = [split for split in splits if not isinstance(split, EmptyBatch)]
+        self._names.update((name_of(split), id_of(split)) for split in row_groups)
+        self._rows.add_splits(row_groups)
 
     def poll(self, records_max: int) -> Poll:
-        return self._rows.poll(records_max)
+        polled = self._rows.poll(records_max)
+        if not isinstance(polled, Records) or polled.split is None:
+            return polled
+        name = self._names.pop(polled.split) if polled.ended else self._names[polled.split]
+        return replace(polled, split=name)
 
     def snapshot(self) -> list[BatchSplit]:
         return [*self._rows.snapshot()]

@@ -204,13 +204,13 @@ class Trigger:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddSplits:
-    """Give sources of this slot splits that were discovered, or tell that there will be no more.
+    """Give sources of this slot splits that were discovered, with their ordinals, or tell that there will be no more.
 
     A reader gets them behind the barrier triggered last.
     """
 
     attempt: Attempt
-    splits: dict[SubtaskId, list[Any] | NoMoreSplits]
+    splits: dict[SubtaskId, list[tuple[int, Any]] | NoMoreSplits]
 
 
 @final

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Final, Protocol, final
 
 from headgate import options
+from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE, ordinals_of
 from headgate.clock import Clock
 from headgate.errors import SuppressRestartsException
 from headgate.functions.source import NoMoreSplits, Source
@@ -27,7 +28,6 @@ from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
 from headgate.operators.error_text import causes
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE
 from headgate.runtime.control.messages import AddSplits, SplitsRead, ToSlot
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.master.job_storage import RestorePoint, Splits
@@ -113,7 +113,8 @@ class Discovery:
 
     def _reading(self, vertex: VertexPlan, restored: list[dict[str, ListElements]]) -> Reading:
         unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists)
-        return Reading(vertex.parallelism, unfinished=unfinished)
+        after = 1 + max((ordinal for lists in restored for ordinal, _ in ordinals_of(lists)), default=-1)
+        return Reading(vertex.parallelism, unfinished=unfinished, after=after)
 
     def attempt_ended(self) -> None:
         """Hand out nothing more."""
@@ -204,7 +205,7 @@ class Discovery:
         else:
             _log.warning("no new splits of %r: %s", source, error)
 
-    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: list[Any] | NoMoreSplits) -> None:
+    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
         self._host.send_to(subtask, AddSplits(attempt=attempt, splits={subtask: splits}))
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.physical import JobPlan
 from headgate.ids import SubtaskId
 from headgate.operators.base import expect
-from headgate.operators.source import SPLITS_STATE
 from headgate.runtime.master.restoring import RestorePoint, begins_anew
 from headgate.runtime.master.sources import read_list, sources_of
 

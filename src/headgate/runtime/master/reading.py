@@ -9,22 +9,22 @@ from typing import Any, final
 class Reading:
     """What the subtasks of one source were given in an attempt, and whether they have read it all."""
 
-    def __init__(self, parallelism: int, *, unfinished: bool) -> None:
-        """`unfinished`: the attempt starts with splits to read."""
-        self._next = 0
+    def __init__(self, parallelism: int, *, unfinished: bool, after: int = 0) -> None:
+        """`unfinished`: the attempt starts with splits to read, whose ordinals are all below `after`."""
+        self._next = after
         self._given = [0] * parallelism
         self._read: list[int | None] = [None] * parallelism
         self._any = unfinished
 
-    def deal(self, splits: list[Any], known: int) -> dict[int, list[Any]]:
-        """Return which subtask is given which of these: in turn, beginning where those before have ended.
+    def deal(self, splits: list[Any], known: int) -> dict[int, list[tuple[int, Any]]]:
+        """Return which subtask is given which of these, with their ordinals: in turn, behind those before.
 
         `known`: there were at least so many.
         """
         self._next = max(self._next, known)
-        dealt: dict[int, list[Any]] = {}
+        dealt: dict[int, list[tuple[int, Any]]] = {}
         for split in splits:
-            dealt.setdefault(self._next % len(self._given), []).append(split)
+            dealt.setdefault(self._next % len(self._given), []).append((self._next, split))
             self._next += 1
         for index, some in dealt.items():
             self._given[index] += len(some)

@@ -10,12 +10,13 @@ from typing import Any, final
 from headgate import options
 from headgate.checkpoint.handles import ListState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
+from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import ProgramError
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import Source
 from headgate.graph.physical import JobPlan
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE, SourceFactory
+from headgate.operators.source import SourceFactory
 from headgate.state.operator.list_elements import ListElements
 
 

@@ -129,9 +129,8 @@ class Chain:
         return put_out + len(batch.records)
 
     def _mark(self, batch: Batch, at: int) -> int:
-        if batch.records:
-            self.current = self.operators[at]
-            self._queue(at + 1, self.current.mark(batch))
+        self.current = self.operators[at]
+        self._queue(at + 1, self.current.mark(batch))
         return 0
 
     def _advance(self, watermark: Watermark, first: int, now_ms: float) -> int | None:

@@ -313,7 +313,7 @@ class Execution:
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
-    def add_splits(self, splits: dict[SubtaskId, list[Any] | NoMoreSplits]) -> None:
+    def add_splits(self, splits: dict[SubtaskId, list[tuple[int, Any]] | NoMoreSplits]) -> None:
         """Give sources more to read, or tell them that there is no more to come."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))

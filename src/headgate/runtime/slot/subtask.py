@@ -116,7 +116,7 @@ class Subtask:
         inputs = Inputs(wiring.inputs, wiring.lanes, wiring.in_flight_bytes_max)
         self._barriers = Barriers(subtask, inputs, chain, strategy, host)
         self._barriers.listen()
-        self._held: list[Barrier | list[Any] | NoMoreSplits] = []
+        self._held: list[Barrier | list[tuple[int, Any]] | NoMoreSplits] = []
         self._rest: Rest | None = None
         self._recovering: Iterator[RestoredBatch] | None = None
         self._next_input = 0
@@ -340,14 +340,14 @@ class Subtask:
         else:
             self._barriers.received(0, barrier)
 
-    def add_splits(self, splits: list[Any] | NoMoreSplits) -> None:
+    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
         """Give a source more to read; behind the barriers that it has still to inject, which do not know of it."""
         if self._held:
             self._held.append(splits)
         else:
             self._add_splits(splits)
 
-    def _add_splits(self, splits: list[Any] | NoMoreSplits) -> None:
+    def _add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
         source = self.operators[0]
         assert isinstance(source, SourceOperator)
         self._chain.current = source

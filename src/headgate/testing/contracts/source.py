@@ -307,8 +307,8 @@ def check_splits_may_be_added_while_reading(case: SourceCase) -> None:
 
 
 def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
-    """Where each split has event time of its own, records say which it is, and the last ones that they are the last."""
-    if not case.source.watermarks_per_split:
+    """Where event time depends on splits, records say which they are of, and the last ones that they are the last."""
+    if not (case.source.watermarks_per_split or case.source.one_split_at_a_time):
         return
     splits = case.source.splits(1)
     open_ids = set(_ids(case.source, splits) or ())
@@ -358,6 +358,7 @@ def _ids(source: Source[Any], splits: list[Any]) -> list[str] | None:
     except NotImplementedError:
         assert source.discovery_interval_ms is None, "a source that discovers has to name its splits"
         assert not source.watermarks_per_split, "a source with watermarks per split has to name its splits"
+        assert not source.one_split_at_a_time, "a source that reads one split at a time has to name its splits"
         return None
 
 

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
 from headgate.errors import SourceError
 from headgate.functions.fetching import Fetched, Fetcher, FetchingReader
 from headgate.functions.source import Source, SourceContext, SourceReader
-from headgate.operators.source import KNOWN_STATE, SPLITS_STATE
 from headgate.state.files import InlineHandle, StateHandle
 from headgate.state.operator.list_elements import ListElements
 from headgate.testing.sim.beside import operation

@@ -182,7 +182,7 @@ def assigned(rig: MasterRig) -> list[Any]:
     """What the slots of the newest launch were told to read in addition."""
     told = [message for link in rig.links.values() for message in link.told if isinstance(message, AddSplits)]
     given = [splits for message in told for splits in message.splits.values()]
-    return [split for splits in given if not isinstance(splits, NoMoreSplits) for split in splits]
+    return [split for splits in given if not isinstance(splits, NoMoreSplits) for _, split in splits]
 
 
 @pytest.mark.parametrize("fetches", [False, True], ids=["at once", "fetching"])
