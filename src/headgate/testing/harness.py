@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
 
-from headgate.checkpoint.restore.assign import assign_lists
+from headgate.checkpoint.restore.assign import assign_lists, assign_source_lists
 from headgate.clock import VirtualClock
 from headgate.elements import Barrier, Batch, Flow
 from headgate.errors import RestoreError
@@ -47,6 +47,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.operators.source import SourceOperator
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
@@ -293,7 +294,8 @@ class OperatorHarness:
         if not self._saved:
             return Restored()
         keyed = tuple(_fetched(self._checked(saved, saved.keyed)) for saved in self._saved if saved.keyed is not None)
-        lists = assign_lists([saved.lists for saved in self._saved], self.setup.parallelism)
+        assigned = assign_source_lists if isinstance(self.operator, SourceOperator) else assign_lists
+        lists = assigned([saved.lists for saved in self._saved], self.setup.parallelism)
         return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[self.setup.subtask])
 
     def _checked(self, saved: SavedOperator, keyed: KeyedState) -> KeyedState:

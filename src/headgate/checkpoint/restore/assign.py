@@ -54,9 +54,7 @@ def assign(
             continue
         _check_max_parallelism(operator, shape)
         old = [_lists_of(operator, index, elements) for index in range(operator.parallelism)]
-        lists = assign_lists(old, shape.parallelism)
-        if not shape.inputs and any(SPLITS_STATE in own for own in old):
-            lists = [own | splits for own, splits in zip(lists, assign_splits(old, shape.parallelism), strict=True)]
+        lists = (assign_lists if shape.inputs else assign_source_lists)(old, shape.parallelism)
         for index in range(shape.parallelism):
             restored = RestoredOperator(keyed=_overlapping(operator, shape, index), lists=lists[index])
             if restored.keyed or restored.lists:
@@ -124,6 +122,14 @@ def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) ->
         {name: ListElements(kinds[name].mode, list(own(name, index)), kinds[name].type) for name in names}
         for index in range(parallelism)
     ]
+
+
+def assign_source_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) -> list[dict[str, ListElements]]:
+    """Return what each of `parallelism` subtasks of a source gets, its splits among it."""
+    lists = assign_lists(old, parallelism)
+    if not any(SPLITS_STATE in own for own in old):
+        return lists
+    return [own | splits for own, splits in zip(lists, assign_splits(old, parallelism), strict=True)]
 
 
 def _all(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:

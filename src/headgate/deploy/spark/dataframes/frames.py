@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.checkpoint.paths import TASK_OWNED, absolute, below
 from headgate.config import Settings
 from headgate.connectors.files.parquet_source import RowGroupSplit
-from headgate.connectors.files.places import Place, list_files
+from headgate.connectors.files.places import Place, list_files, name_of
 from headgate.connectors.files.spark_parquet import ROW_GROUP_BYTES, SparkParquetFormat
 from headgate.deploy.spark import session as sessions
 from headgate.deploy.spark.dataframes.schemas import row_type_of, struct_type_of
@@ -46,6 +46,8 @@ class DataFrameSource(Source[RowGroupSplit]):
 
     Raises ProgramError for what is not a bounded DataFrame, or has a column that no record can hold.
     """
+
+    one_split_at_a_time = True
 
     def __init__(self, frame: DataFrame, name: str, location: str | None) -> None:
         """`location` is the folder or URI below which the job is stored, None: a temporary one."""
@@ -119,6 +121,9 @@ class DataFrameSource(Source[RowGroupSplit]):
     def _is_kept(self) -> bool:
         place = Place.of(self._folder, StorageError).child(KEPT)
         return bool(place.system.get_file_info(place.path).is_file)
+
+    def split_id(self, split: RowGroupSplit) -> str:
+        return name_of(split)
 
     def reader(self, context: SourceContext) -> SourceReader[RowGroupSplit]:
         return self._format.reader(context)
