@@ -33,6 +33,7 @@ class TwoSplitsReader(SourceReader[str]):
             Records([1], [1], "a"),
             Records([5], [5], "b"),
             Records([], [], "a", ended=True),
+            Records([]),
             Records([6], [6], "b"),
             Records([7], [7], "b", ended=True),
         ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 import pytest
 
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.manifest import Manifest
-from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
+from headgate.checkpoint.restore.splits import KNOWN_STATE, ORDINALS_STATE, SPLITS_STATE
 from headgate.elements import Barrier
 from headgate.functions.fetching import FetchingReader
 from headgate.graph.physical import JobPlan
@@ -25,18 +26,17 @@ def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
     add_splits, snapshot = SourceOperator.add_splits, SourceOperator.snapshot
     newest: dict[int, list[Any]] = {}
 
-    def add(self: SourceOperator, splits: list[Any]) -> None:
+    def add(self: SourceOperator, splits: list[tuple[int, Any]]) -> None:
         add_splits(self, splits)
-        newest[id(self)] = splits if self.woken and self._discovers and self._positions else []
+        newest[id(self)] = [split for _, split in splits] if self.woken and self._discovers and self._positions else []
 
     def without_the_newest(self: SourceOperator, barrier: Barrier) -> OperatorSnapshot:
         taken = snapshot(self, barrier)
         late = {self._source.split_id(split) for split in newest.pop(id(self), [])}
         if late:
-            kept = [
-                split for split in self._positions[barrier.checkpoint_id] if self._source.split_id(split) not in late
-            ]
-            taken.lists[SPLITS_STATE] = ListElements.of(kept)
+            kept = [self._source.split_id(split) not in late for split in self._positions[barrier.checkpoint_id]]
+            for name in (SPLITS_STATE, ORDINALS_STATE):
+                taken.lists[name] = ListElements(elements=list(compress(taken.lists[name].elements, kept)))
         return taken
 
     patch.setattr(SourceOperator, "add_splits", add)

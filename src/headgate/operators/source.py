@@ -115,7 +115,7 @@ class SourceOperator(Operator):
         self.woken = True
 
     def _ids(self, splits: list[Any]) -> list[str]:
-        """Return the ids, also of a source that does not discover: a later run of the job may. None if it has none."""
+        """Return the ids, also of a source that does not discover: a later run of the job may. Empty if it has none."""
         try:
             return list(map(self._source.split_id, splits))
         except NotImplementedError:
@@ -155,6 +155,8 @@ class SourceOperator(Operator):
 
     def mark(self, batch: Batch) -> list[Flow]:
         assert self._event_time is not None
+        if not batch.records and self._polled.split is None:
+            return []
         if isinstance(self._event_time, SplitWatermarks):
             marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
         else:
