@@ -92,5 +92,9 @@ class JobCancelledError(HeadgateError):
     """The job was cancelled while somebody waited for its result."""
 
 
+class JobSuspendedError(HeadgateError):
+    """This driver has left the job, which has not ended; the message says from where a later one goes on."""
+
+
 class InternalError(HeadgateError):
     """headgate broke one of its own rules. This should never happen: please report it with the message."""

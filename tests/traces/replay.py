@@ -129,6 +129,9 @@ class SupervisorTrace:
             "failed": lambda attempt: job.fail(Attempt(int(attempt))),
             "done": lambda attempt: job.done(Attempt(int(attempt))),
             "cancel": job.cancel,
+            "suspend": job.suspend,
+            "last-checkpoint-over": job.last_checkpoint_over,
+            "host-lost": job.lose_host,
         }
 
     def state(self) -> str:

@@ -24,6 +24,8 @@ class ExitCode(IntEnum):
     """The job that `run` waited for has failed."""
     JOB_CANCELLED = 6
     """The job that `run` waited for was cancelled."""
+    JOB_SUSPENDED = 7
+    """The driver has left the job that `run` waited for, which goes on when the program is started again."""
 
 
 @final

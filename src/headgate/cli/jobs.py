@@ -14,7 +14,7 @@ from headgate.cli.options import absolute, format_option, json_option, storage_o
 from headgate.cli.output import moment, print_json, print_table
 
 _SCHEDULED: Final = ("CREATED", "INITIALIZING")
-_ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
+_ENDED: Final = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _LOST: Final = "LOST"
 _CANCEL_POLL_S: Final = 0.1
 

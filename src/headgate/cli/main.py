@@ -15,7 +15,7 @@ from headgate.cli.jobs import cancel, list_jobs, savepoint, stop
 from headgate.cli.pack import pack
 from headgate.cli.run import run
 from headgate.cli.state import state
-from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError
+from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 
 _EPILOG: Final = """\b
 Exit codes:
@@ -26,6 +26,7 @@ Exit codes:
   4  the driver of the job is gone, or cannot be reached
   5  the job that `run` waited for has failed
   6  the job that `run` waited for was cancelled
+  7  the job that `run` waited for is suspended: it goes on when started again
 """
 
 
@@ -76,5 +77,7 @@ def code_of(error: HeadgateError) -> int:
             return ExitCode.JOB_FAILED
         case JobCancelledError():
             return ExitCode.JOB_CANCELLED
+        case JobSuspendedError():
+            return ExitCode.JOB_SUSPENDED
         case _:
             return ExitCode.FAILED

@@ -25,7 +25,7 @@ from headgate.cli.options import json_option
 from headgate.cli.output import print_json
 from headgate.config import Option, from_command_line
 from headgate.deploy import arguments
-from headgate.errors import ConfigError, JobCancelledError, JobFailedError
+from headgate.errors import ConfigError, JobCancelledError, JobFailedError, JobSuspendedError
 
 _POLL_S: Final = 0.05
 _LOG_LINES: Final = 20
@@ -145,7 +145,7 @@ def run_here(program: Program) -> None:
     sys.path[0] = os.path.dirname(path)
     try:
         exec(compile(Path(path).read_bytes(), path, "exec"), module.__dict__)
-    except (JobFailedError, JobCancelledError, KeyboardInterrupt):
+    except (JobFailedError, JobCancelledError, JobSuspendedError, KeyboardInterrupt):
         raise
     except ConfigError as error:
         raise CommandFailedError(ExitCode.FAILED, str(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.deploy.handle import JobHandle
-from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError
+from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.supervision import JobStatus
 
@@ -22,4 +22,6 @@ def failure_of(outcome: JobOutcome) -> HeadgateError | None:
         return None
     if outcome.status is JobStatus.CANCELLED:
         return JobCancelledError(f"job {outcome.job_id} was cancelled")
+    if outcome.status is JobStatus.SUSPENDED:
+        return JobSuspendedError(f"job {outcome.job_id} is suspended: {outcome.cause}")
     return JobFailedError(f"job {outcome.job_id} failed: {outcome.cause}")

@@ -30,6 +30,7 @@ from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.place import keeps_in_memory, storage_location
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
@@ -161,16 +162,6 @@ class LocalHost:
         if self._slots:
             self._slots = []
             self._ended.append(launch)
-
-
-def storage_location(plan: JobPlan) -> str | None:
-    """Return where the job keeps its checkpoints, None when nothing is configured."""
-    return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
-
-
-def keeps_in_memory(plan: JobPlan) -> bool:
-    """Return whether the slots hand all state to the driver, so that they need no storage."""
-    return plan.settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"
 
 
 @final

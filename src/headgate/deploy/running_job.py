@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Protocol, final
 
+from headgate import options
 from headgate.deploy.door import Door, JobFolder
 from headgate.deploy.handle import JobStatus
+from headgate.deploy.termination import TERMINATION
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from headgate.graph.physical import JobPlan
@@ -26,12 +28,14 @@ _STATES: Final = {
     "created": JobStatus.CREATED,
     "launching": JobStatus.CREATED,
     "running": JobStatus.RUNNING,
+    "suspending": JobStatus.RUNNING,
     "finishing": JobStatus.RUNNING,
 }
 _ENDS: Final = {
     supervision.JobStatus.FINISHED: JobStatus.FINISHED,
     supervision.JobStatus.FAILED: JobStatus.FAILED,
     supervision.JobStatus.CANCELLED: JobStatus.CANCELED,
+    supervision.JobStatus.SUSPENDED: JobStatus.SUSPENDED,
 }
 _END: Final = object()
 
@@ -113,9 +117,11 @@ class RunningJob:
 
     def start(self) -> RunningJob:
         """Start the job's thread; block until the job is under way. Raises what its start raised."""
+        TERMINATION.began(self)
         self._thread.start()
         self._started.wait()
         if self._error is not None:
+            TERMINATION.restore()
             self._thread.join()
             raise self._error
         return self
@@ -152,6 +158,23 @@ class RunningJob:
         self._cancelled = True
         self.order(JobMaster.cancel)
 
+    @property
+    def grace_s(self) -> float:
+        """How long the job may take to its last checkpoint when it is suspended."""
+        return self._plan.settings.get(options.SUSPEND_GRACE) / 1000.0
+
+    def suspend(self) -> None:
+        """Order the job to leave itself to a later driver, with a last checkpoint if it can. Does not block."""
+        self.order(JobMaster.suspend)
+
+    def farewell(self) -> str:
+        """Block until the job has ended; return how, for people."""
+        self._over.wait()
+        how = self._outcome
+        if how is None:
+            return f"job {self.job_id} ended: {self._error}"
+        return f"job {self.job_id} is {how.status.value}{'' if how.cause is None else f': {how.cause}'}"
+
     def order(self, order: Callable[[JobMaster], None]) -> None:
         """Have the job's thread call `order` with the job master. Does not block."""
         self._orders.put(order)
@@ -186,6 +209,7 @@ class RunningJob:
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
         if not self._over.wait(timeout_s):
             return None
+        TERMINATION.restore()
         if self._error is not None:
             raise self._error
         return self._outcome
@@ -213,6 +237,7 @@ class RunningJob:
             self._answer_rest()  # before the door closes: it waits for clients to fetch answers
             self._close()
             self._outcome = outcome
+            TERMINATION.ended(self)
             self._started.set()
             self._over.set()
             self._results.end()

@@ -78,6 +78,12 @@ TEARDOWN_TIMEOUT: Final = Option[int](
 START_TIMEOUT: Final = Option[int](
     "headgate.slot.start-timeout", DURATION_MS, 120_000, "All slots must have registered within this time.", (), 10
 )
+SUSPEND_GRACE: Final = Option[int](
+    "headgate.suspend.grace-period",
+    DURATION_MS,
+    20_000,
+    "Time that a job has for its last checkpoint when the driver gets SIGTERM; Kubernetes and Spark kill after 30 s.",
+)
 SLOT_REQUEST_TIMEOUT: Final = Option[int](
     "slot.request.timeout",
     DURATION_MS,

@@ -14,7 +14,7 @@ from headgate.runtime.monitoring.failures import Failure
 from headgate.web.metrics_json import metrics_of, totals
 from headgate.web.question import Question, ServedJob, vertex_id, whole_number
 
-_ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
+_ENDED: Final = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _TASK_STATES: Final = (
     *("CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING"),
     *("CANCELING", "CANCELED", "FINISHED", "FAILED", "RECONCILING"),
@@ -28,6 +28,7 @@ _TASK_STATE_OF: Final = {
     "CANCELLING": "CANCELING",
     "CANCELED": "CANCELED",
     "FINISHED": "FINISHED",
+    "SUSPENDED": "CANCELED",
 }
 _SHIPPING: Final = {
     Partitioning.FORWARD: "FORWARD",

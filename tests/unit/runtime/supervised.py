@@ -45,6 +45,9 @@ class Job:
     def end_launch(self, launch: Launch = L1, error: str | None = None) -> list[s.SupervisorEffect]:
         return self.handle(s.LaunchEnded(launch=launch, error=error, now_ms=self.now_ms))
 
+    def lose_host(self) -> list[s.SupervisorEffect]:
+        return self.handle(s.LaunchEnded(launch=L1, error="Spark is gone", for_good=True, now_ms=self.now_ms))
+
     def resolve(self, attempt: Attempt = A1, checkpoint_id: int | None = None) -> list[s.SupervisorEffect]:
         restored = None if checkpoint_id is None else CheckpointId(checkpoint_id)
         return self.handle(s.RestoreResolved(attempt=attempt, checkpoint_id=restored, now_ms=self.now_ms))
@@ -64,6 +67,12 @@ class Job:
 
     def cancel(self) -> list[s.SupervisorEffect]:
         return self.handle(s.CancelRequested(now_ms=self.now_ms))
+
+    def suspend(self) -> list[s.SupervisorEffect]:
+        return self.handle(s.SuspendRequested(grace_ms=2_000.0, now_ms=self.now_ms))
+
+    def last_checkpoint_over(self) -> list[s.SupervisorEffect]:
+        return self.handle(s.LastCheckpointOver(attempt=A1, now_ms=self.now_ms))
 
     def launching(self) -> None:
         self.submit()
@@ -94,6 +103,10 @@ class Job:
     def relaunching(self) -> None:
         self.running()
         self.lose(S1)
+
+    def suspending(self) -> None:
+        self.running()
+        self.suspend()
 
     def finishing(self) -> None:
         self.running()

@@ -15,7 +15,6 @@ from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.batch_job import BatchJob
 from headgate.deploy.door import door_of
 from headgate.deploy.handle import JobHandle
-from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
@@ -23,6 +22,7 @@ from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.physical import JobPlan
+from headgate.runtime.master.place import keeps_in_memory, storage_location
 from headgate.runtime.master.sources import sources_of
 
 _log = logging.getLogger(__name__)

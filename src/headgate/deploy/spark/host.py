@@ -18,7 +18,6 @@ from headgate.checkpoint.file_store import FileSystemStore, absolute
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import SystemClock
 from headgate.deploy.door import JobFolder
-from headgate.deploy.local import keeps_in_memory, storage_location
 from headgate.deploy.package import pack
 from headgate.deploy.running_job import Results
 from headgate.deploy.spark.network import LOOPBACK, driver_network
@@ -38,6 +37,7 @@ from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.master.place import keeps_in_memory, storage_location
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
@@ -79,7 +79,7 @@ class SparkHost:
         self._services: _Services | None = None
         self._stage: Stage | None = None
         self._proof: StorageProof | None = None
-        self._ended: queue.SimpleQueue[tuple[Launch, str | None]] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[tuple[Launch, str | None, bool]] = queue.SimpleQueue()
 
     def _packed(self) -> bytes | Broadcast[bytes]:
         package = pack(self._plan)
@@ -127,7 +127,8 @@ class SparkHost:
         services = self._started()
         delivered = self._io.deliver()
         while not self._ended.empty():
-            services.master.launch_ended(*self._ended.get())
+            launch, error, gone = self._ended.get()
+            services.master.launch_ended(launch, error, for_good=gone)
             delivered = True
         wake_ms = services.master.step(self._clock.monotonic_ms())
         idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
@@ -168,7 +169,7 @@ class SparkHost:
             code=self._code,
         )
         task = self._task(launch, self._proof)
-        self._stage = Stage(self._spark, order, task, lambda error: self._on_ended(launch, error))
+        self._stage = Stage(self._spark, order, task, lambda error, gone: self._on_ended(launch, error, gone))
         self._stage.start()
 
     def _task(self, launch: Launch, proof: StorageProof | None) -> Callable[[], SlotTask]:
@@ -197,9 +198,9 @@ class SparkHost:
         if self._stage is not None:
             self._stage.kill()
 
-    def _on_ended(self, launch: Launch, error: str | None) -> None:
+    def _on_ended(self, launch: Launch, error: str | None, gone: bool) -> None:
         """Called on the stage's thread."""
-        self._ended.put((launch, error))
+        self._ended.put((launch, error, gone))
         self.wake()
 
     def _unfit(self, message: RegisterSlot) -> str | None:

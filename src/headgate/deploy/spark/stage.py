@@ -43,14 +43,17 @@ class StageOrder:
 
 @final
 class Stage:
-    """One submission. `on_ended` is called once, on the stage's own thread, with the error or None."""
+    """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
+
+    It is told, too, whether Spark is gone with the stage, so that there can be no other.
+    """
 
     def __init__(
         self,
         spark: SparkSession,
         order: StageOrder,
         make_task: Callable[[], SlotTask],
-        on_ended: Callable[[str | None], None],
+        on_ended: Callable[[str | None, bool], None],
     ) -> None:
         """`make_task` is called on the stage's thread too, and may block."""
         self._spark = spark
@@ -76,11 +79,13 @@ class Stage:
 
     def _run(self) -> None:
         error: str | None = None
+        gone = False
         try:
             self._submit(self._make_task())
         except Exception as raised:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
-            error = explain(report_of(raised))
-        self._on_ended(error)
+            gone = is_gone(self._spark)
+            error = _GONE if gone else explain(report_of(raised))
+        self._on_ended(error, gone)
 
     def _submit(self, task: SlotTask) -> None:
         context = self._spark.sparkContext
@@ -109,6 +114,14 @@ class Stage:
                 self._thread.join(CANCEL_AGAIN_S)
         except (Py4JError, PySparkException, OSError):
             return  # the session is gone, and with it the stage
+
+
+def is_gone(spark: SparkSession) -> bool:
+    """Return whether the session has been stopped, or its JVM has died."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; of a dead JVM nobody answers
+        return True
 
 
 def report_of(error: Exception) -> str:

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import assert_never, final
 
+from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
@@ -27,7 +28,8 @@ from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
 from headgate.runtime.master.discovery import Discovery
 from headgate.runtime.master.job_storage import Beginning, RestorePoint, Splits
-from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed, with_way_on
+from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
+from headgate.runtime.master.place import going_on, way_on
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.restoring import restore_may_mend
 from headgate.runtime.master.services import MasterServices, SlotLink
@@ -71,7 +73,7 @@ class JobMaster:
         self._fatal: str | None = None
         self._preparing = False
         self._ending = False
-        self._cancelled = False
+        self._left: JobStatus | None = None
 
     @property
     def status(self) -> str:
@@ -87,8 +89,8 @@ class JobMaster:
 
         def done(result: Beginning | BaseException) -> None:
             self._preparing = False
-            if self._cancelled and (isinstance(result, BaseException) or result.ended is None):
-                self._end(JobStatus.CANCELLED, None)
+            if self._left is not None and (isinstance(result, BaseException) or result.ended is None):
+                self._end(self._left, None)
             elif isinstance(result, BaseException):
                 self._refuse(_describe(result))
             elif result.ended is not None:
@@ -101,11 +103,19 @@ class JobMaster:
 
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
-        self._cancelled = True
+        self._leave(JobStatus.CANCELLED, supervision.CancelRequested(now_ms=self._now()))
+
+    def suspend(self) -> None:
+        """Leave the job to a later driver, after a last checkpoint if one can be had in time. Otherwise as `cancel`."""
+        grace_ms = self._plan.settings.get(options.SUSPEND_GRACE)
+        self._leave(JobStatus.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
+
+    def _leave(self, status: JobStatus, request: supervision.SupervisorEvent) -> None:
         if self._preparing:
+            self._left = self._left or status
             self._storage.interrupt()
         elif self.outcome is None and not self._ending:
-            self._supervise(supervision.CancelRequested(now_ms=self._now()))
+            self._supervise(request)
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
         """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
@@ -143,12 +153,13 @@ class JobMaster:
         self._note_failure(reason, Origin(), None)
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
-    def launch_ended(self, launch: Launch, error: str | None) -> None:
-        """The processes of a launch are gone, or will be without anybody's doing."""
+    def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
+        """The processes of a launch are gone, or will be without anybody's doing; `for_good`: there can be no other."""
         if launch == self._supervisor.launch:
             for slot in list(self._links):
                 self._drop_link(slot)
-        self._supervise(supervision.LaunchEnded(launch=launch, error=error, now_ms=self._now()))
+        ended = supervision.LaunchEnded(launch=launch, error=error, for_good=for_good, now_ms=self._now())
+        self._supervise(ended)
 
     def receive(self, launch: Launch, message: FromSlot) -> None:
         """Take a message of a registered slot; those of other launches and attempts are dropped."""
@@ -278,6 +289,8 @@ class JobMaster:
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
                 self._start(effect.attempt)
+            case supervision.TakeLastCheckpoint():
+                self._take_last_checkpoint(effect.attempt)
             case supervision.EndAttempt():
                 self._ended = effect.attempt
                 self.progress.running_since_ms = None
@@ -291,6 +304,14 @@ class JobMaster:
                 self._checkpoints.when_tidy(lambda: self._end(effect.status, effect.cause))
             case _:
                 assert_never(effect)
+
+    def _take_last_checkpoint(self, attempt: Attempt) -> None:
+        def over(answer: Future[str]) -> None:
+            self._supervise(supervision.LastCheckpointOver(attempt=attempt, now_ms=self._now()))
+
+        last = Future[str]()
+        last.add_done_callback(over)
+        self.trigger_checkpoint(last)
 
     def send_all(self, message: ToSlot) -> None:
         """Send a message to every slot."""
@@ -360,8 +381,8 @@ class JobMaster:
         self._ending = True
         if self._fatal is not None:
             status, cause = JobStatus.FAILED, self._fatal
-        if status is JobStatus.FAILED and cause is not None:
-            cause = self._with_way_on(cause)
+        if status is JobStatus.SUSPENDED or (status is JobStatus.FAILED and cause is not None):
+            cause = self._with_way_on(status, cause)
         outcome = self._outcome_of(status, cause)
 
         def done(result: object) -> None:
@@ -372,10 +393,15 @@ class JobMaster:
 
         self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
 
-    def _with_way_on(self, cause: str) -> str:
-        latest = self._checkpoints.latest
-        newest = None if latest is None else self._storage.locate(latest)
-        return with_way_on(cause, newest, is_over=self._storage.has_completed)
+    def _with_way_on(self, status: JobStatus, cause: str | None) -> str:
+        """Return why the job ended, with how to go on with it."""
+        known = self._checkpoints.latest
+        newest = None if known is None else self._storage.locate(known)
+        if status is JobStatus.SUSPENDED:
+            how = going_on(self._plan, newest)
+            return how if cause is None else f"{cause}; {how}"
+        how = way_on(self._plan, newest, is_over=self._storage.has_completed)
+        return f"{cause}\n{how}" if how else str(cause)
 
     def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
         return JobOutcome(

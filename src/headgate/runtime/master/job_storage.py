@@ -338,7 +338,12 @@ class JobStorage:
         was to start from is there for the next start, which may have the right settings, or the file that was missing.
         Only copies of what sources read go, if this driver has made them: the next start makes its own. Nor are the
         checkpoints of earlier drivers deleted if the job is cancelled before it has restored.
+
+        Of a job that is suspended, only give the sinks back: a later driver goes on with it.
         """
+        if outcome.status is JobStatus.SUSPENDED:
+            self.release(plan)
+            return
         self._close_sources()
         if self._is_superseded():
             return

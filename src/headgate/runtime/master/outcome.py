@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.ids import JobId, SubtaskId
-from headgate.options import RECOVERY_PATH
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
@@ -25,25 +24,6 @@ class JobOutcome:
     cause: str | None
     runtime_ms: float
     counters: dict[str, int] = field(default_factory=dict)
-
-
-def with_way_on(cause: str, newest: str | None, *, is_over: bool) -> str:
-    """Return why a job failed, with the command to go on from its newest checkpoint, which is at `newest`.
-
-    Not `is_over`: no result is recorded, so that the program may be started again under the same job id.
-
-    >>> print(with_way_on("it broke", "/data/cd61/chk-7", is_over=False))
-    it broke
-    Nothing is deleted: the program, started again with the same job id, goes on from /data/cd61/chk-7
-    """
-    if not is_over and newest is None:
-        return cause
-    if not is_over:
-        return f"{cause}\nNothing is deleted: the program, started again with the same job id, goes on from {newest}"
-    return (
-        f"{cause}\nThe newest checkpoint stays: {newest}. To go on from it, under another job id: "
-        f"headgate run -D{RECOVERY_PATH.key}={newest} PROGRAM"
-    )
 
 
 @final

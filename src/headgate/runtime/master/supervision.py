@@ -47,11 +47,15 @@ class SlotLost:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchEnded:
-    """The stage is over and holds no slot any more. `error` is None when it ended without one."""
+    """The stage is over and holds no slot any more. `error` is None when it ended without one.
+
+    `for_good`: what hosts stages is gone with it, so that this driver can launch no other.
+    """
 
     launch: Launch
     error: str | None
     now_ms: float
+    for_good: bool = False
 
 
 @final
@@ -125,6 +129,24 @@ class CancelRequested:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendRequested:
+    """This driver has to end, but the job has not: within `grace_ms` it takes a last checkpoint, if it can."""
+
+    grace_ms: float
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCheckpointOver:
+    """The last checkpoint of `attempt` is complete, or there will be none."""
+
+    attempt: Attempt
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
     """Time has passed."""
 
@@ -143,6 +165,8 @@ SupervisorEvent = (
     | AttemptFailed
     | JobDone
     | CancelRequested
+    | SuspendRequested
+    | LastCheckpointOver
     | Tick
 )
 
@@ -176,11 +200,12 @@ def cause_of(event: SupervisorEvent) -> str:
 
 @final
 class JobStatus(Enum):
-    """How a job ended."""
+    """How a job ended. One that is suspended has not: only its driver has, and a later one goes on with the job."""
 
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    SUSPENDED = "suspended"
 
 
 @final
@@ -235,6 +260,14 @@ class StartAttempt:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TakeLastCheckpoint:
+    """Have a checkpoint of `attempt` taken; `LastCheckpointOver` follows."""
+
+    attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndAttempt:
     """Nothing of `attempt` counts any more: drop its messages and tell the checkpoint coordinator.
 
@@ -263,7 +296,8 @@ class ShutDownSlots:
 class EndJob:
     """The job is over and holds no slot. `cause` says why it is not FINISHED.
 
-    Write the durable result before any checkpoint is deleted; delete none while a manifest write is in doubt.
+    Write the durable result before any checkpoint is deleted; delete none while a manifest write is in doubt. With
+    SUSPENDED write no result, and delete nothing.
     """
 
     status: JobStatus
@@ -277,6 +311,7 @@ SupervisorEffect = (
     | ResolveRestore
     | Deploy
     | StartAttempt
+    | TakeLastCheckpoint
     | EndAttempt
     | TearDown
     | ShutDownSlots

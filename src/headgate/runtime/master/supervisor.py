@@ -16,22 +16,26 @@ one. A slot that stays silent past the deadline may still hold something, so the
     RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
                                                                 or FINISHING when trying again is of no use
     DEPLOYING     all slots to be ready                         the last SlotReady -> RUNNING
-    RUNNING       the end of the data                           JobDone -> FINISHING
+    RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING
+    SUSPENDING    the last checkpoint                           LastCheckpointOver, JobDone -> FINISHING; late, too
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotTornDown -> WAITING; late -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
-    FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED or CANCELLED
-    FINISHED, FAILED, CANCELLED                                 nothing: the job is over
+    FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED, CANCELLED, SUSPENDED
+    FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
 
     AttemptFailed in DEPLOYING, RUNNING               -> TEARING_DOWN, or FINISHING when it may not restart
     SlotLost, LaunchEnded in LAUNCHING ... RUNNING    -> RELAUNCHING, or FINISHING when it may not restart
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
+    AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
     CancelRequested in any state before the end       -> FINISHING
+    SuspendRequested in any other state before that   -> FINISHING: there is nothing to take a checkpoint of
 
 Every pass from a running job to the next restart asks the restart strategy exactly once. The first launch that gets no
 slot, or too few in time, fails the job at once: the cluster is too small or refuses the stage, and trying again would
 only hide that. Later launches, those of a job that an earlier driver has run, and losses of slots that had registered
-are for the restart strategy to decide.
+are for the restart strategy to decide. A launch that is the last one that this driver can make (`for_good`) suspends
+the job, also when the loss of its slots has just failed it: a driver on a host that is well goes on.
 """
 
 from __future__ import annotations
@@ -50,6 +54,7 @@ from headgate.runtime.master.supervision import (
     JobDone,
     JobStatus,
     KillLaunch,
+    LastCheckpointOver,
     LaunchEnded,
     LaunchSlots,
     RefuseSlot,
@@ -65,6 +70,8 @@ from headgate.runtime.master.supervision import (
     Submitted,
     SupervisorEffect,
     SupervisorEvent,
+    SuspendRequested,
+    TakeLastCheckpoint,
     TearDown,
     Tick,
     Verdict,
@@ -81,6 +88,7 @@ class SupervisorState(Enum):
     RESOLVING = "resolving"
     DEPLOYING = "deploying"
     RUNNING = "running"
+    SUSPENDING = "suspending"
     TEARING_DOWN = "tearing down"
     WAITING = "waiting"
     RELAUNCHING = "relaunching"
@@ -88,6 +96,7 @@ class SupervisorState(Enum):
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    SUSPENDED = "suspended"
 
     @property
     def is_over(self) -> bool:
@@ -100,11 +109,14 @@ _END_STATES = {
     JobStatus.FINISHED: _S.FINISHED,
     JobStatus.FAILED: _S.FAILED,
     JobStatus.CANCELLED: _S.CANCELLED,
+    JobStatus.SUSPENDED: _S.SUSPENDED,
 }
-_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.RUNNING})
-_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING, _S.DEPLOYING, _S.RUNNING})
+_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.RUNNING, _S.SUSPENDING})
+_LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
-_AttemptEvent = RestoreResolved | RestoreFailed | SlotReady | SlotTornDown | AttemptFailed | JobDone
+_AttemptEvent = (
+    RestoreResolved | RestoreFailed | SlotReady | SlotTornDown | AttemptFailed | JobDone | LastCheckpointOver
+)
 
 
 @final
@@ -180,14 +192,14 @@ class Supervisor:
                 return self._start_launch(event.now_ms)
             case SlotRegistered() | SlotLost() | LaunchEnded():
                 return self._on_launch_event(event)
-            case RestoreResolved() | RestoreFailed() | SlotReady() | SlotTornDown() | AttemptFailed() | JobDone():
-                return self._on_attempt_event(event)
             case CancelRequested():
-                return self._on_cancel(event.now_ms)
+                return self._leave(JobStatus.CANCELLED, event.now_ms)
+            case SuspendRequested():
+                return self._on_suspend(event)
             case Tick():
                 return []
             case _:
-                assert_never(event)
+                return self._on_attempt_event(event)
 
     # --- the launch -------------------------------------------------------------------------------------------------
 
@@ -227,21 +239,30 @@ class Supervisor:
 
     def _on_launch_ended(self, event: LaunchEnded) -> list[SupervisorEffect]:
         self._launch_over = True
+        error = event.error or "without an error, but before the job was done"
+        cause = f"the stage that hosts the slots ended: {error}"
+        if event.for_good and self._may_be_suspended():
+            return self._suspend(cause, event.now_ms)
         if self._state is _S.FINISHING:
             return self._end_job()
         if self._state in _BETWEEN:
             return self._relaunch()
         if self._state not in _LIVE:
             return []
-        error = event.error or "without an error, but before the job was done"
         hosted_some = bool(self._registered) or not self._is_first_launch()
-        return self._fail_launch(f"the stage that hosts the slots ended: {error}", hosted_some, event.now_ms)
+        return self._fail_launch(cause, hosted_some, event.now_ms)
+
+    def _may_be_suspended(self) -> bool:
+        """Return whether what the job comes to is open, or the failure that it ends with."""
+        return self._outcome is None or self._outcome[0] is JobStatus.FAILED
 
     def _is_first_launch(self) -> bool:
         """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
         return self._launch == 1 and not self._has_history
 
     def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[SupervisorEffect]:
+        if self._state is _S.SUSPENDING:
+            return self._suspend(cause, now_ms)
         effects = [*self._end_attempt(), *self._relaunch()]
         if self._grant_restart(cause, retriable, now_ms):
             return effects
@@ -283,7 +304,11 @@ class Supervisor:
                 return []
             case AttemptFailed(), _S.DEPLOYING | _S.RUNNING:
                 return self._fail_attempt(event)
-            case JobDone(), _S.RUNNING:
+            case AttemptFailed(cause=cause), _S.SUSPENDING:
+                return self._suspend(cause, event.now_ms)
+            case LastCheckpointOver(), _S.SUSPENDING:
+                return self._suspend(None, event.now_ms)
+            case JobDone(), _S.RUNNING | _S.SUSPENDING:
                 return [*self._end_attempt(), *self._finish(JobStatus.FINISHED, None, event.now_ms)]
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
@@ -319,13 +344,25 @@ class Supervisor:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def _on_cancel(self, now_ms: float) -> list[SupervisorEffect]:
+    def _leave(self, status: JobStatus, now_ms: float) -> list[SupervisorEffect]:
+        """Give up whatever is under way."""
         if self._state is _S.FINISHING or self._state.is_over:
             return []
         effects = self._end_attempt()
         if self._state is _S.LAUNCHING:
             effects += self._relaunch()  # slots that are still to come would not hear of a shut-down
-        return [*effects, *self._finish(JobStatus.CANCELLED, None, now_ms)]
+        return [*effects, *self._finish(status, None, now_ms)]
+
+    def _on_suspend(self, event: SuspendRequested) -> list[SupervisorEffect]:
+        if self._state is _S.SUSPENDING:
+            return []
+        if self._state is not _S.RUNNING:
+            return self._leave(JobStatus.SUSPENDED, event.now_ms)
+        self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
+        return [TakeLastCheckpoint(attempt=self._attempt)]
+
+    def _suspend(self, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
+        return [*self._end_attempt(), *self._finish(JobStatus.SUSPENDED, cause, now_ms)]
 
     def _finish(self, status: JobStatus, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
         self._outcome = (status, cause)
@@ -350,6 +387,8 @@ class Supervisor:
         match self._state:
             case _S.LAUNCHING:
                 return self._fail_launch(self._describe_missing(), not self._is_first_launch(), now_ms)
+            case _S.SUSPENDING:
+                return self._suspend("the last checkpoint was not complete in time", now_ms)
             case _S.TEARING_DOWN:
                 return self._relaunch()
             case _S.WAITING:

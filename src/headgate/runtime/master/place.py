@@ -1,0 +1,45 @@
+"""Where a job keeps its checkpoints, by its settings, and how a later driver goes on from them. Pure."""
+
+from __future__ import annotations
+
+from headgate import options
+from headgate.graph.physical import JobPlan
+
+
+def storage_location(plan: JobPlan) -> str | None:
+    """Return where the job keeps its checkpoints, None when nothing is configured."""
+    return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
+
+
+def keeps_in_memory(plan: JobPlan) -> bool:
+    """Return whether the slots hand all state to the driver, so that they need no storage."""
+    return plan.settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"
+
+
+def going_on(plan: JobPlan, location: str | None) -> str:
+    """Return how to go on with a job that this driver leaves; `location` is that of its last complete checkpoint."""
+    same = f"the same program with {options.JOB_ID.key}={plan.job_id}"
+    if plan.settings.get(options.JOB_ID) is not None:
+        same = "the same program again"
+    if location is None:
+        return f"this driver has completed no checkpoint of it: start {same}, and it begins where this run began"
+    if storage_location(plan) is None:
+        kept = "the memory of this driver" if keeps_in_memory(plan) else "a temporary folder of this driver"
+        key = options.CHECKPOINT_DIR.key
+        return f"its checkpoints were in {kept} and are gone with it: set {key}, so that a later run can go on"
+    return f"its last checkpoint is {location}: start {same}, and it goes on from there"
+
+
+def way_on(plan: JobPlan, newest: str | None, *, is_over: bool) -> str:
+    """Return how to go on from the newest checkpoint of a job that has failed; empty, if there is no way.
+
+    Not `is_over`: no result is recorded, so that the program may be started again under the same job id.
+    """
+    if newest is None or storage_location(plan) is None:
+        return ""
+    if not is_over:
+        return f"Nothing is deleted: {going_on(plan, newest)}"
+    return (
+        f"The newest checkpoint stays: {newest}. To go on from it, under another job id: "
+        f"headgate run -D{options.RECOVERY_PATH.key}={newest} PROGRAM"
+    )
