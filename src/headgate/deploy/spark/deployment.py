@@ -18,6 +18,7 @@ from headgate.deploy.handle import JobHandle
 from headgate.deploy.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
+from headgate.deploy.spark.gone import quieten_py4j
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
@@ -53,6 +54,7 @@ class SparkDeployment:
 
     def submit(self, job: JobPlan) -> JobHandle:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
+        quieten_py4j()
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))

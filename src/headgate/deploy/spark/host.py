@@ -20,6 +20,7 @@ from headgate.clock import SystemClock
 from headgate.deploy.door import JobFolder
 from headgate.deploy.package import pack
 from headgate.deploy.running_job import Results
+from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.shared_storage import StorageProof
@@ -151,7 +152,8 @@ class SparkHost:
         self._poller.close()
         self._io.close()
         if isinstance(self._package, Broadcast):
-            self._package.destroy()
+            with contextlib.suppress(*JVM_ERRORS):  # Spark is gone, and the broadcast with it
+                self._package.destroy()
         if self._temporary is not None:
             self._temporary.cleanup()
 

@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon
+from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.preflight import check_version
 from headgate.errors import EnvironmentFault
@@ -149,7 +150,8 @@ class _EmbeddedSession:
         session, self._session = self._session, None
         if session is not None:
             atexit.unregister(self.stop)
-            session.stop()
+            with contextlib.suppress(*JVM_ERRORS):  # its JVM has died
+                session.stop()
             end_jvm()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -6,16 +6,16 @@ pandas into each worker before the first slot registers, which doubles the time 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import InheritableThread
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headgate.deploy.spark.gone import GONE, JVM_ERRORS, is_gone, report_of
 from headgate.deploy.spark.observe import slots_free
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
@@ -26,7 +26,6 @@ CANCEL_AGAIN_S: Final = 0.5
 SLOTS_WAIT_S_MAX: Final = 60.0
 SLOTS_LOOK_S: Final = 0.05
 _POOL: Final = "spark.scheduler.pool"
-_GONE: Final = "Spark is gone: the session was stopped, or its JVM has died"
 
 
 @final
@@ -65,27 +64,36 @@ class Stage:
 
     def start(self) -> None:
         """Submit the stage. Does not block."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except Exception as raised:  # noqa: BLE001  # it asks the JVM for properties to inherit, and that may be gone
+            self._on_ended(*self._how_ended(raised))
 
     def kill(self) -> None:
         """Cancel the stage, now or as soon as it is submitted. Does not block."""
         self._killed = True
-        _thread(self._cancel, "headgate-cancel").start()
+        with contextlib.suppress(*JVM_ERRORS):  # the session is gone, and with it the stage
+            _thread(self._cancel, "headgate-cancel").start()
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the end of the stage; return whether it has ended."""
-        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        error: str | None = None
-        gone = False
+        raised: Exception | None = None
         try:
             self._submit(self._make_task())
-        except Exception as raised:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
-            gone = is_gone(self._spark)
-            error = _GONE if gone else explain(report_of(raised))
-        self._on_ended(error, gone)
+        except Exception as error:  # noqa: BLE001  # whatever ended the stage is for the supervisor to judge
+            raised = error
+        self._on_ended(*self._how_ended(raised))
+
+    def _how_ended(self, raised: Exception | None) -> tuple[str | None, bool]:
+        if raised is None:
+            return None, False
+        gone = is_gone(self._spark)
+        return GONE if gone else explain(report_of(raised)), gone
 
     def _submit(self, task: SlotTask) -> None:
         context = self._spark.sparkContext
@@ -112,24 +120,8 @@ class Stage:
             while self._thread.is_alive():
                 self._spark.sparkContext.cancelJobGroup(self._order.group)
                 self._thread.join(CANCEL_AGAIN_S)
-        except (Py4JError, PySparkException, OSError):
+        except JVM_ERRORS:
             return  # the session is gone, and with it the stage
-
-
-def is_gone(spark: SparkSession) -> bool:
-    """Return whether the session has been stopped, or its JVM has died."""
-    try:
-        return bool(spark.sparkContext._jsc.sc().isStopped())
-    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; of a dead JVM nobody answers
-        return True
-
-
-def report_of(error: Exception) -> str:
-    """Return the text of an error, which may be one of a JVM that is gone."""
-    try:
-        return _GONE if isinstance(error, Py4JNetworkError | ConnectionError) else str(error)
-    except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone
-        return _GONE
 
 
 def _thread(run: Callable[[], None], name: str) -> InheritableThread:

@@ -242,7 +242,7 @@ class Supervisor:
         error = event.error or "without an error, but before the job was done"
         cause = f"the stage that hosts the slots ended: {error}"
         if event.for_good and self._may_be_suspended():
-            return self._suspend(cause, event.now_ms)
+            return self._suspend(event.error, event.now_ms)
         if self._state is _S.FINISHING:
             return self._end_job()
         if self._state in _BETWEEN:

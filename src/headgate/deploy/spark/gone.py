@@ -1,0 +1,44 @@
+"""A JVM that is gone, as Python sees it: how to tell, and what py4j says of it to nobody's use."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, final
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+GONE: Final = "Spark is gone: the session was stopped, or its JVM has died"
+JVM_ERRORS: Final = (Py4JError, PySparkException, OSError)
+"""What a call of a JVM raises that is gone."""
+
+
+def is_gone(spark: SparkSession) -> bool:
+    """Return whether the session has been stopped, or its JVM has died."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; of a dead JVM nobody answers
+        return True
+
+
+def report_of(error: Exception) -> str:
+    """Return the text of an error, which may be one of a JVM that is gone."""
+    try:
+        return GONE if isinstance(error, Py4JNetworkError | ConnectionError) else str(error)
+    except Exception:  # noqa: BLE001  # an error of the JVM asks the JVM for its text, and that may be gone
+        return GONE
+
+
+@final
+class _WithoutPy4j(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.module != "java_gateway"
+
+
+_without_py4j: Final = _WithoutPy4j()
+
+
+def quieten_py4j() -> None:
+    """Keep the traces out of the log that py4j writes to the root logger when a call fails: it raises them, too."""
+    logging.getLogger().addFilter(_without_py4j)  # a filter of a logger sees only what is logged to that very logger
