@@ -23,6 +23,7 @@ from headgate.deploy.handle import JobHandle
 from headgate.deploy.local_batch import LocalBatch
 from headgate.deploy.package import pack, unpack
 from headgate.deploy.running_job import Results, RunningJob
+from headgate.deploy.temporary import temporary_storage
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
@@ -89,7 +90,7 @@ class LocalHost:
         if location is None and keeps_in_memory(self._plan):
             return JobFolder(MemoryStore(), None)
         if location is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="headgate-")
+            self._temporary = temporary_storage(self._plan)
             location = self._temporary.name
         store = FileSystemStore.open(location, self._plan.job_id)
         return JobFolder.at(store, location, self._plan.job_id)

@@ -157,3 +157,31 @@ def test_local_copies_that_are_gone_are_made_up_for_from_storage(
     check_counts()
     assert counters["remote_restored_files"] >= 2
     assert counters["local_restored_files"] == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"execution.checkpointing.interval": "1 h"}, 1),
+        ({"execution.checkpointing.interval": "1 h", "headgate.storage.dir": "here"}, 0),
+        ({"execution.checkpointing.interval": "1 h", "execution.checkpointing.storage": "jobmanager"}, 0),
+        ({}, 0),
+    ],
+)
+def test_checkpoints_that_end_with_the_driver_are_told_of_in_a_line_at_the_start(
+    settings: dict[str, str],
+    said: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    env = environment(**settings)
+    env.from_collection([1]).map(str).print()
+    env.execute("counting")
+    lines = [record.getMessage() for record in caplog.records if "temporary folder" in record.getMessage()]
+    assert len(lines) == said
+    for line in lines:
+        assert "\n" not in line
+        assert "set execution.checkpointing.dir to keep them" in line
+        assert "headgate-" in line, "where they are"

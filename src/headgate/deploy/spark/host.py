@@ -30,6 +30,7 @@ from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import Stage, StageOrder
 from headgate.deploy.spark.task_entry import task_entry
+from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch
@@ -108,7 +109,7 @@ class SparkHost:
         """Return where the job is stored; None: in the driver's memory."""
         location = storage_location(self._plan)
         if location is None and not keeps_in_memory(self._plan):
-            self._temporary = tempfile.TemporaryDirectory(prefix="headgate-")
+            self._temporary = temporary_storage(self._plan)
             location = self._temporary.name
         return location
 

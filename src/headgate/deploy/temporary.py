@@ -1,0 +1,24 @@
+"""Storage of a job whose settings name none: a folder that goes with the driver."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+
+from headgate import options
+from headgate.graph.physical import JobPlan
+
+_log = logging.getLogger(__name__)
+
+
+def temporary_storage(plan: JobPlan) -> tempfile.TemporaryDirectory[str]:
+    """Make the folder; say so when checkpoints go there, as nobody can go on from them when the driver has ended."""
+    folder = tempfile.TemporaryDirectory(prefix="headgate-")
+    if plan.checkpointing:
+        _log.warning(
+            "checkpoints of job %s are in the temporary folder %s and end with this process: set %s to keep them",
+            plan.job_name,
+            folder.name,
+            options.CHECKPOINT_DIR.key,
+        )
+    return folder
