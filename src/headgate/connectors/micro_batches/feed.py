@@ -76,6 +76,11 @@ class BatchFeed(Acknowledger[BatchSplit]):
         """The query runs no more: it has failed with this, or (None) has come to its end, or was stopped."""
         self._handle(protocol.QueryEnded(error))
 
+    @property
+    def closed(self) -> bool:
+        """Whether the job is over, so that the query is being stopped."""
+        return self._protocol.state is State.CLOSED
+
     def _next_order(self) -> _Order:
         with self._changed:
             self._changed.wait_for(lambda: self._orders)

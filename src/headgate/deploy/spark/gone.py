@@ -33,12 +33,13 @@ def report_of(error: Exception) -> str:
 @final
 class _WithoutPy4j(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.module != "java_gateway"
+        return record.levelno < logging.ERROR or record.module != "java_gateway"
 
 
 _without_py4j: Final = _WithoutPy4j()
 
 
 def quieten_py4j() -> None:
-    """Keep the traces out of the log that py4j writes to the root logger when a call fails: it raises them, too."""
-    logging.getLogger().addFilter(_without_py4j)  # a filter of a logger sees only what is logged to that very logger
+    """Keep the traces out of the log that py4j writes when a call fails, of either side: it raises them, too."""
+    for name in (None, "py4j.java_gateway"):  # a filter of a logger sees only what is logged to that very logger
+        logging.getLogger(name).addFilter(_without_py4j)

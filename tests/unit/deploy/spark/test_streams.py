@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,58 @@ def test_a_query_whose_jvm_is_gone_fails_the_job(tmp_path: Path) -> None:
         feed.discover(frozenset())
 
 
+@pytest.mark.parametrize("ends", ["before the write", "in the write"])
+def test_a_batch_that_the_end_of_the_job_refuses_is_an_interruption_for_spark(tmp_path: Path, ends: str) -> None:
+    """As Spark knows it, once it stops the query: of any other error it logs pages of Java's stack."""
+    feed = BatchFeed(Unstarted(), str(tmp_path / "batches"), ends=False)
+    feed.restored(SourceProgress())
+    stopping = query(tmp_path)
+    running: Any = Running()
+    stopping._running = running
+    batch: Any = FailingBatch("interrupted", lambda: feed.close() if ends == "in the write" else None)
+    if ends == "before the write":
+        feed.close()
+    stopper = threading.Timer(0.05, stopping.stop)
+    stopper.start()
+    told = r"^py4j\.protocol\.Py4JJavaError: An error occurred while calling .*: java\.lang\.InterruptedException$"
+    with pytest.raises(SourceError, match=told):
+        stopping.hand_over(feed, batch, 0)
+    assert not running.isActive
+    stopper.join()
+
+
+def test_a_query_is_not_stopped_in_the_middle_of_a_write(tmp_path: Path) -> None:
+    feed = BatchFeed(Unstarted(), str(tmp_path / "batches"), ends=False)
+    feed.restored(SourceProgress())
+    stopping = query(tmp_path)
+    running: Any = Running()
+    stopping._running = running
+    stopper = threading.Thread(target=stopping.stop)
+    seen: list[bool] = []
+
+    def write() -> None:
+        feed.close()
+        stopper.start()
+        stopper.join(0.2)
+        seen.append(running.isActive)
+
+    batch: Any = FailingBatch("not to be told", write)
+    with pytest.raises(SourceError):
+        stopping.hand_over(feed, batch, 0)
+    stopper.join()
+    assert seen == [True]
+    assert not running.isActive
+
+
+class Running:
+    """As a streaming query of PySpark that runs until it is stopped."""
+
+    isActive = True
+
+    def stop(self) -> None:
+        self.isActive = False
+
+
 class Lost:
     """As a streaming query of PySpark when nobody answers any more."""
 
@@ -103,10 +157,12 @@ class FailingBatch:
 
     columns = ("n",)
 
-    def __init__(self, report: str) -> None:
+    def __init__(self, report: str, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.report = report
+        self.meanwhile = meanwhile
 
     def toDF(self, *names: str) -> Any:
+        self.meanwhile()
         raise ValueError(self.report) from ValueError(self.report)
 
 

@@ -11,12 +11,11 @@ import contextlib
 import json
 import os
 import threading
+import time
 from dataclasses import dataclass
 from typing import Final, final
 
-from py4j.protocol import Py4JError
 from pyarrow import fs
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -28,12 +27,19 @@ from headgate.connectors.micro_batches.protocol import Record
 from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.spark.dataframes.reasons import reason_of
 from headgate.deploy.spark.dataframes.schemas import row_type_of
+from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.places import as_spark_says
 from headgate.deploy.spark.shared_folder import check_shared
 from headgate.errors import ProgramError, SourceError, StorageError
 from headgate.types.typeinfo import RowTypeInfo
 
 _OUTPUT_MODES: Final = ("append", "update", "complete")
+_INTERRUPTED: Final = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling foreachBatch: java.lang.InterruptedException"
+)
+"""By these words Spark knows the interruption of a query that it stops: of all else it logs the whole Java stack."""
+_STOP_S_MAX: Final = 10.0
+_STOP_LOOK_S: Final = 0.02
 
 
 @final
@@ -85,6 +91,7 @@ class SparkQuery:
         self._place = Place.of(self._location, ProgramError)
         self._options = options
         self._starting = threading.Lock()
+        self._writing = threading.Lock()
         self._stopped = False
         self._running: StreamingQuery | None = None
         self._cause: str | None = None
@@ -127,13 +134,30 @@ class SparkQuery:
                 watch.start()
 
     def hand_over(self, feed: BatchFeed, batch: DataFrame, number: int) -> None:
-        """Have the feed take a batch, as Spark asks; blocks as that does. Raises `SourceError` with the cause."""
+        """Have the feed take a batch, as Spark asks; blocks as that does. Raises `SourceError` with the cause.
+
+        After the end of the job Spark is told of an interruption, which it expects of a query that is stopped.
+        """
         try:
-            feed.process(self._id() or "", number, lambda folder: write(batch, folder))
+            feed.process(self._id() or "", number, lambda folder: self._write(batch, folder))
         except Exception as error:  # noqa: BLE001  # whatever it is, Spark and the job are told
+            if feed.closed:
+                self._await_stop()
+                raise SourceError(_INTERRUPTED) from None
             self._cause = reason_of(error)
             # Without Java's pages of it: Spark runs out of stack when it looks through these for an interruption.
             raise SourceError(self._cause) from None
+
+    def _write(self, batch: DataFrame, folder: str) -> None:
+        with self._writing:
+            write(batch, folder)
+
+    def _await_stop(self) -> None:
+        """Wait until Spark knows that the query is being stopped: before, an interruption would be an error as well."""
+        due_s = time.monotonic() + _STOP_S_MAX
+        with contextlib.suppress(*JVM_ERRORS):
+            while time.monotonic() < due_s and (self._running is None or self._running.isActive):
+                time.sleep(_STOP_LOOK_S)
 
     def await_end(self, running: StreamingQuery, feed: BatchFeed) -> None:
         """Block until the query runs no more, and tell the feed why."""
@@ -147,8 +171,10 @@ class SparkQuery:
     def stop(self) -> None:
         with self._starting:  # a job may end while its query is being started
             self._stopped = True
+        if self._writing.acquire(timeout=_STOP_S_MAX):  # Spark would tell at length that it has interrupted a write
+            self._writing.release()
         if self._running is not None:
-            with contextlib.suppress(PySparkException, Py4JError, OSError):  # it has failed, or the session is gone
+            with contextlib.suppress(*JVM_ERRORS):  # it has failed, or the session is gone
                 self._running.stop()
 
 
