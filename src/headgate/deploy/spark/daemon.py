@@ -22,6 +22,7 @@ PRELOADED: Final = (
     "headgate.deploy.spark.logs",
     "headgate.deploy.spark.network",
     "headgate.deploy.spark.slot_spec",
+    "headgate.deploy.spark.terminal",
     "headgate.runtime.control.control",
     "headgate.runtime.control.heartbeat",
     "headgate.runtime.exchange.network",

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
+from headgate.deploy.spark.prints import MarkedOutput
 from headgate.ids import SlotIndex
-from headgate.operators.base import OperatorContext
+from headgate.operators.base import Operator, OperatorContext
+from headgate.operators.print import PrintOperator
 from headgate.runtime.slot.slot import Slot
 
 _FORMAT: Final = "%(asctime)s %(levelname)s [%(story)s] %(name)s: %(message)s"
@@ -29,10 +31,22 @@ class SlotStory(logging.Filter):
         """Name the current attempt of this slot from now on."""
         self._slot = slot
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        operator = None if self._slot is None else self._slot.at_work
+    def mark(self) -> str:
+        """Return what a line begins with that a user function prints now; what prints records has marks of its own."""
+        context = self._context()
+        if context is None or isinstance(self._at_work(), PrintOperator):
+            return ""
+        return f"[{context.name} {context.subtask}] "
+
+    def _at_work(self) -> Operator | None:
+        return None if self._slot is None else self._slot.at_work
+
+    def _context(self) -> OperatorContext | None:
         # An operator that is being opened knows nothing of itself until it has been given its context.
-        context: OperatorContext | None = getattr(operator, "context", None)
+        return getattr(self._at_work(), "context", None)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        context = self._context()
         where = "" if context is None else f" attempt {context.attempt} {context.name!r} subtask {context.subtask}"
         record.story = self._place + where
         return True
@@ -40,7 +54,7 @@ class SlotStory(logging.Filter):
 
 @contextmanager
 def slot_logging(job_name: str, index: SlotIndex, level: str) -> Iterator[SlotStory]:
-    """Log as a slot while the block runs, and show what is printed line by line: a task may never end."""
+    """Log as a slot while the block runs; show what is printed line by line, marked, as a task may never end."""
     story = SlotStory(job_name, index)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_FORMAT))
@@ -52,9 +66,12 @@ def slot_logging(job_name: str, index: SlotIndex, level: str) -> Iterator[SlotSt
     own.setLevel(level)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
+    printed = sys.stdout
+    sys.stdout = MarkedOutput(printed, story.mark)
     try:
         yield story
     finally:
+        sys.stdout = printed
         root.removeHandler(handler)
         root.setLevel(levels[0])
         own.setLevel(levels[1])

@@ -25,10 +25,11 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.deploy.arguments import is_submitted
-from headgate.deploy.spark import daemon
+from headgate.deploy.spark import daemon, terminal
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.preflight import check_version
+from headgate.deploy.spark.terminal import OutputDoor
 from headgate.errors import EnvironmentFault
 
 _log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 LOCAL_SLOTS_MIN: Final = 64
 """Task slots of an embedded session: each is no more than a permit, and all of them in use at once are no aim."""
 
+_OUTPUT: Final = "output"
 JVM_END_S_MAX: Final = 10.0
 
 LOG4J: Final = """\
@@ -127,6 +129,7 @@ class _EmbeddedSession:
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
         self._folder: Path | None = None
+        self._output: OutputDoor | None = None
 
     def is_ours(self, session: SparkSession) -> bool:
         """Whether we made this session, or the one that it was derived from."""
@@ -138,6 +141,7 @@ class _EmbeddedSession:
                 self._end()  # the program has stopped it, for which it need not be its own
             if self._session is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
+                self._output = _output_door(self._folder / _OUTPUT)
                 self._session = _make(max(LOCAL_SLOTS_MIN, 2 * slots), self._folder)
                 atexit.register(self.stop)
             return self._session
@@ -153,6 +157,9 @@ class _EmbeddedSession:
             with contextlib.suppress(*JVM_ERRORS):  # its JVM has died
                 session.stop()
             end_jvm()
+        if self._output is not None:
+            self._output.close()
+            self._output = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -161,8 +168,21 @@ class _EmbeddedSession:
 _embedded: Final = _EmbeddedSession()
 
 
+def _output_door(path: Path) -> OutputDoor | None:
+    try:
+        return OutputDoor(path)
+    except OSError as error:  # as of a path that is too long for a socket
+        _log.info("what slots print goes to standard error: %s", error)
+        return None
+
+
 def _make(slots: int, folder: Path) -> SparkSession:
-    with _environment(JAVA_HOME=str(ensure_java()), PYSPARK_PYTHON=sys.executable), _same_interrupt_handler():
+    variables = {
+        "JAVA_HOME": str(ensure_java()),
+        "PYSPARK_PYTHON": sys.executable,
+        terminal.VARIABLE: str(folder / _OUTPUT),
+    }
+    with _environment(**variables), _same_interrupt_handler():
         session = SparkSession.builder.config(map=_settings(slots, folder)).getOrCreate()
     _log.info("made a Spark session in this process (local mode); its log is %s", folder / "spark.log")
     return session

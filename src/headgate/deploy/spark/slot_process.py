@@ -27,6 +27,7 @@ from headgate.deploy.package import unpack
 from headgate.deploy.spark.logs import slot_logging
 from headgate.deploy.spark.network import address_towards, slot_network
 from headgate.deploy.spark.slot_spec import SlotSpec
+from headgate.deploy.spark.terminal import output_of_driver
 from headgate.errors import StorageError
 from headgate.ids import SlotIndex
 from headgate.runtime.control.control import ControlClient, Hello
@@ -55,7 +56,8 @@ def run_slot(data: bytes, package: bytes) -> None:
     assert context is not None
     spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
     index = SlotIndex(context.partitionId())
-    with survivors_set_aside(), slot_logging(spec.job_name, index, spec.settings.get(options.LOG_LEVEL)) as story:
+    level = spec.settings.get(options.LOG_LEVEL)
+    with survivors_set_aside(), output_of_driver(), slot_logging(spec.job_name, index, level) as story:
         process = SlotProcess(spec, package, index)
         story.attempt_of(process.slot)
         try:

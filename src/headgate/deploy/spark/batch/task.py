@@ -18,6 +18,7 @@ from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import RECORD, TASK
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
 from headgate.deploy.package import unpack
+from headgate.deploy.spark.terminal import output_of_driver
 from headgate.ids import Attempt
 from headgate.runtime.slot.garbage import survivors_set_aside
 
@@ -60,7 +61,7 @@ def run_stage(
     own = rows if spec.reads else _read_out(rows)
     if for_all is not None:
         own = (each.filter(pc.field(RECORD).is_valid()) for each in own)  # without the row that is there for each task
-    with survivors_set_aside():
+    with survivors_set_aside(), output_of_driver():
         try:
             run = StageTask(unpack(package), spec.stage, place, spec.reading)
             yield from run.run(own, () if for_all is None else pa.ipc.open_stream(for_all))
