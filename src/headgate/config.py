@@ -25,6 +25,8 @@ _OWN_PREFIX: Final = "headgate."
 _SPARK_PREFIX: Final = "spark.headgate."
 _SLIP: Final = 0.9
 """How alike a key and one that exists are at least, when a slip of the pen is meant: Flink has many similar keys."""
+_OF_FLINK: Final = frozenset({"execution.checkpointing.force-unaligned", "state.backend.rocksdb.log.dir"})
+"""Keys that are as alike one of headgate's, but no slips: they exist in Flink."""
 _log = logging.getLogger(__name__)
 
 
@@ -115,8 +117,9 @@ class Registry:
     def resolve(self, layers: Sequence[tuple[Source, Mapping[str, Any]]]) -> Settings:
         """Return the settings that the layers give, the first layer being the strongest.
 
-        Raises ConfigError for a value of the wrong form and for an unknown key of ours; UnsupportedError for a key or
-        value of Flink's that headgate does not have. Any other unknown key is kept, with a warning in the log.
+        Raises ConfigError for a value of the wrong form, and for an unknown key that is of ours or much like one that
+        exists; UnsupportedError for a key or value of Flink's that headgate does not have. Any other unknown key is
+        kept, with a warning in the log.
         """
         given: dict[str, tuple[Any, Source]] = {}
         others: dict[str, str] = {}
@@ -142,8 +145,9 @@ class Registry:
         if key.startswith(_OWN_PREFIX):
             raise self.unknown_key(key, source)
         unsupported.check_option(key, value)
-        near = difflib.get_close_matches(key, self._by_name, n=1, cutoff=_SLIP)
-        _warn_of_unknown(key, source, f"; did you mean {near[0]}?" if near else "")
+        if key not in _OF_FLINK and difflib.get_close_matches(key, self._by_name, n=1, cutoff=_SLIP):
+            raise self.unknown_key(key, source)
+        _warn_of_unknown(key, source)
 
     def unknown_key(self, key: str, source: Source) -> ConfigError:
         """Return the error for a key that no option declares; it names the nearest key."""
@@ -194,6 +198,6 @@ def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_of_unknown(key: str, source: Source, advice: str) -> None:
+def _warn_of_unknown(key: str, source: Source) -> None:
     """Warn of a key; the cache makes it once."""
-    _log.warning("%s in %s means nothing to headgate and is ignored%s", key, source.value, advice)
+    _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)

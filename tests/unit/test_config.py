@@ -96,12 +96,40 @@ def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptur
     ]
 
 
-def test_the_warning_of_an_unknown_key_names_the_one_that_was_probably_meant(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("execution.checkpointing.intervall", "execution.checkpointing.interval"),
+        ("execution.checkpoint.interval", "execution.checkpointing.interval"),
+        ("paralelism.default", "parallelism.default"),
+        ("restart-strategy.fixed-delay.attempt", "restart-strategy.fixed-delay.attempts"),
+    ],
+)
+def test_a_key_that_is_much_like_one_of_flinks_is_an_error_that_names_it(slip: str, meant: str) -> None:
+    for given in ({"code": {slip: "1"}}, {"arguments": [f"-D{slip}=1"]}):
+        with pytest.raises(ConfigError, match=f"unknown key {slip} in .*; did you mean {meant}[?]"):
+            resolve(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "state.backend.rocksdb.block.cache-size",
+        "state.backend.rocksdb.log.dir",
+        "state.backend.rocksdb.writebuffer.count",
+        "state.changelog.periodic-materialize.enabled",
+        "execution.checkpointing.force-unaligned",
+        "execution.checkpointing.local-backup.dirs",
+        "execution.checkpointing.create-subdir",
+        "python.operator-chaining.enabled",
+        "table.exec.state.ttl",
+    ],
+)
+def test_a_key_that_only_flink_has_is_warned_of(key: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        resolve({"execution.checkpointing.intervall": "1 s", "state.backend.rocksdb.block.cache-size": "8 mb"})
-    first, second = [record.getMessage() for record in caplog.records]
-    assert first.endswith("is ignored; did you mean execution.checkpointing.interval?")
-    assert second.endswith("is ignored")
+        resolve({key: "1"})
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith(f"{key} in the program's Configuration means nothing to headgate")
 
 
 @pytest.mark.parametrize(
