@@ -41,7 +41,7 @@ def deployment(settings: Settings, spark: Any) -> Deployment:
         return MiniCluster()
     if importlib.util.find_spec("pyspark") is None:
         raise EnvironmentFault(
-            "jobs run on Spark, but pyspark is not installed: `pip install headgate[spark]`, or run without Spark, "
+            "jobs run on Spark, but pyspark is not installed: pip install 'headgate[spark]', or run without Spark, "
             f"in this process, by setting {DEPLOY_TARGET.key}=minicluster"
         )
     from headgate.deploy.spark.deployment import SparkDeployment  # noqa: PLC0415  # only for who has pyspark

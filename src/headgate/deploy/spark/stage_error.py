@@ -64,8 +64,8 @@ def _missing(module: str) -> str:
     if name in _OWN_NEEDS:
         return (
             f"the Python of a worker has no module {module!r}, which slots need: ship an environment that has it "
-            "(headgate pack tells how), or install headgate[spark] on every worker for the Python that PYSPARK_PYTHON "
-            "(or spark.pyspark.python) names"
+            "(headgate pack tells how), or pip install 'headgate[spark]' on every worker, for the Python that "
+            "PYSPARK_PYTHON (or spark.pyspark.python) names"
         )
     return f"the job needs module {module!r}, which a worker does not have: {how_to_ship(module)}"
 

