@@ -50,6 +50,14 @@ def _text(value: object) -> str:
     return value
 
 
+def _location(value: object) -> str:
+    """A blank one would be another folder than anybody means, and so would a URI with one slash: a local one."""
+    text = _text(value)
+    if not text.strip() or (re.match(r"[A-Za-z][\w+.-]+:(?!//)", text) and not text.startswith("file:")):
+        raise ValueError(value)
+    return text
+
+
 def _hex_id(value: object) -> str:
     text = str(value).strip().lower()
     if not re.fullmatch(r"[0-9a-f]{32}", text):
@@ -132,6 +140,7 @@ INTEGER: Final = Kind("a whole number", _integer)
 NUMBER: Final = Kind("a number", _number)
 BOOLEAN: Final = Kind("true or false", _boolean)
 TEXT: Final = Kind("text", _text)
+LOCATION: Final = Kind('a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location)
 HEX_ID: Final = Kind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
 DURATION_MS: Final = Kind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
 SIZE_BYTES: Final = Kind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")

@@ -16,6 +16,7 @@ from headgate.checkpoint.arrow_files import ArrowFiles
 from headgate.checkpoint.local_files import LocalFiles
 from headgate.checkpoint.paths import absolute, below
 from headgate.checkpoint.store import Chunk, chunks_of, missing, receive
+from headgate.checkpoint.trouble import in_plain_words
 from headgate.errors import StorageError
 from headgate.ids import JobId
 from headgate.options import CHECKPOINT_DIR, STORAGE_DIR
@@ -202,4 +203,5 @@ class FileSystemStore:
         except FileExistsError:
             raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten") from None
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"cannot {verb} {self.locate(path)}: {error}. {advice}") from error
+            why = in_plain_words(error, self._full(path), verb) if isinstance(self._files, LocalFiles) else str(error)
+            raise StorageError(f"cannot {verb} {self.locate(path)}: {why}. {advice}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option
-from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, SIZE_BYTES, TEXT, one_of
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, LOCATION, SIZE_BYTES, TEXT, one_of
 
 CHECKPOINT_INTERVAL: Final = Option[int | None](
     "execution.checkpointing.interval", DURATION_MS, None, "Time between checkpoints; not set: none are made.", (), 10
@@ -90,7 +90,7 @@ CHECKPOINTS_AFTER_TASKS_FINISH: Final = Option[bool](
 )
 SAVEPOINT_DIR: Final = Option[str | None](
     "execution.checkpointing.savepoint-dir",
-    TEXT,
+    LOCATION,
     None,
     "Folder or URI for savepoints whose asker names none, seen by the driver and every slot.",
     ("state.savepoints.dir",),
@@ -143,7 +143,7 @@ CHANGELOG_CUT_INTERVAL: Final = Option[int](
 )
 CHECKPOINT_DIR: Final = Option[str | None](
     "execution.checkpointing.dir",
-    TEXT,
+    LOCATION,
     None,
     "Folder or URI for checkpoints, seen by the driver and every slot; not set: the job's storage.",
     ("state.checkpoints.dir",),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option
-from headgate.config_kinds import DURATION_MS, HEX_ID, INTEGER, PORT_RANGE, SIZE_BYTES, TEXT, TEXT_PAIRS, one_of
+from headgate.config_kinds import (
+    DURATION_MS,
+    HEX_ID,
+    INTEGER,
+    LOCATION,
+    PORT_RANGE,
+    SIZE_BYTES,
+    TEXT,
+    TEXT_PAIRS,
+    one_of,
+)
 
 JOB_ID: Final = Option[str | None](
     "headgate.job.id",
@@ -23,7 +33,7 @@ DEPLOY_TARGET: Final = Option[str](
 )
 STORAGE_DIR: Final = Option[str | None](
     "headgate.storage.dir",
-    TEXT,
+    LOCATION,
     None,
     "Folder or URI for what a job stores, seen by the driver and every slot; not set: a temporary folder, which only "
     "works on one machine.",
