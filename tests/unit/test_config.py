@@ -108,7 +108,7 @@ def test_another_unknown_key_is_kept_and_warned_of_once(caplog: pytest.LogCaptur
 def test_a_key_that_is_much_like_one_of_flinks_is_an_error_that_names_it(slip: str, meant: str) -> None:
     for given in ({"code": {slip: "1"}}, {"arguments": [f"-D{slip}=1"]}):
         with pytest.raises(ConfigError, match=f"unknown key {slip} in .*; did you mean {meant}[?]"):
-            resolve(**given)  # type: ignore[arg-type]
+            resolve(**given)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class Termination:
 
     def __init__(self) -> None:
         self._jobs: list[Suspendable] = []
-        self._before: _Handler | signal.Handlers | None = None
+        self._before: _Handler | signal.Handlers = signal.SIG_DFL
 
     def began(self, job: Suspendable) -> None:
         """Have SIGTERM suspend this job, too, if this is the main thread. Who has SIGTERM ignored keeps that."""
@@ -51,7 +51,7 @@ class Termination:
             return
         self._jobs.append(job)
         before = signal.getsignal(signal.SIGTERM)
-        if self._before is None and before not in (None, signal.SIG_IGN):
+        if before not in (self._on_signal, signal.SIG_IGN, None):
             self._before = before  # type: ignore[assignment]  # a handler, or the default one: no other number is left
             signal.signal(signal.SIGTERM, self._on_signal)
 
@@ -62,16 +62,14 @@ class Termination:
 
     def restore(self) -> None:
         """Bring back the handler before if no job runs any more, and this is the main thread."""
-        if self._before is None or self._jobs or threading.current_thread() is not threading.main_thread():
+        if self._jobs or threading.current_thread() is not threading.main_thread():
             return
-        before, self._before = self._before, None
         if signal.getsignal(signal.SIGTERM) == self._on_signal:  # else the program has set its own meanwhile
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, self._before)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends the process at once
-        before, self._before = self._before, None
-        jobs = list(self._jobs)
+        before, jobs = self._before, list(self._jobs)
         self._suspend(jobs)
         if callable(before):
             signal.signal(signal.SIGTERM, before)

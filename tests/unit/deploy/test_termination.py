@@ -97,6 +97,18 @@ def test_the_handler_that_the_program_had_comes_back_when_the_last_job_has_ended
     assert signal.getsignal(signal.SIGTERM) is own
 
 
+def test_a_handler_that_the_program_sets_while_a_job_runs_counts_from_the_next_job_on() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    first = endless().start()
+    got: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+    second = endless().start()
+    signal.raise_signal(signal.SIGTERM)
+    assert got == [signal.SIGTERM]
+    assert [job.status() for job in (first, second)] == [JobStatus.SUSPENDED, JobStatus.SUSPENDED]
+    signal.signal(signal.SIGTERM, before)
+
+
 def test_a_job_that_another_thread_has_started_leaves_sigterm_alone(handled: list[int]) -> None:
     own = signal.getsignal(signal.SIGTERM)
     jobs: list[RunningJob] = []

@@ -213,7 +213,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_any_source_stops(wish
 
 
 def test_a_savepoint_whose_files_cannot_be_written_leaves_nothing_and_the_job_alone() -> None:
-    rig = rig_of(execution__checkpointing__data__inline__threshold="0 b")
+    rig = rig_of(1000, **{"execution.checkpointing.data-inline-threshold": "0 b"})
     answer = take(rig)
     rig.run_until(lambda: rig.folders)
     (location,) = rig.folders
