@@ -197,7 +197,7 @@ def test_a_failure_before_the_first_checkpoint_of_a_driver_leaves_the_job_as_it_
     cause = str(outcome.cause)
     assert "planned" in cause
     assert not (jobs.folder / paths.RESULT).exists()
-    assert f"Nothing is deleted: the program, started again with the same job id, goes on from {newest}" in cause
+    assert f"Nothing is deleted: its last checkpoint is {newest}: start the same program again" in cause
     FAULTS.clear()
     jobs.finish()
 

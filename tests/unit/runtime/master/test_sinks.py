@@ -176,7 +176,7 @@ def test_a_job_whose_restarts_run_out_while_a_commit_fails_keeps_what_it_could_n
 
 
 def test_a_job_that_fails_for_good_keeps_its_newest_checkpoint_and_says_how_to_go_on() -> None:
-    rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=0)
+    rig = running("NO_EXTERNALIZED_CHECKPOINTS", restarts=0, **{"execution.checkpointing.dir": "/data"})
     rig.end_launch(rig.launches[-1], "the executor is gone")
     outcome = rig.end()
     assert outcome.status is JobStatus.FAILED
