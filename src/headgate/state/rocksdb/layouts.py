@@ -21,7 +21,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any, Final, final
 
-from headgate.state.formats.codecs import Codec, Load, codec_for_columns, codec_for_items
+from headgate.state.formats.codecs import Codec, Load, codec_for, codec_for_columns, codec_for_items
 from headgate.state.formats.schema import Convert, StateMeta
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.columns import conversion
@@ -97,6 +97,8 @@ class Layouts:
             for versions, meta in zip(self.columns, metas, strict=True)
         ]
         self.containers = [(FIRST + column, meta.kind) for column, meta in enumerate(metas) if meta.kind in _CONTAINERS]
+        is_single = len(metas) == 1 and not self.containers
+        self.single = codec_for(_stored_type(metas[0]), self.load) if is_single else None
 
     # --- cells
 
