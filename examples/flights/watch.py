@@ -27,7 +27,6 @@ class Sighting:
 
     killed_pid: int | None = None
     killed_s: float = 0.0
-    killed_at: int = 0
     checkpoints_before: int = 0
     recovered_s: float | None = None
 
@@ -65,7 +64,6 @@ def kill(worker: Note, checkpoints: int, sighting: Sighting) -> None:
     os.kill(worker.pid, signal.SIGKILL)
     sighting.killed_pid = worker.pid
     sighting.killed_s = time.monotonic()
-    sighting.killed_at = worker.records
     sighting.checkpoints_before = checkpoints
 
 

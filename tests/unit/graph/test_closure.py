@@ -13,8 +13,6 @@ from headgate.functions.api import MapFunction
 from headgate.graph.closure import serialise
 from tests.unit.graph.programs import SomeFactory
 
-LOCK = threading.Lock()
-
 
 class Client:
     def __init__(self) -> None:

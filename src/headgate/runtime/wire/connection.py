@@ -102,7 +102,6 @@ class Connection:
         self._queue = SendQueue()
         self._waiting = WaitingFrames()
         self._events = 0
-        self._paused = False
         self._closed = False
         self._read_postponed = False
         self._taken_bytes = 0
@@ -171,25 +170,6 @@ class Connection:
     def is_closed(self) -> bool:
         """Whether the connection has ended, or never came about."""
         return self._closed
-
-    def pause_reading(self) -> None:
-        """Deliver no frame until `resume_reading`; at most one frame and a buffer of it are held meanwhile.
-
-        The peer's end is not noticed while paused, unless something is being sent.
-        """
-        self._paused = True
-        if self._stream is not None:
-            self._watch_as_needed()
-
-    def resume_reading(self) -> None:
-        """Deliver frames again, from the next `poll` on."""
-        if not self._paused:
-            return
-        self._paused = False
-        if self.is_open:
-            self._watch_as_needed()
-            # Frames that were received before the pause wake no selector.
-            self._postpone_read()
 
     def close(self) -> None:
         """End the connection now; unsent bytes are dropped. `on_closed` follows in the next `poll`."""
@@ -342,11 +322,11 @@ class Connection:
         """Deliver complete frames; whether more may be read afterwards."""
         next_frame, on_frame = self._reader.next_frame, handlers.on_frame
         try:
-            while not self._paused and not self._closed and (frame := next_frame()) is not None:
+            while not self._closed and (frame := next_frame()) is not None:
                 on_frame(self, frame)
         except FrameTooLarge as error:
             self.fail(CloseCause.RULE_BROKEN, str(error))
-        return not self._paused and not self._closed
+        return not self._closed
 
     def _receive_into(self, space: memoryview) -> int | None:
         """Read; an end or an error of the stream ends the connection, and is then None too."""
@@ -397,9 +377,8 @@ class Connection:
     def _watch_as_needed(self) -> None:
         if self._closed or self._stream is None:
             return
-        may_read = self._handlers is None or not self._paused
         must_write = self._queue.pending_bytes > 0 or self._stream.wants_write
-        self._watch((selectors.EVENT_READ if may_read else 0) | (selectors.EVENT_WRITE if must_write else 0))
+        self._watch(selectors.EVENT_READ | (selectors.EVENT_WRITE if must_write else 0))
 
     def _watch(self, events: int) -> None:
         if events != self._events:

@@ -95,15 +95,12 @@ class Same:
 class Migrate:
     """Saved values become values of the declared state by a function, which changes nothing of what it is given.
 
-    Both functions take and return the stored form that goes with the `ttl` of the *saved* state; a change of time to
-    live is for its own converters, afterwards. A value that is not of the saved type (Python does not check) stays.
+    It takes and returns what a cell's column holds: a value, the whole list, the whole map, in the stored form that
+    goes with the `ttl` of the *saved* state; a change of time to live is for its own converters, afterwards. A value
+    that is not of the saved type (Python does not check) stays.
     """
 
     convert: Convert
-    """Of what a cell's column holds: a value, the whole list, the whole map."""
-
-    convert_item: Convert
-    """Of a single list element or value of a map, where these are stored one by one; else the same as `convert`."""
 
 
 @final
@@ -139,7 +136,7 @@ Integer; declare it as it was saved, or give the new state another name
     if old.ttl:
         item = _timed(item)
     in_container = _IN_CONTAINER.get(old.kind)
-    return Migrate(item if in_container is None else in_container(item), item)
+    return Migrate(item if in_container is None else in_container(item))
 
 
 def item_type(meta: StateMeta) -> TypeInformation:

@@ -97,14 +97,6 @@ class KafkaBroker:
         """End the broker at once, as a crash would. Nothing happens to one that has ended."""
         self._end(signal.SIGKILL)
 
-    def freeze(self) -> None:
-        """Let the broker not answer any more, while its connections stay open."""
-        self._running().send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let a frozen broker go on."""
-        self._running().send_signal(signal.SIGCONT)
-
     def topics(self) -> set[str]:
         """Return the names of all topics."""
         return set(AdminClient({"bootstrap.servers": self.bootstrap}).list_topics(timeout=_READ_DEADLINE_S).topics)

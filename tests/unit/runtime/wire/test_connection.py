@@ -81,46 +81,6 @@ def test_frames_of_any_sizes_arrive_intact_through_tiny_socket_buffers(sizes: li
         assert client.pending_bytes == 0
 
 
-def test_a_paused_reader_holds_a_bounded_amount_and_misses_nothing() -> None:
-    with loopback() as pair:
-        client, server = pair.connected()
-        server.pause_reading()
-        frame = bytes(10_000)
-        for _ in range(4_000):
-            client.send(frame)
-        for _ in range(20):
-            pair.client.poller.poll(0.0)
-            pair.server.poller.poll(0.0)
-        assert pair.server.frames == []
-        assert client.pending_bytes > 20 * MB, "the sender, not the paused receiver, holds what is unsent"
-        server.resume_reading()
-        pair.drive(lambda: len(pair.server.frames) == 4_000)
-        assert client.pending_bytes == 0
-
-
-def test_a_pause_from_within_a_frame_holds_back_the_frames_that_came_with_it() -> None:
-    with loopback() as pair:
-        seen: list[bytes] = []
-
-        def take_one(connection: Connection, frame: Frame) -> None:
-            seen.append(bytes(frame))
-            connection.pause_reading()
-
-        pair.server.handlers = Handlers(take_one, lambda *_: None)
-        client = pair.connect()
-        for frame in (b"1", b"2", b"3"):
-            client.send(frame)
-        pair.drive(lambda: seen)
-        for _ in range(3):
-            pair.server.poller.poll(0.0)
-        assert seen == [b"1"]
-        pair.server.connections[0].resume_reading()
-        pair.drive(lambda: len(seen) == 2)
-        pair.server.connections[0].resume_reading()
-        pair.drive(lambda: len(seen) == 3)
-        assert seen == [b"1", b"2", b"3"]
-
-
 def test_one_poll_reads_a_bounded_amount_of_a_busy_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headgate.runtime.wire.connection.READ_BYTES_PER_POLL", 10_000)
     with loopback() as pair:

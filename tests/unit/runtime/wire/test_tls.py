@@ -67,20 +67,6 @@ def test_frames_sent_before_the_handshake_arrive_under_tls(ours: NetworkConfig) 
         assert (pair.server.hellos, pair.server.frames) == ([b"early"], [b"bird"])
 
 
-def test_a_paused_reader_misses_nothing_that_tls_had_decrypted(ours: NetworkConfig) -> None:
-    with loopback(ours) as pair:
-        client, server = pair.connected()
-        server.pause_reading()
-        for number in range(3_000):
-            client.send(b"%d" % number * 20)
-        for _ in range(20):
-            pair.server.poller.poll(0.0)
-            pair.client.poller.poll(0.0)
-        assert pair.server.frames == []
-        server.resume_reading()
-        pair.drive(lambda: len(pair.server.frames) == 3_000)
-
-
 def test_a_busy_tls_peer_is_read_in_bounded_portions(ours: NetworkConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headgate.runtime.wire.connection.READ_BYTES_PER_POLL", 20_000)
     with loopback(ours) as pair:
