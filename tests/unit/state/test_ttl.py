@@ -82,6 +82,11 @@ def test_a_time_to_live_that_is_not_positive_is_refused(ttl: Any) -> None:
         StateTtlConfig.new_builder(ttl).build()
 
 
+@pytest.mark.parametrize("ttl", [Time.milliseconds(1), Duration.of_millis(1)])
+def test_the_shortest_time_to_live_is_a_millisecond(ttl: Any) -> None:
+    assert StateTtlConfig.new_builder(ttl).build().get_ttl() == Time.milliseconds(1)
+
+
 def test_a_setting_of_another_kind_is_refused_with_the_choices() -> None:
     with pytest.raises(ProgramError, match="UpdateType is one of Disabled, OnCreateAndWrite, OnReadAndWrite, not 1"):
         builder().set_update_type(1).build()  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import pytest
 from headgate.checkpoint.coordination import vocabulary as c
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.phase import Phase
+from headgate.checkpoint.coordination.requests import REQUESTS_MAX
 from headgate.errors import InternalError
 from headgate.ids import Attempt
 from tests.unit.checkpoint.coordinated import SINK, SOURCE, STATE, Job, keep, of_type
@@ -120,6 +121,17 @@ def test_a_request_between_attempts_is_refused(job: Job) -> None:
     assert isinstance(refused, c.RequestFailed)
     assert "does not run at the moment" in refused.reason
     assert job.start(2) == []
+
+
+def test_a_request_is_refused_when_a_thousand_wait(job: Job) -> None:
+    job.at(100.0)
+    for number in range(REQUESTS_MAX):
+        assert job.request(c.CheckpointRequest(number=number)) == []
+    (refusal,) = job.request(c.CheckpointRequest(number=REQUESTS_MAX))
+    assert isinstance(refusal, c.RequestFailed)
+    assert refusal.request.number == REQUESTS_MAX
+    assert "1000 requests wait already: ask again later" in refusal.reason
+    assert len(of_type(job.end_attempt(), c.RequestFailed)) == REQUESTS_MAX
 
 
 def test_without_an_interval_nothing_starts_by_itself() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,6 +132,33 @@ def test_a_driver_that_starts_a_job_again_takes_the_place_of_the_one_that_was_ki
     directory.write(replace(ADDRESS, storage=str(tmp_path)))
     directory.remove(ADDRESS)
     assert directory.read() == []
+
+
+@pytest.mark.parametrize(
+    ("own", "runtime", "expected"),
+    [
+        ("own", "runtime", "own"),
+        ("own", None, "own"),
+        (None, "runtime", "runtime/headgate"),
+        ("", "runtime", "runtime/headgate"),
+        (None, "not there", f"temporary/headgate-{os.getuid()}"),
+        (None, "", f"temporary/headgate-{os.getuid()}"),
+        (None, None, f"temporary/headgate-{os.getuid()}"),
+    ],
+)
+def test_addresses_are_in_the_folder_that_the_environment_names(
+    own: str | None, runtime: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("own", "runtime", "temporary"):
+        (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    for variable, value in ((RUN_DIRECTORY, own), ("XDG_RUNTIME_DIR", runtime)):
+        if value is None:
+            monkeypatch.delenv(variable, raising=False)
+        else:
+            monkeypatch.setenv(variable, str(tmp_path / value) if value else "")
+    RunDirectory.of_user().write(ADDRESS)
+    assert RunDirectory(tmp_path / expected).read() == [ADDRESS]
 
 
 def test_a_process_is_alive_or_not() -> None:

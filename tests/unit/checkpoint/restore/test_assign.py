@@ -57,6 +57,11 @@ def test_at_the_same_parallelism_every_subtask_gets_back_its_own_list_elements()
     ]
 
 
+def test_at_the_same_parallelism_a_subtask_that_had_no_such_state_gets_nothing_of_its_peers() -> None:
+    old = states_of(ListMode.SPLIT, [b"a"], None, [b"b"])
+    assert [own["s"].elements for own in assign_lists(old, 3)] == [[b"a"], [], [b"b"]]
+
+
 def test_at_another_parallelism_list_elements_are_dealt_out_in_the_order_of_the_old_subtasks() -> None:
     snapshot, elements = sources([b"a", b"b"], [b"c", b"d"])
     result = assigned(snapshot, shape("source", 3), elements=elements)

@@ -160,6 +160,19 @@ def test_keys_that_come_and_go_between_two_checkpoints_leave_nothing_in_memory_n
     assert job.checkpoint().log[-1].handle.size_bytes < 1000
 
 
+def test_keys_that_were_removed_stay_removed_when_many_others_come_and_go_before_the_next_checkpoint() -> None:
+    job = Job(keys=5000)
+    job.checkpoint()
+    for key in range(100):
+        job.put(key, None)
+    for key in range(10_000, 15_000):
+        job.put(key, 0)
+        job.put(key, None)
+    state = job.checkpoint()
+    assert len(state.log) == 1
+    job.expect(state)
+
+
 def test_without_checkpoints_nothing_is_kept_nor_written_for_them() -> None:
     job = Job(CHANGELOG, keys=0)
     job.backend = HashMapBackend(replace(context_of(settings=CHANGELOG, files=job.files), checkpointing=False))
