@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +14,9 @@ from headgate.datastream import DataStream, KeyedProcessFunction, MapFunction, S
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from tests.scenarios import ledger
-from tests.scenarios.runs import CHANGELOG, FULL, INCREMENTAL, ROCKSDB, on_every_backend
-from tests.scenarios.snapshots import COUNT, Kind, Settings, Slow, Snapshots, manifest_at, slow_ledger
+from tests.scenarios.paced import HURRY
+from tests.scenarios.runs import CHANGELOG, FULL, INCREMENTAL, ROCKSDB, on_every_backend, wait_until
+from tests.scenarios.snapshots import COUNT, TAKEN_AFTER, Kind, Settings, Slow, Snapshots, manifest_at, slow_ledger
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +74,66 @@ def test_an_aligned_snapshot_of_a_job_that_began_with_data_in_flight_goes_on(kin
 def test_savepoints_of_an_unaligned_job_have_nothing_in_flight(jobs: Snapshots) -> None:
     location = jobs.take(Kind.CANONICAL, settings={**UNALIGNED, "execution.checkpointing.interval": "1 h"})
     jobs.goes_on(location)
+
+
+@on_every_backend
+def test_a_job_that_prefers_no_checkpoint_restarts_from_a_newer_savepoint(backend: Settings, jobs: Snapshots) -> None:
+    restored, outcome = restarted(jobs, {**backend, PREFER: "false"})
+    assert restored == "a savepoint"
+    assert outcome.status.value == "finished", outcome.cause
+    ledger.check_seen(2, COUNT)
+
+
+@on_every_backend
+def test_it_restarts_from_the_checkpoint_when_the_savepoint_is_gone(backend: Settings, jobs: Snapshots) -> None:
+    restored, outcome = restarted(jobs, {**backend, PREFER: "false"}, keeps_savepoint=False)
+    assert restored == "a checkpoint"
+    assert outcome.status.value == "finished", outcome.cause
+    ledger.check_seen(2, COUNT)
+
+
+def test_by_default_a_job_restarts_from_its_checkpoint(jobs: Snapshots) -> None:
+    assert restarted(jobs, {})[0] == "a checkpoint"
+    ledger.check_seen(2, COUNT)
+
+
+PREFER: Final = "execution.checkpointing.prefer-checkpoint-for-recovery"
+
+
+class Breaking(MapFunction):
+    """Fails once, when it is told to."""
+
+    breaks = threading.Event()
+
+    def map(self, value: int) -> int:
+        if Breaking.breaks.is_set():
+            Breaking.breaks.clear()
+            raise ValueError("planned")
+        return value
+
+
+def breaking(env: StreamExecutionEnvironment) -> DataStream:
+    numbers = ledger.numbers(env, COUNT, ledger.BURST).map(Breaking()).uid("breaking").set_parallelism(1)
+    return numbers.key_by(ledger.key_of).process(Slow()).uid("ledger")
+
+
+def restarted(jobs: Snapshots, settings: Settings, *, keeps_savepoint: bool = True) -> tuple[str, Any]:
+    """Run a job that takes a checkpoint, then a savepoint, and then fails; return what it restarted from."""
+    Breaking.breaks.clear()
+    once = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "0 ms"}
+    env = jobs.environment(2, {**once, **settings})
+    ledger.seen_of(breaking(env))
+    job: Any = env.submit()
+    wait_until(lambda: len(ledger.SEEN) > TAKEN_AFTER, job)
+    job.trigger_checkpoint().result(120.0)
+    location = job.trigger_savepoint(None, SavepointFormat.CANONICAL).result(120.0)
+    if not keeps_savepoint:
+        shutil.rmtree(location)
+    Breaking.breaks.set()
+    wait_until(lambda: job.progress.statistics.latest.restored is not None, job)
+    restored = job.progress.statistics.latest.restored
+    HURRY.set()
+    return "a savepoint" if restored.is_savepoint else "a checkpoint", job.wait(120.0)
 
 
 # --- S20, S23

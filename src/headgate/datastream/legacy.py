@@ -24,6 +24,7 @@ from headgate.options import (
     CHECKPOINT_RETENTION,
     CHECKPOINT_STORAGE,
     CHECKPOINT_TOLERABLE_FAILURES,
+    PREFER_CHECKPOINT,
     SAVEPOINT_DIR,
     STATE_BACKEND,
 )
@@ -182,15 +183,12 @@ class OlderCheckpointConfig:
         return 0 if self._configuration.read(CHECKPOINT_FAIL_ON_ERRORS) else WITHOUT_END
 
     def is_prefer_checkpoint_for_recovery(self) -> bool:
-        """Return True: a job restarts from its checkpoints, whatever savepoints there are."""
-        return True
+        """Whether a job restarts from its newest checkpoint, also when it has completed a newer savepoint."""
+        return self._configuration.read(PREFER_CHECKPOINT)
 
     def set_prefer_checkpoint_for_recovery(self, prefer_checkpoint_for_recovery: bool) -> Self:
-        """Accept True, as it is always so. Raises UnsupportedError for False."""
-        if not prefer_checkpoint_for_recovery:
-            unsupported.refuse(
-                "datastream.checkpoint_config.CheckpointConfig.set_prefer_checkpoint_for_recovery(False)"
-            )
+        """Set whether a job restarts from its newest checkpoint, also when it has completed a newer savepoint."""
+        self._configuration.write(PREFER_CHECKPOINT, prefer_checkpoint_for_recovery)
         return self
 
     def is_force_checkpointing(self) -> bool:

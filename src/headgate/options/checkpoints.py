@@ -74,6 +74,12 @@ CHECKPOINT_FAIL_ON_ERRORS: Final = Option[bool](
     "Whether a failed checkpoint fails the job when the number of tolerable ones is not set; else the job survives "
     "any number. The setting of older releases.",
 )
+PREFER_CHECKPOINT: Final = Option[bool](
+    "execution.checkpointing.prefer-checkpoint-for-recovery",
+    BOOLEAN,
+    True,
+    "Whether a job that has failed restarts from its newest checkpoint, also when it has completed a newer savepoint.",
+)
 CHECKPOINT_FORCED: Final = Option[bool](
     "headgate.checkpoint.forced",
     BOOLEAN,

@@ -111,13 +111,6 @@ FEATURES: Final = (
         options="execution.checkpointing.interval-during-backlog!=0",
     ),
     Feature(
-        title="Recovery from a savepoint that is newer than the last checkpoint",
-        instead="leave it out: a job restarts from its checkpoints, whatever savepoints there are; to go on from a "
-        "savepoint, start a job with execution.state-recovery.path",
-        planned=False,
-        values="datastream.checkpoint_config.CheckpointConfig.set_prefer_checkpoint_for_recovery(False)",
-    ),
-    Feature(
         title="Claim mode LEGACY, in which nobody knows who owns a snapshot",
         instead="use NO_CLAIM, the default, or CLAIM where the job is to delete the snapshot",
         options="execution.state-recovery.claim-mode=LEGACY",

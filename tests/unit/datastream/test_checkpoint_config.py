@@ -111,9 +111,8 @@ def test_at_least_once_is_a_mode(config: CheckpointConfig) -> None:
 def test_older_settings_do_what_they_say_or_are_refused_by_name(config: CheckpointConfig) -> None:
     assert not config.is_force_checkpointing()
     assert config.set_force_checkpointing(True).is_force_checkpointing()
-    assert config.set_prefer_checkpoint_for_recovery(True).is_prefer_checkpoint_for_recovery()
-    with pytest.raises(UnsupportedError, match=r"whatever savepoints there are"):
-        config.set_prefer_checkpoint_for_recovery(False)
+    assert config.is_prefer_checkpoint_for_recovery()
+    assert not config.set_prefer_checkpoint_for_recovery(False).is_prefer_checkpoint_for_recovery()
 
 
 def test_older_names_do_what_their_successors_do(config: CheckpointConfig, configuration: Configuration) -> None:

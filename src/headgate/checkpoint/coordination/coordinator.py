@@ -177,10 +177,9 @@ class CheckpointCoordinator:
         if self._stop is not None and event.finishing is None:
             raise self._story.broken(f"attempt {event.attempt} does not end the job, though that it ends is recorded")
         self._attempt, self._last_attempt = event.attempt, event.attempt
-        restored = event.restored
-        older = {known for known in (*self._completed, *event.older) if restored is not None and known < restored}
-        complete = [*sorted(older), *([] if restored is None else [restored])]
-        self._completed = complete[-self._settings.num_retained :]
+        newest = event.restored or max(event.older, default=CheckpointId(0))
+        known = {*self._completed, *event.older, newest}
+        self._completed = sorted(each for each in known if 0 < each <= newest)[-self._settings.num_retained :]
         self._progress.begin(event.recovering)
         self._starts.begin(event)
         effects = self._under_way.begin()

@@ -58,10 +58,10 @@ class AttemptStarted:
     """All subtasks of `attempt` run.
 
     `last_id` is the highest checkpoint id ever used for this job, complete or not (0: none); `restored` the one among
-    the job's own that the attempt started from, `older` those before it that are complete, too. `wall_ms` is the wall
-    clock at `now_ms`: trigger times are reckoned from it, and so never step back within an attempt. No checkpoint
-    starts before the `recovering` subtasks have recovered. `finishing` is the savepoint that the job was stopped with:
-    the attempt only commits what it holds.
+    the job's own checkpoints that the attempt started from, `older` those before its start that are complete, too.
+    `wall_ms` is the wall clock at `now_ms`: trigger times are reckoned from it, and so never step back within an
+    attempt. No checkpoint starts before the `recovering` subtasks have recovered. `finishing` is the savepoint that the
+    job was stopped with: the attempt only commits what it holds.
     """
 
     attempt: Attempt

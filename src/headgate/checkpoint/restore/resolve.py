@@ -74,6 +74,21 @@ class Resolution:
     older: tuple[Manifest, ...] = ()
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class OwnSavepoint:
+    """A complete savepoint of the job itself, which goes on."""
+
+    location: str
+    checkpoint_id: CheckpointId
+
+
+def savepoint_ahead(savepoint: OwnSavepoint | None, found: Resolution) -> OwnSavepoint | None:
+    """Return the savepoint if it is newer than the checkpoint to start from."""
+    checkpoint_id = CheckpointId(0) if found.manifest is None else found.manifest.checkpoint_id
+    return None if savepoint is None or savepoint.checkpoint_id <= checkpoint_id else savepoint
+
+
 def resolve_restore(facts: RestoreFacts) -> Resolution:
     """Return where to start. Raises RestoreError naming the damage when starting there might repeat output."""
     seen = _checkpoints_seen(facts)

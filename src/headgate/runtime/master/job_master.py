@@ -222,8 +222,8 @@ class JobMaster:
 
     def _may_pass_over(self, cause: str) -> bool:
         """Whether the next attempt can start from an older checkpoint than this one, whose files are damaged."""
-        own = None if self._starting.point is None else self._starting.point.own
-        return own is not None and self._storage.note_damaged(self._plan, own.checkpoint_id, cause)
+        point = self._starting.point
+        return point is not None and self._storage.note_damaged(self._plan, point, cause)
 
     def _is_current(self, attempt: Attempt) -> bool:
         """Whether this is the newest attempt, and it has not ended."""

@@ -27,6 +27,7 @@ from headgate.functions.sink import CommitLostError, RetriableCommitError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.master.inputs import Inputs, Splits
+from headgate.runtime.master.newest_savepoint import NewestSavepoint
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.prepared import Prepared
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back
@@ -81,6 +82,7 @@ class JobStorage:
         self._superseded: Superseded | None = None
         self._damaged: dict[CheckpointId, str] = {}
         self._claim: Claim | None = None
+        self._newest = NewestSavepoint()
         self._untidy: tuple[Resolution, Attempt] | None = None
         self.has_completed = False
         """Whether this driver has completed a checkpoint. Set on I/O threads."""
@@ -109,6 +111,7 @@ class JobStorage:
             check_transaction_timeout(plan, uid, sink)
         self._global_commits = GlobalCommits(plan)
         self._acknowledgers = Acknowledgers(plan)
+        self._newest.acknowledges = self._acknowledgers.any
         for vertex, source in sources_of(plan).items():
             check_discovery(plan.vertices[vertex].operators[0].name, source)
         last_attempt = workflow.last_attempt(self._store)
@@ -163,7 +166,7 @@ class JobStorage:
         workflow.begin_attempt(self._store, attempt)
         self._check_owned()
         chain = ownership.read_chain(self._store) if self._chain is None else self._chain
-        finder = Finder(self._store, self._open_store, plan, chain)
+        finder = Finder(self._store, self._open_store, plan, chain, self._newest)
         found = finder.find(known_complete, self._damaged)
         self._claim = finder.claim()
         if self._chain is None:
@@ -174,11 +177,8 @@ class JobStorage:
         if found.point.manifest is not None:
             self._commit(plan, found.point.manifest, found.point.root)
         self._tell_restored(found.point)
-        return (
-            found.point
-            if self._inputs is None
-            else replace(found.point, late_splits=self._inputs.late_splits(found.point))
-        )
+        late = {} if self._inputs is None else self._inputs.late_splits(found.point)
+        return replace(found.point, late_splits=late)
 
     def _attest(self, point: RestorePoint, chain: Chain) -> None:
         """See to it that there is evidence of what is started from: it is committed next."""
@@ -199,9 +199,11 @@ class JobStorage:
             assert self._superseded is not None
             raise RestoreError(self._superseded.reason)
 
-    def note_damaged(self, plan: JobPlan, checkpoint_id: CheckpointId, reason: str) -> bool:
-        """Note that a file of the checkpoint is not what was written; return whether an older one may be used."""
-        self._damaged[checkpoint_id] = reason
+    def note_damaged(self, plan: JobPlan, point: RestorePoint, reason: str) -> bool:
+        """Note that a file of what was restored is not what was written; return whether an older one may be used."""
+        if point.own is None:
+            return self._newest.is_damaged(point.root, reason)
+        self._damaged[point.own.checkpoint_id] = reason
         return may_fall_back(plan)
 
     def tidy(self) -> None:
@@ -225,7 +227,7 @@ class JobStorage:
                 self._inputs.keep_for(target, owned)
         except (StorageError, OSError) as error:
             return Refused(str(error))
-        return self._noted(ownership.store_as_owner(self._store, owned, target), owned)
+        return self._stored(ownership.store_as_owner(self._store, owned, target), owned, savepoint)
 
     def settle(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
         """Look whether a manifest in doubt is there. Raises `InDoubt` again."""
@@ -234,7 +236,7 @@ class JobStorage:
             target = None if savepoint is None else self._open_store(savepoint)
         except StorageError as error:
             raise InDoubt(str(error)) from error
-        return self._noted(ownership.settle_as_owner(self._store, owned, target), owned)
+        return self._stored(ownership.settle_as_owner(self._store, owned, target), owned, savepoint)
 
     def _owned(self, manifest: Manifest) -> Manifest:
         assert self._owner is not None, "a driver that stores a checkpoint has prepared its job"
@@ -242,15 +244,21 @@ class JobStorage:
 
     def record_stop(self, checkpoint_id: CheckpointId, savepoint: str) -> Stored | Refused | Superseded:
         """Record that the job ends with the savepoint at this location. Raises `InDoubt`: to be called again then."""
+        self._newest.ends_job(savepoint)
         return self._noted(intents.record_stop(self._store, self._own(), StopIntent(savepoint, checkpoint_id)))
 
-    def _noted(
-        self, result: Stored | Refused | Superseded, manifest: Manifest | None = None
+    def _stored(
+        self, result: Stored | Refused | Superseded, manifest: Manifest, savepoint: str | None
     ) -> Stored | Refused | Superseded:
+        if isinstance(result, Stored) and savepoint is not None:
+            self._newest.completed(manifest.checkpoint_id, savepoint)
+        elif isinstance(result, Stored):
+            self.has_completed = True
+        return self._noted(result)
+
+    def _noted(self, result: Stored | Refused | Superseded) -> Stored | Refused | Superseded:
         if isinstance(result, Superseded):
             self._superseded = result
-        elif isinstance(result, Stored) and manifest is not None and manifest.savepoint is None:
-            self.has_completed = True
         return result
 
     def commit_globally(self, plan: JobPlan, manifest: Manifest, root: str | None) -> Stored | Refused | Superseded:

@@ -1,7 +1,8 @@
 """Restoring: which checkpoint or savepoint an attempt starts from, and what each subtask gets of it. All of it blocks.
 
-In this order: the savepoint that the job was stopped with; the newest complete checkpoint of its own; the snapshot that
-the settings name (`execution.state-recovery.path`); nothing. Whether the snapshot fits the program is found out here,
+In this order: the savepoint that the job was stopped with; a newer savepoint of its own than any checkpoint, where that
+is wanted; the newest complete checkpoint of its own; the snapshot that the settings name
+(`execution.state-recovery.path`); nothing. Whether the snapshot fits the program is found out here,
 before anything runs.
 """
 
@@ -30,6 +31,7 @@ from headgate.functions.sink import CommitLostError
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import CheckpointId, SubtaskId
+from headgate.runtime.master.newest_savepoint import NewestSavepoint
 from headgate.runtime.master.sinks import repeats_output
 
 
@@ -90,12 +92,13 @@ class Found:
 @final
 @dataclass(slots=True)
 class Finder:
-    """Finds what one attempt starts from. `chain` tells what of earlier drivers counts."""
+    """Finds what one attempt starts from. `chain` tells what of earlier drivers counts, `newest` of savepoints."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
     plan: JobPlan
     chain: Chain
+    newest: NewestSavepoint = field(default_factory=NewestSavepoint)
 
     def find(self, known_complete: CheckpointId | None, damaged: dict[CheckpointId, str]) -> Found:
         """Return what to start from; add to `damaged` what turns out to be. Raises RestoreError, StorageError."""
@@ -104,6 +107,9 @@ class Finder:
             resolution = self._own(known_complete, damaged, stop)
             if stop is not None:
                 return Found(point=self._stopped(stop, resolution), resolution=resolution)
+            savepoint = self.newest.open(self.plan, resolution, self.open_store)
+            if savepoint is not None:
+                return Found(point=self._ahead(savepoint, resolution), resolution=resolution)
             if resolution.manifest is None:
                 return Found(point=self._from_outside(resolution), resolution=resolution)
             try:
@@ -154,6 +160,12 @@ class Finder:
                 f"the job was stopped with a savepoint, and is to commit what that holds before it ends: {error}"
             ) from error
         return self._opened(opened, resolution, finishing=True)
+
+    def _ahead(self, opened: OpenedSnapshot, resolution: Resolution) -> RestorePoint:
+        """Start from a savepoint of the job's own, as from one of another job; all checkpoints are older."""
+        point = self._opened(opened, resolution, finishing=False)
+        newest = () if resolution.manifest is None else (resolution.manifest,)
+        return replace(point, older=(*newest, *resolution.older))
 
     def _from_outside(self, resolution: Resolution) -> RestorePoint:
         location = self.plan.settings.get(options.RECOVERY_PATH)

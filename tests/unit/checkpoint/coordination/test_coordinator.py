@@ -11,7 +11,7 @@ from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.phase import Phase
 from headgate.checkpoint.coordination.requests import REQUESTS_MAX
 from headgate.errors import InternalError
-from headgate.ids import Attempt
+from headgate.ids import Attempt, CheckpointId
 from tests.unit.checkpoint.coordinated import SINK, SOURCE, STATE, Job, keep, of_type
 
 
@@ -329,6 +329,16 @@ def test_what_drivers_before_have_retained_counts_among_the_retained() -> None:
     job.at(100.0)
     job.ack(8)
     assert job.stored(8) == [job.notify(8), keep(5, 6, 8)]
+
+
+def test_checkpoints_are_retained_after_a_start_from_a_newer_savepoint() -> None:
+    job = Job(num_retained=2)
+    ids = tuple(map(CheckpointId, (2, 1)))
+    job.handle(c.AttemptStarted(attempt=job.attempt, now_ms=0.0, wall_ms=0, last_id=ids[0], restored=None, older=ids))
+    assert job.coordinator.completed == (1, 2)
+    job.at(100.0)
+    job.ack(3)
+    assert keep(2, 3) in job.stored(3)
 
 
 def test_an_acknowledgement_of_a_checkpoint_never_triggered_is_an_internal_error(job: Job) -> None:

@@ -146,10 +146,12 @@ def test_a_checkpoint_whose_sinks_may_have_committed_is_not_passed_over_unless_t
 
 def test_what_a_slot_finds_damaged_is_passed_over_by_the_next_attempt(rig: Rig) -> None:
     driver = with_files(rig)
-    assert driver.resolve(PLAN, Attempt(2), TWO).checkpoint_id == 2
-    assert driver.note_damaged(PLAN, TWO, "chk-2/a1-op1-0-keyed has a wrong checksum")
-    assert driver.resolve(PLAN, Attempt(3), TWO).checkpoint_id == 1
-    assert not driver.note_damaged(SINK, ONE, "damaged as well")
+    newest = driver.resolve(PLAN, Attempt(2), TWO)
+    assert newest.checkpoint_id == 2
+    assert driver.note_damaged(PLAN, newest, "chk-2/a1-op1-0-keyed has a wrong checksum")
+    older = driver.resolve(PLAN, Attempt(3), TWO)
+    assert older.checkpoint_id == 1
+    assert not driver.note_damaged(SINK, older, "damaged as well")
     with pytest.raises(RestoreError, match="wrong checksum"):
         driver.resolve(SINK, Attempt(4), TWO)
 
