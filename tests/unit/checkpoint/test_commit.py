@@ -132,6 +132,13 @@ def test_a_failed_commit_fails_the_task_and_nothing_is_committed_after_it(tracke
     assert tracker.pending() == (pending(1, "a"), pending(2, "b"))
 
 
+def test_preparing_for_a_checkpoint_before_one_that_is_prepared_is_an_internal_error(tracker: CommitTracker) -> None:
+    prepare(tracker, 2, "a")
+    with pytest.raises(InternalError, match="checkpoint 1 were prepared too late"):
+        prepare(tracker, 1, "late")
+    assert complete(tracker, 2) == [commit(2, "a", permitted_by=2)]
+
+
 def test_preparing_for_a_checkpoint_that_is_already_complete_is_an_internal_error(tracker: CommitTracker) -> None:
     complete(tracker, 2)
     with pytest.raises(InternalError, match="checkpoint 2 were prepared too late"):

@@ -79,6 +79,12 @@ def test_what_the_master_aborts_is_not_taken_and_older_checkpoints_go_on(two: Ev
     assert pending(two) == ()
 
 
+def test_what_was_cancelled_is_not_aborted_again_by_the_master(two: Events) -> None:
+    two.barrier(0, 1)
+    assert two.cancel(0, 1) == [forgotten(1), cancelled(1)]
+    assert two.abort(1) == []
+
+
 def test_a_checkpoint_aborted_before_its_first_barrier_is_not_taken(two: Events) -> None:
     assert two.abort(2) == []
     two.barrier(0, 1)

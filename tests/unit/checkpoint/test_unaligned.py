@@ -75,6 +75,15 @@ def test_a_barrier_that_may_overtake_but_was_read_while_others_are_aligned_block
     assert events.barrier(1, 1) == [taken(), UnblockChannels(), COMPLETE]
 
 
+@pytest.mark.parametrize("after_ms", [None, 0, 50])
+def test_time_that_passes_while_no_barrier_waits_for_it_changes_nothing(after_ms: int | None) -> None:
+    events = at_once(2, after_ms=after_ms)
+    assert events.time(TRIGGER_MS + 100.0) == []
+    events.barrier(0, 1)
+    events.barrier(1, 1)
+    assert events.time(TRIGGER_MS + 100.0) == []
+
+
 def test_until_its_time_a_barrier_waits_to_be_read_on_all_channels() -> None:
     events = at_once(2, after_ms=50)
     assert events.announce(0, 1) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
-from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, superseded_files
+from headgate.checkpoint.cleanup.retention import abandoned_files, checkpoint_files, leftover_files, superseded_files
 from headgate.ids import Attempt, CheckpointId
 from tests.unit.checkpoint.manifests import file, keyed, manifest, operator
 
@@ -34,6 +34,11 @@ def test_leftovers_older_than_the_newest_kept_checkpoint_go() -> None:
         "chk-1/a1-op-0-keyed",
         "chk-3/a1-x",
     ]
+
+
+def test_markers_of_attempts_go_except_those_of_the_last_and_of_the_one_before() -> None:
+    listing = ["_attempt/1", "_attempt/2", "_attempt/3", "_attempt/4"]
+    assert leftover_files(listing, [], frozenset(), before=Attempt(4)) == ["_attempt/1", "_attempt/2"]
 
 
 def test_giving_up_a_checkpoint_touches_its_own_attempt_only() -> None:

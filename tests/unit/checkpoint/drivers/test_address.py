@@ -161,6 +161,14 @@ def test_addresses_are_in_the_folder_that_the_environment_names(
     assert RunDirectory(tmp_path / expected).read() == [ADDRESS]
 
 
+def test_a_process_that_runs_a_job_again_leaves_its_newer_address(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.write(ADDRESS)
+    again = replace(ADDRESS, url="http://127.0.0.1:4321")
+    directory.write(again)
+    assert directory.read() == [again]
+
+
 def test_a_process_is_alive_or_not() -> None:
     assert is_alive(ADDRESS)
     assert not is_alive(replace(ADDRESS, pid=GONE))

@@ -156,6 +156,13 @@ def test_claims_of_earlier_drivers_go_and_the_chain_stays() -> None:
     assert ownership.read_chain(store) == chain
 
 
+def test_files_of_other_names_among_the_claims_stay() -> None:
+    store = MemoryStore()
+    own = begun(store, "aa", 0)
+    store.write(f"{paths.EPOCHS}/notes", [b"not ours"])
+    assert ownership.older_claims(store, own) == []
+
+
 class Restless(OverMemory):
     """A store where a later driver takes the job over, and clears up, while a chain is read."""
 

@@ -139,6 +139,12 @@ def test_keyed_state_of_another_max_parallelism_is_refused() -> None:
         assigned(spread("count", 2), shape("count", 2, max_parallelism=256))
 
 
+def test_other_state_is_restored_at_any_max_parallelism() -> None:
+    snapshot, elements = sources([b"a"])
+    result = assigned(snapshot, shape("source", 1, max_parallelism=256), elements=elements)
+    assert result[SubtaskId(1, 0)]["source"].lists["splits"].elements == [b"a"]
+
+
 def test_a_new_operator_starts_without_state() -> None:
     result = assigned(spread("count", 1), shape("count", 1), shape("new", 1))
     assert result[SubtaskId(1, 0)].keys() == {"count"}
