@@ -17,7 +17,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 soak soak-long soak-memory soak-chaos docs spark40 clean
+.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs spark40 clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
+
+mutants: $(STAMP) ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
+	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt
 
 spark40: $(STAMP) $(SPARK40_STAMP) ## the programs of the documentation and one job on Spark 4.0, the oldest there is, and the job on the newest
 	PYTHONPATH=src $(SPARK40)/bin/python -m tests.cluster.barrier_job
