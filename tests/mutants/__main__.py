@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from tests.mutants.cores import CORES, PACKAGE, WIDER
+from tests.mutants.cores import CORES, PACKAGE
 from tests.mutants.mutations import mutations
-from tests.mutants.trial import WIDER_S_MAX, Copy, Mutant, TrialError
+from tests.mutants.trial import Copy, Mutant
 
 ROOT: Final = Path(__file__).parents[2]
 KNOWN: Final = Path(__file__).with_name("survivors.toml")
@@ -57,26 +57,18 @@ def survivors(mutants: Sequence[Mutant], jobs: int) -> list[Mutant]:
     def lives(mutant: Mutant) -> bool:
         copy = copies.get()
         try:
-            killed = copy.is_killed(mutant)
+            killed = copy.is_killed(mutant, limits_s)
         finally:
             copies.put(copy)
         print("killed  " if killed else "SURVIVES", mutant, file=sys.stderr, flush=True)
         return not killed
 
     with tempfile.TemporaryDirectory(prefix="headgate-mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        for number in range(jobs):
-            copies.put(Copy(ROOT, Path(folder) / f"{number}"))
-        check(copies.get(), copies, mutants)
+        own = [Copy(ROOT, Path(folder) / f"{number}") for number in range(jobs)]
+        limits_s = own[0].limits_s(mutants)
+        for copy in own:
+            copies.put(copy)
         return [mutant for mutant, alive in zip(mutants, pool.map(lives, mutants), strict=True) if alive]
-
-
-def check(copy: Copy, copies: queue.SimpleQueue[Copy], mutants: Sequence[Mutant]) -> None:
-    """Raise `TrialError` if tests fail without a mutant: they would kill every one."""
-    for tests in dict.fromkeys([WIDER, *(tuple(mutant.core.tests) for mutant in mutants)]):
-        failure = copy.failure(tests, WIDER_S_MAX)
-        if failure is not None:
-            raise TrialError(f"{' '.join(tests)} fail as they are:\n{failure}")
-    copies.put(copy)
 
 
 def known_reasons() -> dict[tuple[str, str, str], str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, final
+from typing import Final, TypeAlias, final
+
+Tests: TypeAlias = tuple[str, ...]
 
 PACKAGE: Final = Path("src/headgate")
 WIDER: Final = (
@@ -26,7 +28,7 @@ class Core:
     """Modules, as patterns below the package, and the tests beside them."""
 
     patterns: Sequence[str]
-    tests: Sequence[str]
+    tests: Tests
 
     def modules(self, root: Path) -> list[Path]:
         """Return its modules, relative to the root."""
@@ -36,8 +38,8 @@ class Core:
 
 _STATE: Final = ("tests/unit/state/test_backend_contract.py", "tests/unit/state")
 CORES: Final = (
-    Core(["checkpoint/alignment/*.py"], ["tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/slot"]),
-    Core(["checkpoint/coordination/*.py"], ["tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/master"]),
+    Core(["checkpoint/alignment/*.py"], ("tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/slot")),
+    Core(["checkpoint/coordination/*.py"], ("tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/master")),
     Core(
         [
             "checkpoint/restore/*.py",
@@ -47,12 +49,12 @@ CORES: Final = (
             "checkpoint/manifest.py",
             "checkpoint/seal.py",
         ],
-        ["tests/unit/checkpoint", "tests/unit/cli", "tests/unit/runtime/master"],
+        ("tests/unit/checkpoint", "tests/unit/cli", "tests/unit/runtime/master"),
     ),
-    Core(["time/*.py"], ["tests/unit/time", "tests/unit/state", "tests/unit/operators"]),
-    Core(["state/keyed/*.py", "state/ttl.py"], ["tests/unit/state/keyed", "tests/unit/state/test_ttl.py", *_STATE]),
-    Core(["runtime/master/supervisor.py"], ["tests/unit/runtime/master", "tests/traces"]),
-    Core(["connectors/micro_batches/protocol.py"], ["tests/unit/connectors/micro_batches", "tests/property"]),
-    Core(["runtime/wire/handshake.py", "runtime/wire/frames.py"], ["tests/unit/runtime/wire"]),
-    Core(["graph/*.py"], ["tests/unit/graph", "tests/unit/datastream"]),
+    Core(["time/*.py"], ("tests/unit/time", "tests/unit/state", "tests/unit/operators")),
+    Core(["state/keyed/*.py", "state/ttl.py"], ("tests/unit/state/keyed", "tests/unit/state/test_ttl.py", *_STATE)),
+    Core(["runtime/master/supervisor.py"], ("tests/unit/runtime/master", "tests/traces")),
+    Core(["connectors/micro_batches/protocol.py"], ("tests/unit/connectors/micro_batches", "tests/property")),
+    Core(["runtime/wire/handshake.py", "runtime/wire/frames.py"], ("tests/unit/runtime/wire",)),
+    Core(["graph/*.py"], ("tests/unit/graph", "tests/unit/datastream")),
 )

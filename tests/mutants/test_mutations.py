@@ -70,8 +70,8 @@ def test_a_mutant_is_killed_by_a_test_that_fails_with_it_and_the_copy_is_as_it_w
     seal = tmp_path / "src/headgate/checkpoint/seal.py"
     before = seal.read_text()
     mutant = next(each for each in all_mutants() if each.module.name == "seal.py" and "return" in each.mutation.after)
-    assert copy.failure(["tests/unit/checkpoint/test_manifest.py"], 600.0) is None
-    assert copy.is_killed(mutant)
+    assert copy.failure(("tests/unit/checkpoint/test_manifest.py",), 600.0) is None
+    assert copy.is_killed(mutant, {mutant.core.tests: 600.0})
     assert seal.read_text() == before
 
 

@@ -7,19 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from tests.mutants.cores import WIDER, Core
+from tests.mutants.cores import WIDER, Core, Tests
 from tests.mutants.mutations import Mutation
 
 COPIED: Final = ("src", "tests", "examples", "docs", "pyproject.toml")
 QUICK: Final = "not spark and not standalone and not slow"
-NEAR_S_MAX: Final = 120.0
-WIDER_S_MAX: Final = 600.0
+WHOLE_S_MAX: Final = 1800.0
+"""What tests may take that no mutant has slowed down."""
 MEMORY_BYTES_MAX: Final = 8 << 30
 """Of addresses: a mutant that collects things for ever ends before the machine is full."""
 _PYTEST: Final = (
@@ -61,11 +62,21 @@ class Copy:
             copy = shutil.copytree if source.is_dir() else shutil.copy
             copy(source, folder / name)
 
-    def is_killed(self, mutant: Mutant) -> bool:
+    def limits_s(self, mutants: Sequence[Mutant]) -> dict[Tests, float]:
+        """Return how long the tests of mutants may take. Raises `TrialError` when they fail without any. Blocks."""
+        found: dict[Tests, float] = {}
+        for tests in dict.fromkeys([WIDER, *(mutant.core.tests for mutant in mutants)]):
+            began_s = time.monotonic()
+            failure = self.failure(tests, WHOLE_S_MAX)
+            if failure is not None:
+                raise TrialError(f"{' '.join(tests)} fail as they are:\n{failure}")
+            found[tests] = 60.0 + 5 * (time.monotonic() - began_s)
+        return found
+
+    def is_killed(self, mutant: Mutant, limits_s: Mapping[Tests, float]) -> bool:
         """Return whether a test fails with the mutant, or does not end. Blocks."""
         with self._changed(mutant):
-            rounds = ((mutant.core.tests, NEAR_S_MAX), (WIDER, WIDER_S_MAX))
-            return any(self.failure(tests, most_s) is not None for tests, most_s in rounds)
+            return any(self.failure(tests, limits_s[tests]) is not None for tests in (mutant.core.tests, WIDER))
 
     @contextmanager
     def _changed(self, mutant: Mutant) -> Iterator[None]:
@@ -77,7 +88,7 @@ class Copy:
         finally:
             path.write_text(source)
 
-    def failure(self, tests: Sequence[str], most_s: float) -> str | None:
+    def failure(self, tests: Tests, most_s: float) -> str | None:
         """Return why these tests do not pass in time, None when they do. Raises `TrialError` without any. Blocks."""
         options = ["-q", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-m", QUICK]
         process = subprocess.Popen(
