@@ -62,7 +62,7 @@ class SparkDeployment:
 
     def submit_batch(self, job: JobPlan) -> JobHandle:
         """Start a batch job: stages that come and go, so no slots need be free. Raises EnvironmentFault."""
-        spark = session.obtain(self._spark, job.slots)
+        spark = session.obtain(self._spark, 1)  # tasks take turns, however many there are
         preflight.check_batch_session(observe(spark))
         return _ended_at_exit(BatchJob(job, SparkBatch(job, spark, ship(spark.sparkContext, job.settings))).start())
 

@@ -11,6 +11,10 @@ from headgate.errors import EnvironmentFault, ProgramError
 SPARK_MAJOR_MIN: Final = 4
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
 OVERHEAD_MB_MIN: Final = 384
+SLOTS_PER_CORE_MAX: Final = 32
+"""Slots in an embedded session for each core: more only take turns, and each takes the core when it starts."""
+SLOT_MB_MIN: Final = 128
+"""What a slot takes before it has any state: Python with Arrow loaded."""
 OVERHEAD_FACTOR: Final = 0.1
 COMPARED: Final = ("python", "pyarrow", "cloudpickle", "headgate")
 """Facts that must be the same in the driver and in every slot."""
@@ -83,6 +87,20 @@ def check_session(facts: SessionFacts) -> None:
         raise EnvironmentFault(
             "dynamic allocation is on, and Spark refuses barrier stages under it: set "
             "spark.dynamicAllocation.enabled=false and give the application a fixed number of executors"
+        )
+
+
+def check_machine(slots: int, cores: int, memory_mb: int) -> None:
+    """Raise EnvironmentFault when so many slots, each a Python process, are far more than one machine can host.
+
+    Only a machine's session in this process is made as large as the job asks for; any other has cores of its own.
+    """
+    most = min(SLOTS_PER_CORE_MAX * cores, memory_mb // SLOT_MB_MIN)
+    if slots > most:
+        raise EnvironmentFault(
+            f"the job asks for {slots} slots, each a Python process of {SLOT_MB_MIN} MB or more, and this machine has "
+            f"{cores} cores and {memory_mb} MB: lower the parallelism (parallelism.default, or set_parallelism()) to "
+            f"{most} or less, or pass the SparkSession of a cluster to get_execution_environment(spark=...)"
         )
 
 

@@ -28,7 +28,7 @@ from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon, terminal
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
-from headgate.deploy.spark.preflight import check_version
+from headgate.deploy.spark.preflight import check_machine, check_version
 from headgate.deploy.spark.terminal import OutputDoor
 from headgate.errors import EnvironmentFault
 
@@ -140,6 +140,7 @@ class _EmbeddedSession:
             if self._session is not None and _is_stopped(self._session):
                 self._end()  # the program has stopped it, for which it need not be its own
             if self._session is None:
+                check_machine(slots, os.cpu_count() or 1, _memory_mb())
                 self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
                 self._output = _output_door(self._folder / _OUTPUT)
                 self._session = _make(max(LOCAL_SLOTS_MIN, 2 * slots), self._folder)
@@ -166,6 +167,10 @@ class _EmbeddedSession:
 
 
 _embedded: Final = _EmbeddedSession()
+
+
+def _memory_mb() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def _output_door(path: Path) -> OutputDoor | None:

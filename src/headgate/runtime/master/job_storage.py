@@ -29,6 +29,7 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.master.inputs import Inputs, Splits
 from headgate.runtime.master.newest_savepoint import NewestSavepoint
 from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.master.place import keeps_checkpoints
 from headgate.runtime.master.prepared import Prepared
 from headgate.runtime.master.restoring import Claim, Finder, RestorePoint, may_fall_back
 from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeout, sinks_by_uid
@@ -446,10 +447,3 @@ class JobStorage:
                 stack.callback(self._inputs.release)
             for sink in sinks_by_uid(plan).values():
                 stack.callback(sink.release, plan.job_id)
-
-
-def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
-    """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
-    if status is JobStatus.CANCELLED:
-        return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
-    return status is JobStatus.FAILED

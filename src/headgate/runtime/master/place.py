@@ -1,9 +1,10 @@
-"""Where a job keeps its checkpoints, by its settings, and how a later driver goes on from them. Pure."""
+"""Where a job keeps its checkpoints, whether they stay, and how a later driver goes on from them. Pure."""
 
 from __future__ import annotations
 
 from headgate import options
 from headgate.graph.physical import JobPlan
+from headgate.runtime.master.supervision import JobStatus
 
 
 def storage_location(plan: JobPlan) -> str | None:
@@ -43,3 +44,10 @@ def way_on(plan: JobPlan, newest: str | None, *, is_over: bool) -> str:
         f"The newest checkpoint stays: {newest}. To go on from it, under another job id: "
         f"headgate run -D{options.RECOVERY_PATH.key}={newest} PROGRAM"
     )
+
+
+def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
+    """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
+    if status is JobStatus.CANCELLED:
+        return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
+    return status is JobStatus.FAILED

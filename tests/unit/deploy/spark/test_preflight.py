@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.spark.preflight import (
     SessionFacts,
     check_folders,
+    check_machine,
     check_session,
     check_slots,
     check_storage,
@@ -166,3 +168,21 @@ def test_slots_are_waited_for_while_they_may_still_come(
     facts: SessionFacts, waited_s: float, quiet_s: float, waits: bool
 ) -> None:
     assert is_worth_waiting(facts, 4, waited_s, quiet_s, first_s=120.0) is waits
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_mb", "most"), [(2, 24_000, 64), (8, 2_048, 16), (1, 64_000, 32), (64, 512_000, 2_048)]
+)
+def test_an_embedded_session_hosts_no_more_slots_than_the_machine_can(cores: int, memory_mb: int, most: int) -> None:
+    check_machine(most, cores, memory_mb)
+    with pytest.raises(EnvironmentFault, match=rf"parallelism\.default.* to {most} or less") as caught:
+        check_machine(most + 1, cores, memory_mb)
+    assert f"{cores} cores" in str(caught.value)
+
+
+def test_a_job_that_is_far_too_wide_is_refused_before_a_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.deploy.spark.session._make", lambda slots, folder: pytest.fail("a session is made"))
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1_000)
+    env.from_collection([1, 2, 3]).map(str).print()
+    with pytest.raises(EnvironmentFault, match=r"1000 slots.*set_parallelism"):
+        env.execute()
