@@ -72,7 +72,7 @@ class Files(Protocol):
         ...
 
     def make_private(self, folder: str) -> None:
-        """Make a folder that nobody but this user can enter, where a file system has such a thing."""
+        """Make a folder that only this user can enter, where a file system has such a thing."""
         ...
 
     def delete(self, files: Iterable[str]) -> None:

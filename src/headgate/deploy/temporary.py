@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 def temporary_storage(plan: JobPlan) -> tempfile.TemporaryDirectory[str]:
-    """Make the folder; say so when checkpoints go there, as nobody can go on from them when the driver has ended."""
+    """Make the folder; say so when checkpoints go there, as no later driver can go on from them."""
     folder = tempfile.TemporaryDirectory(prefix="headgate-")
     if plan.checkpointing:
         _log.warning(

@@ -135,7 +135,7 @@ class Committer(ABC, Generic[Committable]):
         """Make durable all that a checkpoint is to commit, where preparing it has not: sync files to the disk, say.
 
         Called before the checkpoint is acknowledged, perhaps by several threads at a time; may block. Some of it may
-        have been secured before, or be final by now. What is raised ends the attempt: nobody knows what was saved.
+        have been secured before, or be final by now. What is raised ends the attempt: what was saved is not known then.
         """
 
     def keep(self, committables: list[Committable]) -> None:

@@ -139,8 +139,8 @@ class OperatorContext:
 class OperatorSnapshot:
     """An operator's part of a checkpoint: keyed state still to be walked, and elements of list states.
 
-    `secure` makes what the checkpoint holds outside the job durable: called beside the loop, where it may block, before
-    the checkpoint is acknowledged. What it raises fails the subtask.
+    `secure` makes what the checkpoint holds outside the job durable: called on an I/O thread, where it may block,
+    before the checkpoint is acknowledged. What it raises fails the subtask.
     """
 
     uid: str

@@ -2,7 +2,7 @@
 
 In a job that starts afresh each subtask has opened one split; at a lower parallelism a subtask goes on with several,
 and event time has come as far as the one that is behind. So it is held back until the last of them is opened, and then
-follows that one alone. Splits of which nothing was read hold nothing back: they lie ahead.
+follows that one alone. Splits that were not begun hold nothing back: they lie ahead.
 """
 
 from __future__ import annotations

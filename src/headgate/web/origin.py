@@ -18,7 +18,7 @@ _ALWAYS: Final = ("localhost",)
 
 
 def own_names(config: RestConfig) -> frozenset[str]:
-    """Return the host names under which clients may reach the server, besides IP addresses, which nobody can rebind."""
+    """Return the host names under which clients may reach the server, besides IP addresses, which cannot be rebound."""
     machine = socket.gethostname()
     return frozenset(map(_plain, (*_ALWAYS, config.address, config.bind_address, machine, machine.partition(".")[0])))
 

@@ -12,8 +12,8 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, Final, final
 
+from headgate.web.acceptor import Acceptor
 from headgate.web.access import RestConfig, check_certificate, listen
-from headgate.web.door import Door
 from headgate.web.served_jobs import ServedJobs
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RestServer:
         self.url: Final = f"{config.scheme}://{host}:{self._socket.getsockname()[1]}"
         self._lock = threading.Lock()
         self._closing = False
-        self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server, Door] | None = None
+        self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server, Acceptor] | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headgate-rest", daemon=True)
 
@@ -64,7 +64,7 @@ class RestServer:
 
     # --- the serving thread
 
-    def _shut(self, server: uvicorn.Server, door: Door) -> None:
+    def _shut(self, server: uvicorn.Server, door: Acceptor) -> None:
         server.should_exit = True
         door.close()
         self._closed.set()
@@ -102,7 +102,7 @@ class RestServer:
         with self._lock:
             if self._closing:
                 return
-            door = Door(self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit))
+            door = Acceptor(self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit))
             self._serving = asyncio.get_running_loop(), server, door
         await server.serve(sockets=[])
 

@@ -1,6 +1,6 @@
 """A sink to a Delta Lake table, exactly once: one commit for each checkpoint.
 
-Subtasks write Parquet files into the table's folder, where nobody sees them, and sync them to the disk. When a
+Subtasks write Parquet files into the table's folder, where readers do not see them, and sync them to the disk. When a
 checkpoint is complete, the driver adds the files of all subtasks to the table in one commit, which also holds a
 transaction identifier: who has prepared them, and the checkpoint's number. A commit that is there already is known by
 it, whoever repeats it.

@@ -1,4 +1,4 @@
-"""A JVM that is gone, as Python sees it: how to tell, and what py4j says of it to nobody's use."""
+"""A JVM that is gone, as Python sees it: how to tell, and which log lines of py4j about it are of no use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_gone(spark: SparkSession) -> bool:
     """Return whether the session has been stopped, or its JVM has died."""
     try:
         return bool(spark.sparkContext._jsc.sc().isStopped())
-    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; of a dead JVM nobody answers
+    except Exception:  # noqa: BLE001  # of a stopped session there is nothing to ask; a dead JVM does not answer
         return True
 
 

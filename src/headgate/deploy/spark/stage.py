@@ -44,7 +44,7 @@ class StageOrder:
 class Stage:
     """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
 
-    It is told, too, whether Spark is gone with the stage, so that there can be no other.
+    `for_good` tells that Spark is gone with the stage, so that there can be no other.
     """
 
     def __init__(

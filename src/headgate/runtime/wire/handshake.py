@@ -10,7 +10,7 @@
 The context is (version, client nonce, server nonce, channel binding); the binding is the SHA-256 of the server's TLS
 certificate as each side sees it, or empty without TLS, so that a man in the middle cannot pass a handshake on. The
 roles are part of the MACs, so that neither side's proof can be played back to it. The server proves itself first: the
-client tells its hello to nobody else. A client that has not been welcomed was not let in, and may try again.
+client sends its hello to no one else. A client that has not been welcomed was not let in, and may try again.
 
 Both sides are generators without I/O: they yield an `Exchange` (bytes to send, then a number of bytes to read) and are
 resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the stream.

@@ -16,7 +16,7 @@ from headgate.runtime.wire.handshake import NONCE_BYTES, Handshake, prove_as_ser
 from headgate.runtime.wire.poller import Poller
 from headgate.runtime.wire.secret import JobSecret
 from headgate.runtime.wire.stream import ByteStream, PlainStream, TlsContexts, tune
-from headgate.runtime.wire.waiting_room import SummedLines, WaitingRoom
+from headgate.runtime.wire.unproven import SummedLines, UnprovenPeers
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Listener:
         self._secret = secret
         self._tls = tls
         self._on_connection = on_connection
-        self._unproven = WaitingRoom[Connection](config.unproven_connections_max)
+        self._unproven = UnprovenPeers[Connection](config.unproven_connections_max)
         self._refusals = SummedLines()
         self._sock = bind(config)
         self._watching = False
@@ -97,7 +97,7 @@ class Listener:
             on_proven=self._proven,
             on_failed=self._failed,
         )
-        crowded_out = self._unproven.enter(Connection(self._poller, self._config, opening), peer.host)
+        crowded_out = self._unproven.add(Connection(self._poller, self._config, opening), peer.host)
         if crowded_out is not None:
             crowded_out.hurry("it gave way to others, as it had not proved yet that it is of this job")
 
@@ -115,11 +115,11 @@ class Listener:
         return prove_as_server(self._secret, secrets.token_bytes(NONCE_BYTES), stream.binding())
 
     def _proven(self, connection: Connection, hello: bytes) -> Handlers | None:
-        self._unproven.leave(connection)
+        self._unproven.remove(connection)
         return self._on_connection(connection, hello)
 
     def _failed(self, connection: Connection, closed: Closed) -> None:
-        self._unproven.leave(connection)
+        self._unproven.remove(connection)
         if closed.cause is not CloseCause.CLOSED_HERE:
             self._warn(self._refusals.noted(f"refused a connection to {self.address} from {closed}"))
 

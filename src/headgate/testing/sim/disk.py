@@ -40,7 +40,7 @@ class Disk:
     # --- what is durable
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file that nobody is told of yet."""
+        """Write a file that no process has acted upon yet."""
         self._memory.files[path] = data
         self._at_risk[path] = _WRITTEN
 
@@ -97,7 +97,7 @@ class Disk:
         self.damaged[path] = self._memory.files[path]
         self._change(path, fate)
         if path == metadata and all(each.checkpoint_id != newest for each in evidence_in(self._memory.files)):
-            self._ledger.lost(path)  # nobody has acted upon a manifest without evidence
+            self._ledger.lost(path)  # no driver has acted upon a manifest without evidence
         return True
 
     def mend(self) -> None:

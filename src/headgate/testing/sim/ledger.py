@@ -155,7 +155,7 @@ class Ledger:
         self.on_stop()
 
     def lost(self, path: str) -> None:
-        """A file is lost, or changed, upon which nobody can have acted yet: it was never durable."""
+        """A file is lost, or changed, upon which no process can have acted yet: it was never durable."""
         manifest = self.manifests.pop(path, None)
         self._doubtful.pop(path, None)
         if manifest is not None and manifest.savepoint is None:

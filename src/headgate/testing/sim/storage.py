@@ -60,7 +60,7 @@ class SimStorage:
         return any(store.is_damage(reason) for store in self.folders.values())
 
     def mend(self) -> None:
-        """Bring back what was damaged, as somebody does who is told of it."""
+        """Bring back what was damaged, as a user does who reads the error."""
         for store in self.folders.values():
             store.mend()
 

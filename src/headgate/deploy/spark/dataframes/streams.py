@@ -136,7 +136,7 @@ class SparkQuery:
     def hand_over(self, feed: BatchFeed, batch: DataFrame, number: int) -> None:
         """Have the feed take a batch, as Spark asks; blocks as that does. Raises `SourceError` with the cause.
 
-        After the end of the job Spark is told of an interruption, which it expects of a query that is stopped.
+        After the end of the job it reports an interruption to Spark, which expects one from a query that is stopped.
         """
         try:
             feed.process(self._id() or "", number, lambda folder: self._write(batch, folder))

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headgate.web import app, door
+from headgate.web import acceptor, app
 from headgate.web.access import RestConfig
 from headgate.web.origin import foreign, own_names
 from tests.unit.web.served import Served, served
@@ -72,7 +72,7 @@ def test_a_connection_of_the_tokens_holder_outlives_hundreds_of_others(job: Serv
 def test_a_request_that_does_not_come_ends_its_connection(
     job: Served, says: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(door, "REQUEST_S_MAX", 0.2)
+    monkeypatch.setattr(acceptor, "REQUEST_S_MAX", 0.2)
     with half_sent(job, says, 3) as socks:
         assert all(map(ended, socks))
 

@@ -1,9 +1,9 @@
-"""Who waits at a door to prove itself: places of a bounded number, and who gives way when all are taken. Pure.
+"""Peers that have not proved the secret yet: a bounded number of places, and which peer is evicted from them. Pure.
 
-Nobody is refused because of its address, as slots of a machine share theirs with everything else there. When the room
-is full, the one gives way that came first among those of the busiest address: it has had the most time, and who takes
-many places loses its own first. So each guest keeps its place for as many arrivals as there are places, at least if its
-address is the only one.
+No peer is refused because of its address: the slots of a machine share theirs with everything else there. When all
+places are taken, the oldest peer of the busiest address is evicted: it has had the most time, and an address that takes
+many places loses its own first. So each peer keeps its place for as many arrivals as there are places, at least if all
+have one address.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ G = TypeVar("G", bound=Hashable)
 
 
 @final
-class WaitingRoom(Generic[G]):
-    """The guests that wait, in the order in which they came.
+class UnprovenPeers(Generic[G]):
+    """The unproven peers, in the order in which they came.
 
-    >>> room = WaitingRoom[str](places=3)
-    >>> [room.enter(guest, address) for guest, address in (("a", "one"), ("b", "two"), ("c", "two"), ("d", "three"))]
+    >>> unproven = UnprovenPeers[str](places=3)
+    >>> [unproven.add(peer, address) for peer, address in (("a", "one"), ("b", "two"), ("c", "two"), ("d", "three"))]
     [None, None, None, 'b']
     """
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._guests: dict[G, str] = {}
+        self._peers: dict[G, str] = {}
 
-    def enter(self, guest: G, address: str) -> G | None:
-        """Let a guest in; return the one that gives way to it, which is in the room no more."""
-        out = self._next_out() if len(self._guests) >= self._places else None
+    def add(self, peer: G, address: str) -> G | None:
+        """Give a peer a place; return the one that is evicted for it."""
+        out = self._next_out() if len(self._peers) >= self._places else None
         if out is not None:
-            del self._guests[out]
-        self._guests[guest] = address
+            del self._peers[out]
+        self._peers[peer] = address
         return out
 
-    def leave(self, guest: G) -> None:
-        """Forget a guest, if it is there."""
-        self._guests.pop(guest, None)
+    def remove(self, peer: G) -> None:
+        """Forget a peer, if it is there."""
+        self._peers.pop(peer, None)
 
     def __iter__(self) -> Iterator[G]:
-        return iter(tuple(self._guests))
+        return iter(tuple(self._peers))
 
     def __len__(self) -> int:
-        return len(self._guests)
+        return len(self._peers)
 
     def _next_out(self) -> G:
-        crowds = Counter(self._guests.values())
+        crowds = Counter(self._peers.values())
         busiest = max(crowds.values())
-        return next(guest for guest, address in self._guests.items() if crowds[address] == busiest)
+        return next(peer for peer, address in self._peers.items() if crowds[address] == busiest)
 
 
 @final

@@ -1,8 +1,8 @@
-"""The door of the REST server: it takes connections in, and keeps those in check that have not shown the token.
+"""Accepts the connections of the REST server, and bounds those that have not shown the token.
 
-They have places of a bounded number, of which the oldest of the busiest address gives way when all are taken, and a
-bounded time for a request. A request with the token gives the connection's place back; from then on only the time
-counts, until each of its requests has come.
+There is a bounded number of places for them, and a bounded time for a request. When all places are taken, the oldest
+connection of the busiest address is closed. A request with the token gives the place of its connection back; from then
+on only the time for each request counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final, final
 
-from headgate.runtime.wire.waiting_room import WaitingRoom
+from headgate.runtime.wire.unproven import UnprovenPeers
 
 REQUEST_S_MAX: Final = 10.0
 """How long a request may take to come."""
@@ -27,9 +27,9 @@ _OUT_OF_FILES_PAUSE_S: Final = 1.0
 class Visit:
     """One connection, from the moment when it is accepted, before TLS. Owned by the server's loop."""
 
-    def __init__(self, sock: socket.socket, room: WaitingRoom[Visit]) -> None:
+    def __init__(self, sock: socket.socket, unproven: UnprovenPeers[Visit]) -> None:
         self._sock = sock
-        self._room = room
+        self._unproven = unproven
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None
         self.expect_request()
@@ -41,7 +41,7 @@ class Visit:
 
     def prove(self) -> None:
         """A request with the token has come: the connection may stay, and takes no place."""
-        self._room.leave(self)
+        self._unproven.remove(self)
         self._forget_deadline()
 
     def end(self) -> None:
@@ -60,7 +60,7 @@ class Visit:
 
 
 @final
-class Door:
+class Acceptor:
     """Accepts connections on `listener`, each with a protocol made by `answer`. Owned by the server's loop."""
 
     def __init__(
@@ -70,13 +70,13 @@ class Door:
         self._tls = tls
         self._answer = answer
         self._loop = asyncio.get_running_loop()
-        self._room = WaitingRoom[Visit](UNPROVEN_MAX)
+        self._unproven = UnprovenPeers[Visit](UNPROVEN_MAX)
         self._openings: set[asyncio.Task[object]] = set()
         listener.setblocking(False)
         self._open()
 
     def close(self) -> None:
-        """Take in nobody any more, and free the port."""
+        """Accept no more connections, and free the port."""
         self._loop.remove_reader(self._listener)
         self._listener.close()
 
@@ -96,10 +96,10 @@ class Door:
                 self._loop.call_later(_OUT_OF_FILES_PAUSE_S, self._open)
                 return
             sock.setblocking(False)
-            self._begin(Visit(sock, self._room), sock, str(name[0]))
+            self._begin(Visit(sock, self._unproven), sock, str(name[0]))
 
     def _begin(self, visit: Visit, sock: socket.socket, address: str) -> None:
-        crowded_out = self._room.enter(visit, address)
+        crowded_out = self._unproven.add(visit, address)
         if crowded_out is not None:
             crowded_out.hang_up()
         opening = self._loop.create_task(self._connect(visit, sock))

@@ -7,18 +7,18 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.runtime.wire.waiting_room import SummedLines, WaitingRoom
+from headgate.runtime.wire.unproven import SummedLines, UnprovenPeers
 
 ARRIVALS = st.lists(st.sampled_from("abcd"), max_size=60)
 
 
 @given(st.integers(1, 8), ARRIVALS)
-def test_the_oldest_of_the_busiest_address_gives_way_and_nobody_before_the_room_is_full(
+def test_the_oldest_of_the_busiest_address_is_evicted_and_none_before_all_places_are_taken(
     places: int, addresses: list[str]
 ) -> None:
-    room, inside = WaitingRoom[int](places), dict[int, str]()
-    for guest, address in enumerate(addresses):
-        out = room.enter(guest, address)
+    unproven, inside = UnprovenPeers[int](places), dict[int, str]()
+    for peer, address in enumerate(addresses):
+        out = unproven.add(peer, address)
         if len(inside) < places:
             assert out is None
         else:
@@ -27,40 +27,40 @@ def test_the_oldest_of_the_busiest_address_gives_way_and_nobody_before_the_room_
             assert crowds[inside[out]] == max(crowds.values())
             assert out == min(each for each in inside if inside[each] == inside[out])
             del inside[out]
-        inside[guest] = address
-        assert list(room) == list(inside)
-        assert len(room) <= places
+        inside[peer] = address
+        assert list(unproven) == list(inside)
+        assert len(unproven) <= places
 
 
 @given(st.integers(1, 8), st.integers(0, 20))
-def test_a_guest_among_strangers_of_its_own_address_stays_for_as_many_arrivals_as_there_are_places(
+def test_a_peer_among_strangers_of_its_own_address_stays_for_as_many_arrivals_as_there_are_places(
     places: int, before: int
 ) -> None:
-    room = WaitingRoom[str](places)
+    unproven = UnprovenPeers[str](places)
     for number in range(before):
-        room.enter(f"before {number}", "here")
-    room.enter("slot", "here")
-    gone = [room.enter(f"after {number}", "here") for number in range(places - 1)]
+        unproven.add(f"before {number}", "here")
+    unproven.add("slot", "here")
+    gone = [unproven.add(f"after {number}", "here") for number in range(places - 1)]
     assert "slot" not in gone
 
 
 @given(st.integers(3, 8), st.integers(0, 7))
 def test_who_comes_alone_from_an_address_does_not_give_way_to_a_crowd_of_another(places: int, before: int) -> None:
-    room = WaitingRoom[str](places)
+    unproven = UnprovenPeers[str](places)
     for number in range(before):
-        room.enter(f"before {number}", "crowd")
-    room.enter("slot", "alone")
-    gone = [room.enter(f"after {number}", "crowd") for number in range(100)]
-    assert "slot" in room
+        unproven.add(f"before {number}", "crowd")
+    unproven.add("slot", "alone")
+    gone = [unproven.add(f"after {number}", "crowd") for number in range(100)]
+    assert "slot" in unproven
     assert None not in gone[places:]
 
 
-def test_a_guest_that_has_left_makes_room() -> None:
-    room = WaitingRoom[str](1)
-    room.enter("a", "here")
-    room.leave("a")
-    room.leave("never there")
-    assert room.enter("b", "here") is None
+def test_a_peer_that_has_left_gives_its_place_back() -> None:
+    unproven = UnprovenPeers[str](1)
+    unproven.add("a", "here")
+    unproven.remove("a")
+    unproven.remove("never there")
+    assert unproven.add("b", "here") is None
 
 
 @given(st.lists(st.booleans(), max_size=60))
