@@ -70,7 +70,7 @@ class Kind:
 
 KINDS: Final = {
     "lines": Kind(write_lines, StreamFormat.text_line_format(), int),
-    "csv": Kind(write_lines, StreamFormat.csv_format(CsvOptions(types=ROW)), lambda row: int(row.time)),
+    "csv": Kind(write_lines, StreamFormat.csv_format(CsvOptions(types=ROW, header=False)), lambda row: int(row.time)),
     "json": Kind(write_json, StreamFormat.json_lines_format(ROW), lambda row: int(row.time)),
     "parquet": Kind(write_parquet, BulkFormat.parquet_format(), lambda row: int(row.time)),
     "parquet of Spark": Kind(write_parquet, SparkParquetFormat(ROW), lambda row: int(row.time)),

@@ -35,7 +35,7 @@ def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
         late = {self._source.split_id(split) for split in newest.pop(id(self), [])}
         if late:
             kept = [self._source.split_id(split) not in late for split in self._positions[barrier.checkpoint_id]]
-            for name in (SPLITS_STATE, ORDINALS_STATE):
+            for name in {SPLITS_STATE, ORDINALS_STATE} & taken.lists.keys():
                 taken.lists[name] = ListElements(elements=list(compress(taken.lists[name].elements, kept)))
         return taken
 
