@@ -108,7 +108,9 @@ class States:
         self.values = context.get_list_state(ListStateDescriptor("values", Types.LONG()))
         self.most = context.get_map_state(MapStateDescriptor("most", Types.LONG(), Types.LONG()))
         self.total = context.get_reducing_state(ReducingStateDescriptor("total", lambda a, b: a + b, Types.LONG()))
-        self.mean = context.get_aggregating_state(AggregatingStateDescriptor("mean", Mean(), Types.LONG()))
+        self.mean = context.get_aggregating_state(
+            AggregatingStateDescriptor("mean", Mean(), Types.PICKLED_BYTE_ARRAY())
+        )
 
     def add(self, value: Record) -> None:
         number = value[2]

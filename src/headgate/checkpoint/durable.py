@@ -61,7 +61,8 @@ def give_name(temporary: str, path: str) -> None:
         if error.errno not in _NO_LINKS:
             raise
     else:
-        os.unlink(temporary)
+        with contextlib.suppress(OSError):  # the file has its name; what is left over is cleaned up by its own
+            os.unlink(temporary)
         return
     if os.path.lexists(path):  # without links nothing is atomic; that names are used once has to do
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol, final
@@ -85,9 +86,9 @@ class Termination:
         threads = [threading.Thread(target=_suspend, args=(job,), daemon=True) for job in jobs]
         for thread in threads:
             thread.start()
-        limit_s = max(job.grace_s for job in jobs) + END_S_MAX
+        due_s = time.monotonic() + max(job.grace_s for job in jobs) + END_S_MAX
         for thread in threads:
-            thread.join(limit_s)
+            thread.join(max(0.0, due_s - time.monotonic()))
 
 
 def _suspend(job: Suspendable) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
+from types import GeneratorType
 from typing import Any, Final, final
 
 from headgate.errors import ProgramError
@@ -42,6 +44,10 @@ _NO_RECORDS: Final = (str, bytes, bytearray, dict, Row)
 """What Python iterates over, though it is a record: its characters, keys or fields would come out one by one."""
 
 
+_RECORDS: Final = frozenset({type(None), list, tuple, GeneratorType, map, filter, zip, chain, type(iter([]))})
+"""Classes of what functions usually return, which need no closer look."""
+
+
 def many(method: UserMethod) -> UserMethod:
     """Return a method of two arguments, with a check that what it returns are records.
 
@@ -52,7 +58,7 @@ def many(method: UserMethod) -> UserMethod:
 
     def call(value: Any, context: Any) -> Iterable[Any] | None:
         results = method(value, context)
-        if results is not None and type(results) is not list:
+        if type(results) not in _RECORDS:
             _expect_records(results, method)
         return results  # type: ignore[no-any-return]  # a cast costs a call for each record
 
@@ -66,7 +72,7 @@ def many_of_one(method: UserMethod) -> UserMethod:
 
     def call(value: Any) -> Iterable[Any] | None:
         results = method(value)
-        if results is not None and type(results) is not list:
+        if type(results) not in _RECORDS:
             _expect_records(results, method)
         return results  # type: ignore[no-any-return]
 

@@ -28,7 +28,8 @@ class MarkedOutput(io.TextIOBase):
         return len(text)
 
     def _marked(self, text: str, mark: str) -> str:
-        lines = text.splitlines(keepends=True)
+        *whole, last = text.split("\n")  # at no other character: a bar of progress has \r in its line
+        lines = [*(f"{line}\n" for line in whole), *([last] if last else [])]
         begin = 1 if self._in_line else 0
         return "".join(lines[:begin]) + "".join(mark + line for line in lines[begin:])
 

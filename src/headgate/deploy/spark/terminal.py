@@ -44,6 +44,7 @@ class OutputDoor:
             try:
                 asking, _ = self._listener.accept()
             except OSError:
+                self._listener.close()  # a task that asks is then refused at once, and prints to its own output
                 return
             with asking, contextlib.suppress(OSError):  # the task is gone, or this process has no standard output
                 socket.send_fds(asking, [b"1"], [_STDOUT])

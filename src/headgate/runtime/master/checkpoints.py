@@ -246,6 +246,7 @@ class Checkpoints:
     def _store_manifest(self, order: coordination.StoreManifest) -> None:
         checkpoint_id = order.checkpoint_id
         location = None if order.savepoint is None else order.savepoint.location
+        stops = order.savepoint is not None and order.savepoint.stops
         manifest = manifest_of(self._plan, order, self.latest)
         if location is not None:
             self._prepared.saving(checkpoint_id)
@@ -273,8 +274,8 @@ class Checkpoints:
             return
         write = Write(
             what=f"checkpoint {checkpoint_id}",
-            first=lambda: self._storage.store(manifest, location),
-            again=lambda: self._storage.settle(manifest, location),
+            first=lambda: self._storage.store(manifest, location, stops=stops),
+            again=lambda: self._storage.settle(manifest, location, stops=stops),
             tries_max=None if location is None else SAVEPOINT_TRIES_MAX,
         )
         self._writes.submit(write, known)

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.workflow import JobResult
 from headgate.graph.physical import JobPlan
-from headgate.ids import SubtaskId
+from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
 from headgate.runtime.master.restoring import RestorePoint, begins_anew
 from headgate.runtime.master.sources import read_list, sources_of
 
 Splits = dict[int, list[Any]]
 """The splits of each source, by vertex."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a driver knows before the first attempt: the splits of a fresh start, and what drivers before it have done.
+
+    `ended` is how the job ended, if it has: nothing may run a second time then.
+    """
+
+    splits: Splits
+    last_attempt: Attempt
+    ended: JobResult | None = None
 
 
 @final

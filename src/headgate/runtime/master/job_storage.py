@@ -6,7 +6,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import final
 
 from headgate import options
@@ -26,7 +26,7 @@ from headgate.errors import RestoreError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, RetriableCommitError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
-from headgate.runtime.master.inputs import Inputs, Splits
+from headgate.runtime.master.inputs import Beginning, Inputs, Splits
 from headgate.runtime.master.newest_savepoint import NewestSavepoint
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.place import keeps_checkpoints
@@ -36,22 +36,9 @@ from headgate.runtime.master.sinks import GlobalCommits, check_transaction_timeo
 from headgate.runtime.master.sources import Acknowledgers, check_discovery, sources_of
 from headgate.runtime.master.supervision import JobStatus
 
-__all__ = ["InDoubt", "JobStorage", "Refused", "RestorePoint", "Splits", "Stored", "Superseded"]
+__all__ = ["Beginning", "InDoubt", "JobStorage", "Refused", "RestorePoint", "Splits", "Stored", "Superseded"]
 
 _log = logging.getLogger(__name__)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """What a driver knows before the first attempt: the splits of a fresh start, and what drivers before it have done.
-
-    `ended` is how the job ended, if it has: nothing may run a second time then.
-    """
-
-    splits: Splits
-    last_attempt: Attempt
-    ended: JobResult | None = None
 
 
 def new_nonce() -> str:
@@ -87,7 +74,8 @@ class JobStorage:
         self._untidy: tuple[Resolution, Attempt] | None = None
         self.has_completed = False
         """Whether this driver has completed a checkpoint. Set on I/O threads."""
-        self._has_to_restore = False
+        self._may_have_to_restore = True
+        """Whether earlier drivers may have left what this one has not restored yet."""
         self._global_commits: GlobalCommits | None = None
         self._acknowledgers: Acknowledgers | None = None
         self._inputs: Inputs | None = None
@@ -107,6 +95,8 @@ class JobStorage:
             ended = self._ended()  # again: an earlier driver may have ended the job meanwhile
         if ended is not None:
             return Beginning(splits={}, last_attempt=Attempt(0), ended=ended)
+        last_attempt = workflow.last_attempt(self._store)
+        self._may_have_to_restore = last_attempt > 0
         for uid, sink in sinks_by_uid(plan).items():
             sink.prepare(plan.job_id)
             check_transaction_timeout(plan, uid, sink)
@@ -115,8 +105,6 @@ class JobStorage:
         self._newest.acknowledges = self._acknowledgers.any
         for vertex, source in sources_of(plan).items():
             check_discovery(plan.vertices[vertex].operators[0].name, source)
-        last_attempt = workflow.last_attempt(self._store)
-        self._has_to_restore = last_attempt > 0
         return Beginning(splits=self._splits(plan), last_attempt=last_attempt)
 
     def _splits(self, plan: JobPlan) -> Splits:
@@ -209,17 +197,20 @@ class JobStorage:
 
     def tidy(self) -> None:
         """Delete what drivers before this one have left behind, once, when all subtasks have restored."""
-        self._has_to_restore = False
+        self._may_have_to_restore = False
         untidy, self._untidy = self._untidy, None
         if untidy is not None and self._owner is not None and not self._is_superseded():
             disposal.remove_leftovers(self._store, self._owner, *untidy)
 
     # --- checkpoints
 
-    def store(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
+    def store(
+        self, manifest: Manifest, savepoint: str | None = None, *, stops: bool = False
+    ) -> Stored | Refused | Superseded:
         """Write a manifest, to the folder at `savepoint` if it is one's. Raises `InDoubt`: only `settle` may follow.
 
-        After Superseded the job is another driver's: nobody is told anything, and nothing is deleted.
+        `stops`: the job is to end with the savepoint, so that no restart begins from it if that fails. After
+        Superseded the job is another driver's: this one tells no process of it, and deletes nothing.
         """
         owned = self._owned(manifest)
         try:
@@ -228,16 +219,18 @@ class JobStorage:
                 self._inputs.keep_for(target, owned)
         except (StorageError, OSError) as error:
             return Refused(str(error))
-        return self._stored(ownership.store_as_owner(self._store, owned, target), owned, savepoint)
+        return self._stored(ownership.store_as_owner(self._store, owned, target), owned, None if stops else savepoint)
 
-    def settle(self, manifest: Manifest, savepoint: str | None = None) -> Stored | Refused | Superseded:
+    def settle(
+        self, manifest: Manifest, savepoint: str | None = None, *, stops: bool = False
+    ) -> Stored | Refused | Superseded:
         """Look whether a manifest in doubt is there. Raises `InDoubt` again."""
         owned = self._owned(manifest)
         try:
             target = None if savepoint is None else self._open_store(savepoint)
         except StorageError as error:
             raise InDoubt(str(error)) from error
-        return self._stored(ownership.settle_as_owner(self._store, owned, target), owned, savepoint)
+        return self._stored(ownership.settle_as_owner(self._store, owned, target), owned, None if stops else savepoint)
 
     def _owned(self, manifest: Manifest) -> Manifest:
         assert self._owner is not None, "a driver that stores a checkpoint has prepared its job"
@@ -245,15 +238,14 @@ class JobStorage:
 
     def record_stop(self, checkpoint_id: CheckpointId, savepoint: str) -> Stored | Refused | Superseded:
         """Record that the job ends with the savepoint at this location. Raises `InDoubt`: to be called again then."""
-        self._newest.ends_job(savepoint)
         return self._noted(intents.record_stop(self._store, self._own(), StopIntent(savepoint, checkpoint_id)))
 
     def _stored(
-        self, result: Stored | Refused | Superseded, manifest: Manifest, savepoint: str | None
+        self, result: Stored | Refused | Superseded, manifest: Manifest, to_go_on_from: str | None
     ) -> Stored | Refused | Superseded:
-        if isinstance(result, Stored) and savepoint is not None:
-            self._newest.completed(manifest.checkpoint_id, savepoint)
-        elif isinstance(result, Stored):
+        if isinstance(result, Stored) and to_go_on_from is not None:
+            self._newest.completed(manifest.checkpoint_id, to_go_on_from)
+        elif isinstance(result, Stored) and manifest.savepoint is None:
             self.has_completed = True
         return self._noted(result)
 
@@ -345,8 +337,9 @@ class JobStorage:
 
         A job that failed before this driver's first complete checkpoint has no result, and nothing is deleted: what it
         was to start from is there for the next start, which may have the right settings, or the file that was missing.
-        Only copies of what sources read go, if this driver has made them: the next start makes its own. Nor are the
-        checkpoints of earlier drivers deleted if the job is cancelled before it has restored.
+        Only copies of what sources read go, if this driver has made them: the next start makes its own. A driver that
+        does not own the job yet deletes and records nothing either, and one that is cancelled before it has restored
+        keeps the checkpoints of earlier drivers.
 
         Of a job that is suspended, only give the sinks back: a later driver goes on with it.
         """
@@ -357,14 +350,17 @@ class JobStorage:
         if self._is_superseded():
             return
         result = self._ended()
-        if result is None and outcome.status is JobStatus.FAILED and not self.has_completed:
+        is_early = outcome.status is JobStatus.FAILED and not self.has_completed
+        if result is None and (is_early or self._owner is None):
             try:
                 if self._inputs is not None:
                     self._inputs.discard_new()
             finally:
                 self.release(plan)
             return
-        is_kept = self._has_to_restore or keeps_checkpoints(plan, outcome.status) if result is None else result.kept
+        is_kept = (
+            self._may_have_to_restore or keeps_checkpoints(plan, outcome.status) if result is None else result.kept
+        )
         try:
             if result is None:
                 self._write_result(outcome, is_kept=is_kept)
@@ -394,7 +390,7 @@ class JobStorage:
 
     def _delete_all_but_retained(self, plan: JobPlan) -> None:
         """Delete what the attempts have left behind, none of which runs any more, and checkpoints beyond the number."""
-        if self._owner is None or self._chain is None or self._has_to_restore:
+        if self._owner is None or self._chain is None or self._may_have_to_restore:
             return
         found = self._complete(plan, self._chain)
         beyond = found.older[plan.settings.get(options.CHECKPOINTS_RETAINED) - 1 :]

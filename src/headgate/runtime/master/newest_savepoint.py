@@ -34,14 +34,9 @@ class NewestSavepoint:
         self._known: OwnSavepoint | None = None
 
     def completed(self, checkpoint_id: CheckpointId, location: str) -> None:
-        """A savepoint is complete."""
+        """A savepoint is complete, which the job is not to end with."""
         if self._known is None or self._known.checkpoint_id < checkpoint_id:
             self._known = OwnSavepoint(location, checkpoint_id)
-
-    def ends_job(self, location: str) -> None:
-        """The job is to end with the savepoint: if that fails it does not go on from there, where input has ended."""
-        if self._known is not None and self._known.location == location:
-            self._known = None
 
     def is_damaged(self, location: str | None, reason: str) -> bool:
         """Return whether an attempt that failed on a damaged file had begun from it. None does again."""

@@ -109,7 +109,11 @@ class Finder:
                 return Found(point=self._stopped(stop, resolution), resolution=resolution)
             savepoint = self.newest.open(self.plan, resolution, self.open_store)
             if savepoint is not None:
-                return Found(point=self._ahead(savepoint, resolution), resolution=resolution)
+                try:
+                    return Found(point=self._ahead(savepoint, resolution), resolution=resolution)
+                except DamagedFileError as error:
+                    self.newest.is_damaged(savepoint.root, str(error))
+                    continue
             if resolution.manifest is None:
                 return Found(point=self._from_outside(resolution), resolution=resolution)
             try:

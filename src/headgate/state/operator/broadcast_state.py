@@ -115,15 +115,15 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self._type_check = TypeCheck(descriptor)
 
     def put(self, key: K, value: V) -> None:
-        if key is not None:
-            self._type_check.map_key(key)
-        if value is not None:
-            self._type_check.value(value)
-        self._entries[key] = value
+        self.put_all({key: value})
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
         for key, value in dict_value.items():
-            self.put(key, value)
+            if key is not None:
+                self._type_check.map_key(key)
+            if value is not None:
+                self._type_check.value(value)
+        self._entries.update(dict_value)
 
     def remove(self, key: K) -> None:
         self._entries.pop(key, None)

@@ -38,6 +38,12 @@ def test_each_line_has_the_mark_of_what_was_at_work_when_it_began() -> None:
     ]
 
 
+def test_a_line_ends_at_its_newline_only() -> None:
+    text = io.StringIO()
+    print("50%\r100%", "page\fbreak", "line\u2028separator", file=MarkedOutput(text, lambda: "[map 0] "))
+    assert text.getvalue() == "[map 0] 50%\r100% page\fbreak line\u2028separator\n"
+
+
 def test_what_other_threads_print_is_not_taken_for_that_of_the_loop() -> None:
     text = io.StringIO()
     output = MarkedOutput(text, lambda: "[map 0] ")

@@ -15,6 +15,7 @@ from headgate.checkpoint.store import Chunk
 from headgate.checkpoint.workflow import Stored, read_result
 from headgate.clock import VirtualClock
 from headgate.elements import SavepointFormat
+from headgate.errors import SinkError, StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.runtime.master.job_storage import JobStorage
@@ -198,6 +199,51 @@ def test_a_job_that_is_cancelled_before_it_has_restored_keeps_what_earlier_drive
     result = read_result(rig.store)
     assert result is not None
     assert (result.status, result.kept) == ("cancelled", True)
+
+
+class Unreachable(Committing):
+    """A sink whose target does not answer."""
+
+    def prepare(self, job_id: JobId) -> None:
+        raise SinkError("no answer within 10 s")
+
+
+def test_a_start_that_is_cancelled_while_a_sink_cannot_be_prepared_deletes_nothing(rig: Rig) -> None:
+    first = rig.driver()
+    first.resolve(PLAN, FIRST, None)
+    complete(first, 1)
+    second = JobStorage(rig.store, VirtualClock(), FileSystemStore.open_folder)
+    plan = plan_with(Unreachable())
+    with pytest.raises(SinkError):
+        second.prepare(plan)
+    second.finish(plan, outcome(JobStatus.CANCELLED))
+    assert rig.has(paths.metadata(ONE))
+
+
+class Deaf(OverMemory):
+    """A store that cannot be written to for a while."""
+
+    fails = False
+
+    def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
+        if self.fails:
+            raise StorageError("no room")
+        return super().write(path, chunks)
+
+
+def test_a_driver_that_could_not_take_the_job_over_touches_nothing_of_the_one_that_runs_it() -> None:
+    store = Deaf()
+    running, late = (JobStorage(store, VirtualClock(), FileSystemStore.open_folder) for _ in range(2))
+    running.prepare(PLAN)
+    running.resolve(PLAN, FIRST, None)
+    complete(running, 1)
+    store.fails = True
+    with pytest.raises(StorageError):
+        late.prepare(PLAN)
+    store.fails = False
+    before = dict(store.files)
+    late.finish(PLAN, outcome(JobStatus.CANCELLED))
+    assert store.files == before
 
 
 def test_a_job_that_is_cancelled_when_it_has_restored_keeps_to_its_retention(rig: Rig) -> None:
