@@ -35,6 +35,7 @@ from headgate.errors import JobFailedError, ProgramError
 from tests.docs.test_flights import write_flights
 from tests.property.random_programs import Program, build, programs
 from tests.property.test_batch_equals_streaming import run
+from tests.unit.operators.functions import time_of
 
 pytestmark = pytest.mark.spark
 
@@ -208,7 +209,7 @@ class Times(KeyedProcessFunction):
         self.times = runtime_context.get_list_state(ListStateDescriptor("times", Types.STRING()))
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
-        self.times.add(str(ctx.timestamp()))
+        self.times.add(str(time_of(ctx)))
         ctx.timer_service().register_event_time_timer(2**63 - 1)
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
@@ -237,7 +238,7 @@ class InOrder(KeyedProcessFunction):
     def process_element(self, row: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
         before = self.last.value()
         self.last.update(row.number)
-        yield ctx.get_current_key(), before, row.number, ctx.timestamp()
+        yield ctx.get_current_key(), before, row.number, time_of(ctx)
 
 
 class Marks(KeyedProcessFunction):

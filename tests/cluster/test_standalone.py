@@ -166,7 +166,7 @@ def test_a_worker_without_headgate_is_told_with_what_to_install(
     context = cluster_session.sparkContext
     before, context.pythonExec = context.pythonExec, str(bare)
     try:
-        with pytest.raises(JobFailedError, match=r"no module '\w+'.*install headgate\[spark\].*PYSPARK_PYTHON"):
+        with pytest.raises(JobFailedError, match=r"no module '\w+'.*install 'headgate\[spark\]'.*PYSPARK_PYTHON"):
             run_count(cluster_session, Count(tmp_path), **storage)
     finally:
         context.pythonExec = before

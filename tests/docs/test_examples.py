@@ -63,7 +63,7 @@ def test_every_example_has_a_test() -> None:
 
 @pytest.mark.spark
 def test_word_count_runs_on_an_embedded_session() -> None:
-    console = run_apart(EXAMPLES / "word_count.py").stderr  # where the output of Spark's Python workers goes
+    console = run_apart(EXAMPLES / "word_count.py").stdout
     counts = [line.split("> ")[1] for line in console.splitlines() if "> (" in line]
     assert [count for count in counts if count.startswith("('to',")] == [f"('to', {n})" for n in range(1, 5)]
     assert len(counts) == 34
