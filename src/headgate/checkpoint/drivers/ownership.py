@@ -5,6 +5,7 @@ The rules are in `epochs`. Everything raises StorageError when storage fails, un
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -129,7 +130,7 @@ def store_as_owner(
     of one, unless the job is recorded to end with it. Raises InDoubt, after which only `settle_as_owner` may follow,
     and whatever a defect raises before the write is issued; nothing else.
     """
-    own, path, data = owner_of(manifest), metadata_of(manifest), encode(manifest)
+    own = owner_of(manifest)
     try:
         if savepoint is None:
             _claim_id(store, manifest)
@@ -137,9 +138,7 @@ def store_as_owner(
             return found
     except StorageError as error:
         return Refused(str(error))
-    if savepoint is not None:
-        return _unless_superseded(store, own, store_manifest(savepoint, path, data))
-    return _unless_superseded(store, own, _attested(store, manifest, data, store_manifest(store, path, data)))
+    return _completed(store, manifest, savepoint, store_manifest)
 
 
 def settle_as_owner(
@@ -149,10 +148,21 @@ def settle_as_owner(
 
     Raises InDoubt when storage still does not answer.
     """
-    own, path, data = owner_of(manifest), metadata_of(manifest), encode(manifest)
-    if savepoint is not None:
-        return _unless_superseded(store, own, settle_manifest(savepoint, path, data))
-    return _unless_superseded(store, own, _attested(store, manifest, data, settle_manifest(store, path, data)))
+    return _completed(store, manifest, savepoint, settle_manifest)
+
+
+def _completed(
+    store: CheckpointStore,
+    manifest: Manifest,
+    savepoint: CheckpointStore | None,
+    put: Callable[[CheckpointStore, str, bytes], Stored | Refused],
+) -> Stored | Refused | Superseded:
+    """Have the manifest put or looked for, then write evidence of a checkpoint, then look for later drivers."""
+    path, data = metadata_of(manifest), encode(manifest)
+    result = put(store if savepoint is None else savepoint, path, data)
+    if savepoint is None:
+        result = _attested(store, manifest, data, result)
+    return _unless_superseded(store, owner_of(manifest), result)
 
 
 def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: Stored | Refused) -> Stored | Refused:
