@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.testing.servers.spark import QUICK_JAVA
+from tests.scenarios.paced import HURRY
 
 settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
@@ -26,6 +27,12 @@ def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUN_DIRECTORY, str(tmp_path_factory.mktemp("drivers") / "run"))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _paced() -> None:
+    """Paced numbers come at their pace, whatever the test before asked for."""
+    HURRY.clear()
 
 
 def pytest_collection_finish() -> None:

@@ -52,7 +52,6 @@ class Counting(KeyedProcessFunction):
 
 @pytest.fixture
 def tables(database: TestDatabase) -> TestDatabase:
-    HURRY.clear()
     FAULTS.clear()
     database.execute(*TABLES)
     return database

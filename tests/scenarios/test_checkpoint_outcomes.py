@@ -39,7 +39,6 @@ def _clear() -> None:
     HEARD.clear()
     FAULTY.clear()
     SLOW.clear()
-    HURRY.clear()
 
 
 class Listening(CheckpointListener):

@@ -24,7 +24,6 @@ FAULTS: list[str] = []
 @pytest.fixture(autouse=True)
 def _clear() -> None:
     FAULTS.clear()
-    HURRY.clear()
 
 
 class Faulty(MapFunction):

@@ -27,7 +27,6 @@ FAULTS: list[str] = []
 @pytest.fixture(autouse=True)
 def _clear() -> None:
     FAULTS.clear()
-    HURRY.clear()
 
 
 class Numbered(KeyedProcessFunction):

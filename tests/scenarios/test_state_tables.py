@@ -18,16 +18,11 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import RestoreError
 from headgate.savepoints import newest_checkpoint
 from headgate.savepoints.state_table import StateTable
-from tests.scenarios.paced import HURRY, Paced
+from tests.scenarios.paced import Paced
 from tests.scenarios.runs import FULL, INCREMENTAL, ROCKSDB, Runs, wait_until
 
 COUNT: Final = 100_000
 BURST: Final = 100
-
-
-@pytest.fixture(autouse=True)
-def _clear() -> None:
-    HURRY.clear()
 
 
 class Account(KeyedProcessFunction):

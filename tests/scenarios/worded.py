@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 
 from headgate.datastream.functions import MapFunction
-from tests.scenarios.paced import HURRY
 
 COUNT: Final = 300
 """How many numbers the jobs read."""
@@ -31,9 +30,7 @@ class Worded(MapFunction):
 
 @pytest.fixture(autouse=True)
 def nothing_planned() -> Iterator[None]:
-    """No faults are planned, and numbers come at their pace, in modules that import this."""
+    """No faults are planned in modules that import this."""
     FAULTS.clear()
-    HURRY.clear()
     yield
     FAULTS.clear()
-    HURRY.clear()
