@@ -31,10 +31,10 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, Restored
 from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.runtime.slot.fetch import Fetch
 from headgate.runtime.slot.garbage import survivors_set_aside
-from headgate.runtime.slot.local_copies import LocalCopies
-from headgate.runtime.slot.state_writers import StoreWriters
+from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.local_copies import LocalCopies
+from headgate.runtime.slot_storage.state_writers import StoreWriters
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState

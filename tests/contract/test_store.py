@@ -10,7 +10,7 @@ import pytest
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.ids import JobId
-from headgate.runtime.slot.local_copies import LocalCopies
+from headgate.runtime.slot_storage.local_copies import LocalCopies
 from headgate.testing.contracts.store import STORE_CHECKS
 
 JOB = JobId("cd61")

@@ -31,9 +31,9 @@ from headgate.checkpoint.alignment import (
     TimePassed,
     UnblockChannels,
 )
+from headgate.dataflow.channel import InputChannel
 from headgate.elements import Barrier, Batch, CancelBarrier, Element
 from headgate.ids import ChannelId, CheckpointId
-from headgate.runtime.exchange.channel import InputChannel
 
 CHECKPOINTS = 5
 CLOSING = CHECKPOINTS + 1

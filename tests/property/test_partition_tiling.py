@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.dataflow.partition import KeyGroupPartitioner, Rebalance
 from headgate.elements import Batch
-from headgate.runtime.exchange.partition import KeyGroupPartitioner, Rebalance
 from headgate.state.keygroups import key_group, key_group_range
 from headgate.types.keys import hash_code
 

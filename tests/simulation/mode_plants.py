@@ -18,15 +18,15 @@ from headgate.checkpoint.drivers.epochs import Owner
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import Refused, Stored
+from headgate.dataflow.channel import InputChannel
+from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.exchange.channel import InputChannel
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.slot.barriers import Barriers
-from headgate.runtime.slot.fetch import Fetch
 from headgate.runtime.slot.in_flight import Gathering, Share
-from headgate.runtime.slot.pace import Pace
 from headgate.runtime.slot.subtask import Subtask
+from headgate.runtime.slot_storage.fetch import Fetch
 
 
 def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:
     record = Barriers._record
 
     def all_but_one(self: Barriers, index: int) -> None:
-        if index != max(self._lanes):
+        if index != max(self._overtakable):
             record(self, index)
 
     patch.setattr(Barriers, "_record", all_but_one)

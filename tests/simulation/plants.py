@@ -30,8 +30,8 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
-from headgate.runtime.slot.state_writers import StoreWriter, StoreWriters
 from headgate.runtime.slot.subtask import Subtask
+from headgate.runtime.slot_storage.state_writers import StoreWriter, StoreWriters
 from headgate.state.files import FileHandle, StateHandle
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import HeapTimerIndex

@@ -12,11 +12,11 @@ import pyarrow as pa
 from headgate.batch.column_of import taken
 from headgate.batch.rows import INPUT, KEY, TIME, decoded, runs
 from headgate.connectors.files.spark_parquet import fitted
+from headgate.dataflow.partition import select_keys
 from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady
 from headgate.operators.source import SourceOperator
-from headgate.runtime.exchange.partition import select_keys
 from headgate.types.arrow import rows_from_batch
 
 _WAIT_S_MAX = 1.0

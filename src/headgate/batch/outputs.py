@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
-from headgate.elements import Barrier, Batch, Element
+from headgate.dataflow.partition import look_up, select_keys
+from headgate.elements import Batch, Element
 from headgate.errors import SerializationError
 from headgate.operators.error_text import short_repr
-from headgate.runtime.exchange.partition import look_up, select_keys
-from headgate.runtime.exchange.payload import Payload
 
 
 @final
@@ -67,9 +66,6 @@ class RowsChannel:
         if self._target.shuffle is Shuffle.BY_TASK and not self._target.deals:
             return [self._sent.task % self._target.parallelism] * len(batch), None
         return None, None
-
-    def overtake(self, barrier: Barrier) -> list[Payload]:
-        return []
 
 
 def _cannot_travel(records: list[Any], error: Exception) -> SerializationError:

@@ -21,6 +21,9 @@ from headgate.batch.outputs import RowsChannel, Sent
 from headgate.batch.services import TaskServices
 from headgate.batch.stages import stages
 from headgate.checkpoint.commit import PendingCommit
+from headgate.dataflow.chain import Chain
+from headgate.dataflow.output import Output
+from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
 from headgate.functions.api import KeySelector
 from headgate.graph.logical import AnyKeySelector
@@ -35,13 +38,10 @@ from headgate.operators.base import (
     method_of,
     open_function,
 )
+from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 from headgate.operators.source import SourceOperator
-from headgate.runtime.control.failure import failure_of
-from headgate.runtime.exchange.partition import Forward
-from headgate.runtime.slot.chain import Chain
-from headgate.runtime.slot.output import Output
 
 CHECKPOINT: Final = CheckpointId(1)
 """What sinks are told that their records belong to: all of them, as to the one checkpoint at the end."""

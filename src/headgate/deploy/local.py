@@ -33,8 +33,8 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.place import keeps_in_memory, storage_location
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot_storage.scratch import Scratch
 
 IDLE_MS_MAX: Final = 1000.0
 

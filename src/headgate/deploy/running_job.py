@@ -21,8 +21,9 @@ from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master import supervision
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.outcome import JobOutcome, JobProgress
+from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.monitoring.progress import JobProgress
 
 _STATES: Final = {
     "created": JobStatus.CREATED,

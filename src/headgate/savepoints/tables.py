@@ -26,8 +26,8 @@ from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import Attempt
-from headgate.runtime.slot.fetch import Fetch
-from headgate.runtime.slot.savepoint_writers import CanonicalWriter, SavepointTerms, SavepointWriter
+from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointTerms, SavepointWriter
 from headgate.state.backend import BackendContext, StateWriter
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile

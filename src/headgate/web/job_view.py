@@ -9,7 +9,7 @@ from typing import Protocol
 from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
 from headgate.ids import JobId
-from headgate.runtime.master.outcome import JobProgress
+from headgate.runtime.monitoring.progress import JobProgress
 
 
 class JobView(Protocol):

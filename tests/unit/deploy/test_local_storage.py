@@ -18,7 +18,7 @@ from headgate.errors import JobFailedError
 from headgate.functions.api import KeyedProcessFunction, MapFunction, SinkFunction
 from headgate.functions.context import Context, RuntimeContext
 from headgate.ids import Attempt, CheckpointId
-from headgate.runtime.slot.local_copies import LocalCopies
+from headgate.runtime.slot_storage.local_copies import LocalCopies
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment

@@ -13,7 +13,7 @@ from headgate.errors import ProgramError, StateAccessError
 from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from headgate.functions.context import RuntimeContext, TimeDomain
 from headgate.operators.base import UserCodeError
-from headgate.runtime.control.failure import failure_of
+from headgate.operators.failure import failure_of
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.output_tag import OutputTag

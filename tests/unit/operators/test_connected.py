@@ -13,7 +13,7 @@ from headgate.functions.api import Function
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.operators.base import UserCodeError
-from headgate.runtime.control.failure import failure_of
+from headgate.operators.failure import failure_of
 from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.output_tag import OutputTag

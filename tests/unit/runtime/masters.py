@@ -18,8 +18,8 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot_storage.scratch import Scratch
 from tests.unit.runtime.plans import HeldIo
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate.dataflow.payload import Payload, pickled
 from headgate.elements import Barrier, Batch, Element
-from headgate.runtime.exchange.payload import Payload, pickled
 
 
 class NotingChannel:

@@ -12,6 +12,7 @@ from headgate import options
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
+from headgate.dataflow.channel import InputChannel
 from headgate.deploy.package import pack, unpack
 from headgate.functions.source import Source
 from headgate.graph.logical import (
@@ -27,10 +28,9 @@ from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
-from headgate.runtime.exchange.channel import InputChannel
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
-from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot_storage.scratch import Scratch
 
 JOB_ID = JobId("ab" * 16)
 M = TypeVar("M")

@@ -12,13 +12,13 @@ from headgate.functions.source import NotReady, Poll, Records, Source, SourceCon
 from headgate.graph.logical import Partitioning
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.collect import CollectFactory
+from headgate.operators.failure import UserFailure
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.runtime.control.messages import (
     CheckpointCompleted,
     Collected,
     TaskFailed,
     Trigger,
-    UserFailure,
 )
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types

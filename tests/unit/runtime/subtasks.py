@@ -8,15 +8,14 @@ from typing import Any
 from headgate.checkpoint.alignment import OvertakingAligner
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
+from headgate.dataflow.channel import ChannelAddress, InputChannel
+from headgate.dataflow.output import Output
+from headgate.dataflow.partition import Forward
 from headgate.elements import Barrier, Batch
 from headgate.ids import ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.exchange.channel import InputChannel
-from headgate.runtime.exchange.partition import Forward
-from headgate.runtime.slot.in_flight import Lane
-from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.subtask import Subtask, TakenSnapshot, Wiring
 from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.runtime.outputs import NotingChannel
@@ -53,10 +52,10 @@ class NotingHost:
         return [snapshot.barrier.checkpoint_id for snapshot in self.snapshots]
 
 
-def lane(number: int, **rest: Any) -> Lane:
-    """The lane of channel `number`."""
+def address(number: int, **rest: Any) -> ChannelAddress:
+    """The address of channel `number`."""
     names = {"uid": "it", "input_index": 0, "source_uid": "source", "source": number, "target": 0, "keyed": True}
-    return Lane(**{"channel": ChannelId(number), **names, **rest})
+    return ChannelAddress(**{"channel": ChannelId(number), **names, **rest})
 
 
 def operator_of(factory: OperatorFactory, *splits: Any) -> Operator:
@@ -116,10 +115,10 @@ def overtaking_rig(
 ) -> Rig:
     """A subtask of which barriers may overtake these input channels, and what it puts out."""
     rig = Rig(*factories, **rest)
-    rig.wiring.outputs[0].lanes = [lane(100, uid="next", source_uid="it")]
+    rig.wiring.outputs[0].overtakable = [(address(100, uid="next", source_uid="it"), rig.out)]
     wiring = replace(
         rig.wiring,
-        lanes={number: lane(number) for number in overtakable},
+        overtakable={number: address(number) for number in overtakable},
         strategy=OvertakingAligner(frozenset(range(len(rig.inputs))), overtakable=frozenset(overtakable)),
         in_flight_bytes_max=in_flight_bytes_max,
     )

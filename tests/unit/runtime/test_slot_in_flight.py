@@ -10,6 +10,7 @@ import pytest
 
 from headgate.checkpoint.handles import InFlightState, SubtaskState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskDeclined, SubtaskRecovered
+from headgate.dataflow.payload import pickled, unpickled
 from headgate.elements import Barrier, Batch
 from headgate.errors import StorageError
 from headgate.graph.logical import Partitioning
@@ -19,7 +20,6 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import CheckpointAborted, Start, TaskFailed, Trigger
 from headgate.runtime.exchange.memory import Switchboard
-from headgate.runtime.exchange.payload import pickled, unpickled
 from headgate.state.files import InlineHandle
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code

@@ -11,8 +11,8 @@ from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, JobId
 from headgate.operators.collect import CollectFactory
-from headgate.runtime.master.outcome import JobProgress
-from headgate.runtime.monitoring.failures import Failure, Origin
+from headgate.runtime.monitoring.failures import Failure, FailureOrigin
+from headgate.runtime.monitoring.progress import JobProgress
 from headgate.web import job_json
 from headgate.web.question import Question, ServedJob
 from tests.unit.runtime.plans import line_plan
@@ -50,14 +50,14 @@ def asked(view: View, **query: str) -> Question:
     return Question(job=ServedJob(view, 100), now_ms=350, path={}, query=query)
 
 
-def failure(number: int, origin: Origin) -> Failure:
+def failure(number: int, origin: FailureOrigin) -> Failure:
     cause = f'Traceback:\n  File "job.py"\nValueError: planned {number}'
     return Failure(wall_ms=number, attempt=Attempt(number), cause=cause, origin=origin, restart_delay_ms=5.0)
 
 
 def test_failures_are_told_newest_first_with_where_they_came_from() -> None:
-    where = Origin(operator="counter", subtask=1, slot=0)
-    view = View(JobProgress(failures=deque([failure(1, Origin()), failure(2, where)])))
+    where = FailureOrigin(operator="counter", subtask=1, slot=0)
+    view = View(JobProgress(failures=deque([failure(1, FailureOrigin()), failure(2, where)])))
     found = job_json.exceptions(asked(view))
     assert found["root-exception"].endswith("ValueError: planned 2")
     assert found["timestamp"] == 2
@@ -69,7 +69,7 @@ def test_failures_are_told_newest_first_with_where_they_came_from() -> None:
 
 
 def test_as_many_failures_are_told_as_were_asked_for() -> None:
-    view = View(JobProgress(failures=deque([failure(1, Origin()), failure(2, Origin())])))
+    view = View(JobProgress(failures=deque([failure(1, FailureOrigin()), failure(2, FailureOrigin())])))
     found = job_json.exceptions(asked(view, maxExceptions="1"))
     assert len(found["exceptionHistory"]["entries"]) == 1
     assert found["exceptionHistory"]["truncated"] is True

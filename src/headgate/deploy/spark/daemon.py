@@ -23,7 +23,7 @@ PRELOADED: Final = (
     "headgate.deploy.spark.network",
     "headgate.deploy.spark.slot_spec",
     "headgate.deploy.spark.terminal",
-    "headgate.runtime.control.control",
+    "headgate.runtime.control.client",
     "headgate.runtime.control.heartbeat",
     "headgate.runtime.exchange.network",
     "headgate.runtime.slot.slot",

@@ -34,9 +34,9 @@ from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch
-from headgate.runtime.control.control import ControlServer
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
+from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.place import keeps_in_memory, storage_location

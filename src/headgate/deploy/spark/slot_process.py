@@ -30,14 +30,14 @@ from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.terminal import output_of_driver
 from headgate.errors import StorageError
 from headgate.ids import SlotIndex
-from headgate.runtime.control.control import ControlClient, Hello
+from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.slot.garbage import survivors_set_aside
-from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.wire import Address, JobSecret, Poller, Wire
 
 _log = logging.getLogger(__name__)

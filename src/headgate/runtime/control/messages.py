@@ -21,32 +21,8 @@ from headgate.checkpoint.messages import (
 from headgate.elements import Barrier
 from headgate.functions.source import NoMoreSplits
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
+from headgate.operators.failure import UserFailure
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class UserFailure:
-    """An exception of user code, in a form that needs none of the user's classes to be read.
-
-    `traceback` holds only the user's own frames. `operator`, `subtask`, `key` and `record` are for people: name,
-    index, and short reprs (None where there is none).
-    """
-
-    operator: str
-    subtask: int
-    error: str
-    traceback: str
-    key: str | None = None
-    record: str | None = None
-
-    def describe(self) -> str:
-        """Return the whole story as text of several lines."""
-        where = f"in operator {self.operator!r}, subtask {self.subtask}"
-        key = "" if self.key is None else f"\n  key: {self.key}"
-        record = "" if self.record is None else f"\n  record: {self.record}"
-        return f"{self.error}\n  {where}{key}{record}\n{self.traceback}".rstrip()
-
 
 # --- slot to job master ------------------------------------------------------------------------------------------
 

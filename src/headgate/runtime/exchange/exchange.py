@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 
 Peers = Mapping[SlotIndex, tuple[str, int]]
 """Host and port at which each slot listens for its peers."""
@@ -24,7 +24,7 @@ class Exchange(Protocol):
         """Open the way to the peers, all of which listen. A peer that is lost later fails the slot's attempt."""
         ...
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
         """Return the sending end of a channel into slot `target`, usable once `connect` was called."""
         ...
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+from headgate.dataflow.channel import InputChannel, OvertakableChannel
+from headgate.dataflow.payload import Payload
 from headgate.elements import Barrier, Element
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
-from headgate.runtime.exchange.payload import Payload
 
 Switchboard = dict[SlotIndex, "MemoryExchange"]
 """All exchanges of one process."""
@@ -34,7 +34,7 @@ class MemoryExchange:
     def connect(self, attempt: Attempt, peers: Peers) -> None:
         """Nothing to do: the switchboard knows everybody."""
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
         return _MemoryOutput(self, channel.id, target)
 
     def end(self) -> None:

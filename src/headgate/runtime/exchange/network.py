@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
+from headgate.dataflow.channel import InputChannel, OvertakableChannel
+from headgate.dataflow.payload import Payload, culprit, pickled
 from headgate.elements import Barrier, Batch, Element, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.operators.base import UserCodeError
-from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
-from headgate.runtime.exchange.payload import Payload, culprit, pickled
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
 
 _HEAD: Final = struct.Struct("<IB")
@@ -197,7 +197,7 @@ class NetworkExchange:
         """Remember the peers: a connection is made when the first element is sent to one."""
         self._peers = peers
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
         end = RemoteOutput(channel.id, target, self._window, self._connection_to)
         self._outputs[channel.id] = end
         return end

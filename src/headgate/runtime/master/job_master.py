@@ -20,21 +20,23 @@ from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, Subtask
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
+from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
-from headgate.runtime.control.messages import FromSlot, ToSlot, UserFailure
+from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
 from headgate.runtime.master.discovery import Discovery
 from headgate.runtime.master.job_storage import Beginning, RestorePoint, Splits
-from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
+from headgate.runtime.master.outcome import JobOutcome, summed
 from headgate.runtime.master.place import going_on, way_on
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.restoring import restore_may_mend
 from headgate.runtime.master.services import MasterServices, SlotLink
-from headgate.runtime.master.supervision import JobStatus
-from headgate.runtime.monitoring.failures import Failure, Origin, origin_of, origin_of_event
+from headgate.runtime.master.supervision import JobStatus, origin_of_event
+from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
+from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
 
@@ -150,7 +152,7 @@ class JobMaster:
 
     def _end_as_failed(self, reason: str) -> None:
         self._fatal = reason
-        self._note_failure(reason, Origin(), None)
+        self._note_failure(reason, FailureOrigin(), None)
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
@@ -237,10 +239,10 @@ class JobMaster:
 
     # --- the supervisor's orders
 
-    def _supervise(self, event: supervision.SupervisorEvent, origin: Origin | None = None) -> None:
+    def _supervise(self, event: supervision.SupervisorEvent, origin: FailureOrigin | None = None) -> None:
         self.handle(lambda: self._supervised(event, origin or origin_of_event(event)))
 
-    def _supervised(self, event: supervision.SupervisorEvent, origin: Origin) -> None:
+    def _supervised(self, event: supervision.SupervisorEvent, origin: FailureOrigin) -> None:
         known = self._supervisor.newest_verdict
         effects = self._supervisor.handle(event)
         verdict = self._supervisor.newest_verdict
@@ -252,7 +254,7 @@ class JobMaster:
         for effect in effects:
             self._perform(effect)
 
-    def _note_failure(self, cause: str, origin: Origin, restart_delay_ms: float | None) -> None:
+    def _note_failure(self, cause: str, origin: FailureOrigin, restart_delay_ms: float | None) -> None:
         self.progress.failures.append(
             Failure(
                 wall_ms=self._services.clock.wall_ms(),
@@ -368,7 +370,7 @@ class JobMaster:
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
         self._ending = True
-        self._note_failure(cause, Origin(), None)
+        self._note_failure(cause, FailureOrigin(), None)
         outcome = self._outcome_of(JobStatus.FAILED, cause)
 
         def done(result: object) -> None:

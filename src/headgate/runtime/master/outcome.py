@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import final
 
-from headgate.ids import JobId, SubtaskId
-from headgate.runtime.control.subtask_metrics import SubtaskMetrics
+from headgate.ids import JobId
 from headgate.runtime.master.supervision import JobStatus
-from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
-from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
 
 @final
@@ -24,27 +20,6 @@ class JobOutcome:
     cause: str | None
     runtime_ms: float
     counters: dict[str, int] = field(default_factory=dict)
-
-
-@final
-@dataclass(slots=True, kw_only=True)
-class JobProgress:
-    """What is known of a running job; a snapshot for people and tests, replaced as messages come in."""
-
-    attempt: int = 0
-    restarts: int = 0
-    records_in: dict[str, int] = field(default_factory=dict)
-    running_since_ms: int | None = None
-    """When the attempt that runs has started, by wall clock; None while none runs."""
-    subtasks: Mapping[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
-    """The newest metrics of the attempt's subtasks; never changed, but replaced."""
-    statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
-    failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
-
-    @property
-    def checkpoints(self) -> Sequence[CheckpointFigures]:
-        """The newest completed checkpoints, oldest first."""
-        return self.statistics.figures
 
 
 def summed(counters: Iterable[dict[str, int]]) -> dict[str, int]:

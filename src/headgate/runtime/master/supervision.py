@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final, final
 
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
+from headgate.runtime.monitoring.failures import FailureOrigin
 
 _NO_ATTEMPT: Final = Attempt(0)
 
@@ -317,3 +318,8 @@ SupervisorEffect = (
     | ShutDownSlots
     | EndJob
 )
+
+
+def origin_of_event(event: SupervisorEvent) -> FailureOrigin:
+    """Return where a failure that no slot reports came from."""
+    return FailureOrigin(slot=event.slot) if isinstance(event, SlotLost) else FailureOrigin()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.ids import Attempt
-from headgate.runtime.control.messages import TaskFailed, UserFailure
-from headgate.runtime.master.supervision import SlotLost, SupervisorEvent
+from headgate.operators.failure import UserFailure
+from headgate.runtime.control.messages import TaskFailed
 
 FAILURES_MAX: Final = 100
 """Failures of a job that are kept, the latest: a job may restart without end."""
@@ -15,7 +15,7 @@ FAILURES_MAX: Final = 100
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class FailureOrigin:
     """Where a failure came from, as far as it is known: the operator's name, the subtask's index, the slot's."""
 
     operator: str | None = None
@@ -35,18 +35,13 @@ class Failure:
     wall_ms: int
     attempt: Attempt
     cause: str
-    origin: Origin
+    origin: FailureOrigin
     restart_delay_ms: float | None
 
 
-def origin_of(message: TaskFailed) -> Origin:
+def origin_of(message: TaskFailed) -> FailureOrigin:
     """Return where a failure that a slot reports came from."""
     if message.subtask is None:
-        return Origin(slot=message.slot)
+        return FailureOrigin(slot=message.slot)
     operator = message.failure.operator if isinstance(message.failure, UserFailure) else None
-    return Origin(operator=operator, subtask=message.subtask.index, slot=message.slot)
-
-
-def origin_of_event(event: SupervisorEvent) -> Origin:
-    """Return where a failure that no slot reports came from."""
-    return Origin(slot=event.slot) if isinstance(event, SlotLost) else Origin()
+    return FailureOrigin(operator=operator, subtask=message.subtask.index, slot=message.slot)

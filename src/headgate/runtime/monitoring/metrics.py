@@ -15,7 +15,7 @@ from headgate.graph.physical import JobPlan, OperatorPlan
 from headgate.ids import SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
-from headgate.runtime.master.outcome import JobProgress
+from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics import CheckpointRecord, totals
 
 

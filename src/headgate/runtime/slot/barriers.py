@@ -32,13 +32,13 @@ from headgate.checkpoint.alignment import (
     UnblockChannels,
 )
 from headgate.clock import Clock
+from headgate.dataflow.chain import Chain
+from headgate.dataflow.channel import ChannelAddress, InputChannel
 from headgate.elements import Barrier, Batch, CancelBarrier
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorSnapshot
-from headgate.runtime.exchange.channel import InputChannel
-from headgate.runtime.slot.chain import Chain
-from headgate.runtime.slot.in_flight import SENDER, Gathering, Lane, Side, adder
+from headgate.runtime.slot.in_flight import SENDER, Gathering, Side, adder
 
 Process = Callable[[Batch], None]
 Rest = tuple[int, int, Batch, Process]
@@ -89,13 +89,13 @@ class BarriersHost(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The input channels of a subtask: `lanes` are those that may be overtaken, by index.
+    """The input channels of a subtask: `overtakable` are those that may be overtaken, by index.
 
     `in_flight_bytes_max` bounds what is gathered of them for one snapshot.
     """
 
     channels: list[InputChannel]
-    lanes: dict[int, Lane]
+    overtakable: dict[int, ChannelAddress]
     in_flight_bytes_max: int
 
 
@@ -124,7 +124,7 @@ class Barriers:
         """Whether a barrier has passed behind which nothing is put out."""
         self._subtask = subtask
         self._channels = inputs.channels
-        self._lanes = inputs.lanes
+        self._overtakable = inputs.overtakable
         self._bytes_max = inputs.in_flight_bytes_max
         self._chain = chain
         self._strategy = strategy
@@ -136,7 +136,7 @@ class Barriers:
 
     def listen(self) -> None:
         """Have the barriers of all channels that may be overtaken announced."""
-        for index in self._lanes:
+        for index in self._overtakable:
             self._channels[index].on_barrier(partial(self._announce, index))
 
     def _announce(self, index: int, barrier: Barrier) -> None:
@@ -247,9 +247,9 @@ class Barriers:
 
     def _overtake(self, barrier: Barrier) -> Gathering:
         gathering = Gathering(barrier.checkpoint_id, self._bytes_max)
-        for lane, payloads in self._chain.overtake(barrier):
+        for address, payloads in self._chain.overtake(barrier):
             for payload in payloads:
-                gathering.add(Side(lane, SENDER), payload)
+                gathering.add(Side(address, SENDER), payload)
         return gathering
 
     def _record(self, index: int) -> None:
@@ -257,7 +257,7 @@ class Barriers:
         if snapshot is None or snapshot.in_flight is None:
             raise InternalError(f"subtask {self._subtask} is to record channel {index} without an unaligned snapshot")
         began_ms = self._clock.monotonic_ms()
-        take = adder(snapshot.in_flight, self._lanes[index])
+        take = adder(snapshot.in_flight, self._overtakable[index])
         if self._rest is not None and self._rest[0] == index:
             _, start, batch, _ = self._rest
             take(batch.piece(start, len(batch)))

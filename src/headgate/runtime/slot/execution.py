@@ -11,6 +11,9 @@ from typing import Any, Final, final
 
 from headgate import options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker, OvertakingAligner
+from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
+from headgate.dataflow.output import Output
+from headgate.dataflow.partition import partitioner
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
@@ -28,15 +31,12 @@ from headgate.operators.base import (
     method_of,
     open_function,
 )
-from headgate.runtime.control.failure import failure_of
-from headgate.runtime.control.messages import Deploy, UserFailure
+from headgate.operators.failure import UserFailure, failure_of
+from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
-from headgate.runtime.exchange.channel import InputChannel, LocalOutput, OutputChannel
 from headgate.runtime.exchange.exchange import Exchange
-from headgate.runtime.exchange.partition import partitioner
-from headgate.runtime.slot.in_flight import FetchedFlight, Lane, Share, lane_of, restored_batches
+from headgate.runtime.slot.in_flight import FetchedFlight, Share, address_of, restored_batches
 from headgate.runtime.slot.metrics import scope_of
-from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
 from headgate.runtime.slot.subtask import RestoredBatch, Subtask, Wiring
 from headgate.state.keygroups import key_group_range
@@ -115,13 +115,15 @@ class Execution:
                     operator.start()
 
     def _wiring(self, channels: list[ChannelPlan], outputs: list[Output]) -> Wiring:
-        lanes = {index: lane for index, channel in enumerate(channels) if (lane := self._lane(channel)) is not None}
+        overtakable = {
+            index: address for index, channel in enumerate(channels) if (address := self._address(channel)) is not None
+        }
         return Wiring(
             inputs=[self._inputs[channel.id] for channel in channels],
             outputs=outputs,
             input_of=[self._plan.edges[channel.edge].input_index for channel in channels],
-            lanes=lanes,
-            strategy=self._strategy(len(channels), frozenset(lanes)),
+            overtakable=overtakable,
+            strategy=self._strategy(len(channels), frozenset(overtakable)),
             in_flight_bytes_max=self._plan.settings.get(options.MAX_IN_FLIGHT_SIZE),
         )
 
@@ -131,8 +133,9 @@ class Execution:
             return BarrierTracker(every)
         return OvertakingAligner(every, overtakable=overtakable) if self._unaligned else BarrierAligner(every)
 
-    def _lane(self, channel: ChannelPlan) -> Lane | None:
-        return lane_of(self._plan, channel) if self._unaligned else None
+    def _address(self, channel: ChannelPlan) -> ChannelAddress | None:
+        """Return the address of a channel on which barriers may overtake, None for any other."""
+        return address_of(self._plan, channel) if self._unaligned else None
 
     def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, Restored]) -> list[Operator]:
         vertex = self._plan.vertex_of(subtask)
@@ -182,7 +185,11 @@ class Execution:
             part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
             output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
-            output.lanes = [lane for channel in channels if (lane := self._lane(channel)) is not None]
+            output.overtakable = [
+                (address, end)
+                for channel, end in zip(channels, ends, strict=True)
+                if (address := self._address(channel)) is not None
+            ]
             outputs.append(output)
         return outputs
 
@@ -193,7 +200,7 @@ class Execution:
             with _opening(subtask, context):
                 open_function(selector, Runtime(context))
 
-    def _output(self, channel: ChannelPlan) -> OutputChannel:
+    def _output(self, channel: ChannelPlan) -> OvertakableChannel:
         target = self._plan.slot_of(channel.target)
         if target == self._slot:
             return LocalOutput(self._inputs[channel.id], self._credit_batches)

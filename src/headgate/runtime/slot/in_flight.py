@@ -9,11 +9,12 @@ from typing import Any, Final, final
 
 from headgate import options
 from headgate.checkpoint.handles import InFlightState
+from headgate.dataflow.channel import ChannelAddress
+from headgate.dataflow.payload import Payload, culprit, pickled
 from headgate.elements import Batch
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import ChannelPlan, JobPlan
-from headgate.ids import ChannelId, CheckpointId
-from headgate.runtime.exchange.payload import Payload, culprit, pickled
+from headgate.ids import CheckpointId
 from headgate.state.formats.unpickle import loader
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
@@ -23,26 +24,12 @@ OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE)
 flight could not be dealt out anew at another parallelism."""
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """What a channel is called in checkpoints, where channels have no numbers. The fields are as in `InFlightState`."""
-
-    channel: ChannelId
-    uid: str
-    input_index: int
-    source_uid: str
-    source: int
-    target: int
-    keyed: bool
-
-
-def lane_of(plan: JobPlan, channel: ChannelPlan) -> Lane | None:
-    """Return the lane of a channel, None for one that may not be overtaken."""
+def address_of(plan: JobPlan, channel: ChannelPlan) -> ChannelAddress | None:
+    """Return the address of a channel, None for one that may not be overtaken."""
     edge = plan.edges[channel.edge]
     if edge.partitioning not in OVERTAKABLE:
         return None
-    return Lane(
+    return ChannelAddress(
         channel=channel.id,
         uid=plan.vertices[edge.target_vertex].operators[0].uid,
         input_index=edge.input_index,
@@ -61,13 +48,13 @@ def lane_of(plan: JobPlan, channel: ChannelPlan) -> Lane | None:
 class Side:
     """The receiver's or the sender's part of what is in flight on a channel; the receiver's is processed first."""
 
-    lane: Lane
+    address: ChannelAddress
     sequence: int
 
     @property
     def name(self) -> str:
         """What its file is called, beside those of the subtask's other channels."""
-        return f"{('in', 'out')[self.sequence]}{self.lane.channel}"
+        return f"{('in', 'out')[self.sequence]}{self.address.channel}"
 
 
 RECEIVER: Final = 0
@@ -184,6 +171,6 @@ def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping
             yield batch
 
 
-def adder(gathering: Gathering, lane: Lane) -> Callable[[Batch | memoryview], None]:
+def adder(gathering: Gathering, address: ChannelAddress) -> Callable[[Batch | memoryview], None]:
     """Return a function that adds to the receiver's part of a channel."""
-    return partial(gathering.add, Side(lane, RECEIVER))
+    return partial(gathering.add, Side(address, RECEIVER))

@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 
 from headgate.clock import Clock
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.control.messages import UserFailure
+from headgate.operators.failure import UserFailure
 from headgate.runtime.slot.subtask import SubtaskHost
 from headgate.state.backend import BackendServices, StateWriter
 

@@ -24,7 +24,7 @@ from headgate.errors import DamagedFileError, InternalError, NetworkError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
-from headgate.runtime.control.failure import failure_of, may_mend
+from headgate.operators.failure import UserFailure, failure_of, may_mend
 from headgate.runtime.control.messages import (
     AddSplits,
     CheckpointAborted,
@@ -43,16 +43,15 @@ from headgate.runtime.control.messages import (
     TearDown,
     ToSlot,
     Trigger,
-    UserFailure,
 )
 from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
-from headgate.runtime.slot.scratch import Scratch
-from headgate.runtime.slot.slot_storage import Fetched, SlotStorage
 from headgate.runtime.slot.subtask import TakenSnapshot
-from headgate.runtime.slot.upload import Uploads
+from headgate.runtime.slot_storage.scratch import Scratch
+from headgate.runtime.slot_storage.slot_storage import Fetched, SlotStorage
+from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
 
 _log = logging.getLogger(__name__)

@@ -17,6 +17,9 @@ from functools import partial
 from typing import Any, Protocol, final
 
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
+from headgate.dataflow.chain import Chain
+from headgate.dataflow.channel import ChannelAddress, InputChannel
+from headgate.dataflow.output import Output
 from headgate.elements import (
     MAX_TIMESTAMP,
     Barrier,
@@ -35,12 +38,8 @@ from headgate.operators.base import Operator
 from headgate.operators.source import SourceOperator
 from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
-from headgate.runtime.exchange.channel import InputChannel
 from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, Process, Rest, TakenSnapshot
-from headgate.runtime.slot.chain import Chain
-from headgate.runtime.slot.in_flight import Lane
 from headgate.runtime.slot.metrics import SubtaskMeter
-from headgate.runtime.slot.output import Output
 from headgate.time.valve import InputsValve, Progress
 
 __all__ = ["RestoredBatch", "Subtask", "SubtaskHost", "TakenSnapshot", "Wiring"]
@@ -55,7 +54,7 @@ class Wiring:
     outputs: list[Output]
     input_of: list[int]
     """For each channel in `inputs`, which input of the first operator it belongs to: 0 or 1."""
-    lanes: dict[int, Lane] = field(default_factory=dict)
+    overtakable: dict[int, ChannelAddress] = field(default_factory=dict)
     """The channels in `inputs` that barriers may overtake, by index."""
     strategy: AlignmentStrategy | None = None
     """How barriers are aligned, None: exactly once, without overtaking."""
@@ -113,7 +112,7 @@ class Subtask:
         self._processes = [chain.process_second if index else chain.process for index in wiring.input_of]
         self._valve = InputsValve(wiring.input_of)
         strategy = wiring.strategy or BarrierAligner(frozenset(range(max(1, len(wiring.inputs)))))
-        inputs = Inputs(wiring.inputs, wiring.lanes, wiring.in_flight_bytes_max)
+        inputs = Inputs(wiring.inputs, wiring.overtakable, wiring.in_flight_bytes_max)
         self._barriers = Barriers(subtask, inputs, chain, strategy, host)
         self._barriers.listen()
         self._held: list[Barrier | list[tuple[int, Any]] | NoMoreSplits] = []

@@ -25,8 +25,8 @@ from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervisor import SupervisorState
-from headgate.runtime.slot.scratch import Scratch
 from headgate.runtime.slot.slot import Slot, SlotServices
+from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.link import Pipe
 from headgate.testing.sim.process import Process

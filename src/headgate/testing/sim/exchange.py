@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, final
 
+from headgate.dataflow.channel import InputChannel, OvertakableChannel
+from headgate.dataflow.payload import Payload, pickled
 from headgate.elements import Barrier, Batch, Element
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.exchange import Peers
-from headgate.runtime.exchange.payload import Payload, pickled
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
@@ -54,7 +54,7 @@ class SimExchange:
     def connect(self, attempt: Attempt, peers: Peers) -> None:
         self._peers = peers
 
-    def output(self, channel: ChannelPlan, target: SlotIndex) -> OutputChannel:
+    def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:
         return _SimOutput(self, channel.id, target)
 
     def end(self) -> None:

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any, final
 from unittest.mock import patch
 
-from headgate.runtime.slot import pace, slot
+from headgate.dataflow import pace
+from headgate.runtime.slot import slot
 from headgate.state.keyed import walk
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import Faults

@@ -17,8 +17,8 @@ from headgate.errors import (
 )
 from headgate.operators.base import UserCodeError
 from headgate.operators.error_text import short_repr
+from headgate.operators.failure import failure_of, may_mend
 from headgate.operators.map import MapFactory
-from headgate.runtime.control.failure import failure_of, may_mend
 from headgate.testing.harness import OperatorHarness
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from headgate.dataflow.channel import InputChannel, LocalOutput
+from headgate.dataflow.payload import pickled
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.ids import ChannelId, CheckpointId
-from headgate.runtime.exchange.channel import InputChannel, LocalOutput
-from headgate.runtime.exchange.payload import pickled
 
 BARRIER = Barrier(CheckpointId(1), 0)
 

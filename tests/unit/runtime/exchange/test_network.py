@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from headgate.dataflow.channel import InputChannel, OvertakableChannel
+from headgate.dataflow.payload import unpickled
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
-from headgate.runtime.exchange.channel import InputChannel, OutputChannel
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
-from headgate.runtime.exchange.payload import unpickled
 from headgate.runtime.wire import NetworkConfig, Poller, Wire
 from tests.unit.runtime.wire.loopback import SECRET, drive
 
@@ -39,7 +39,7 @@ class Side:
         self.exchange.listen(Attempt(attempt), self.inputs)
         self.exchange.connect(Attempt(attempt), {other.slot: other.exchange.address})
 
-    def output(self, number: int, other: Side) -> OutputChannel:
+    def output(self, number: int, other: Side) -> OvertakableChannel:
         plan = ChannelPlan(id=ChannelId(number), edge=0, source=SubtaskId(0, 0), target=SubtaskId(1, 1))
         return self.exchange.output(plan, other.slot)
 
@@ -55,7 +55,7 @@ class Pair:
     def __post_init__(self) -> None:
         self.sender, self.receiver = Side(0, self.window), Side(1, self.window)
 
-    def begin(self, attempt: int = 1, *, of_receiver: int | None = None) -> list[OutputChannel]:
+    def begin(self, attempt: int = 1, *, of_receiver: int | None = None) -> list[OvertakableChannel]:
         self.sender.begin(attempt, self.receiver)
         self.receiver.begin(of_receiver or attempt, self.sender)
         return [self.sender.output(number, self.receiver) for number in range(2)]

@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.elements import Batch
-from headgate.errors import SerializationError
-from headgate.functions.api import KeySelector
-from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.graph.physical import EdgePlan
-from headgate.operators.base import UserCodeError
-from headgate.runtime.exchange.partition import (
+from headgate.dataflow.partition import (
     Broadcast,
     Forward,
     KeyGroupPartitioner,
@@ -22,6 +16,12 @@ from headgate.runtime.exchange.partition import (
     RouteCache,
     partitioner,
 )
+from headgate.elements import Batch
+from headgate.errors import SerializationError
+from headgate.functions.api import KeySelector
+from headgate.graph.logical import AnyKeySelector, Partitioning
+from headgate.graph.physical import EdgePlan
+from headgate.operators.base import UserCodeError
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
 from headgate.types.row import Row
@@ -116,7 +116,7 @@ def test_keys_that_are_equal_go_the_same_way() -> None:
 
 
 def test_the_cache_of_routes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.runtime.exchange.partition.ROUTES_MAX", 10)
+    monkeypatch.setattr("headgate.dataflow.partition.ROUTES_MAX", 10)
     routes = RouteCache(4, 128)
     for key in range(100):
         assert routes[key] == subtask_of_group(key_group(hash_code(key), 128), 4, 128)

@@ -20,7 +20,7 @@ from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.monitoring import statistics_json
-from headgate.runtime.monitoring.failures import Origin
+from headgate.runtime.monitoring.failures import FailureOrigin
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.masters import Link, MasterRig
@@ -172,7 +172,7 @@ def test_the_history_of_failures_tells_when_where_and_what_came_of_them() -> Non
     assert (first.attempt, second.attempt) == (1, 2)
     assert first.wall_ms < second.wall_ms
     assert "ValueError: call 30 fails" in first.cause
-    assert first.origin == Origin(operator="op1", subtask=0, slot=0)
+    assert first.origin == FailureOrigin(operator="op1", subtask=0, slot=0)
     assert (first.restart_delay_ms, second.restart_delay_ms) == (20.0, 30.0)
 
 
@@ -185,7 +185,7 @@ def test_a_lost_slot_and_the_final_failure_are_in_the_history_too() -> None:
     rig.end_launch(2, "executor lost")
     assert rig.end().status is JobStatus.FAILED
     lost, ended = rig.master.progress.failures
-    assert (lost.cause, lost.origin) == ("slot 1 was lost: killed", Origin(slot=1))
+    assert (lost.cause, lost.origin) == ("slot 1 was lost: killed", FailureOrigin(slot=1))
     assert "executor lost" in ended.cause
     assert (lost.restart_delay_ms, ended.restart_delay_ms) == (1000, None)
 

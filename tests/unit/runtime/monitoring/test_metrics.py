@@ -12,10 +12,10 @@ from headgate.ids import Attempt, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.subtask_metrics import Rates, SubtaskMetrics, TimeShares, Traffic
-from headgate.runtime.master.outcome import JobProgress
 from headgate.runtime.monitoring.exposition import exposition
-from headgate.runtime.monitoring.failures import Failure, Origin
+from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.runtime.monitoring.metrics import JOB_METRICS, TASK_METRICS, JobMetrics, PressureLevel
+from headgate.runtime.monitoring.progress import JobProgress
 from tests.unit.runtime.plans import Step, line_plan
 
 
@@ -65,7 +65,7 @@ def test_a_vertex_has_the_bounds_average_and_sum_of_its_subtasks() -> None:
 
 def test_the_job_counts_restarts_failures_and_its_uptime() -> None:
     progress = JobProgress(restarts=2, running_since_ms=1000)
-    failure = Failure(wall_ms=1, attempt=Attempt(3), cause="x", origin=Origin(), restart_delay_ms=None)
+    failure = Failure(wall_ms=1, attempt=Attempt(3), cause="x", origin=FailureOrigin(), restart_delay_ms=None)
     progress.failures.append(failure)
     found = JobMetrics(plan(), progress).of_job(4500)
     assert (found["numRestarts"], found["numFailures"], found["uptime"]) == (2, 3, 3500)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headgate.clock import VirtualClock
+from headgate.dataflow.payload import pickled, unpickled
 from headgate.elements import Barrier, Batch, CancelBarrier, SavepointOrder, Watermark
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.watermarks import WatermarkStrategy
@@ -14,7 +15,6 @@ from headgate.ids import CheckpointId
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.runtime.exchange.payload import pickled, unpickled
 from headgate.runtime.slot.subtask import TakenSnapshot
 from tests.unit.runtime.subtasks import overtaking_rig, source_rig
 
@@ -87,7 +87,7 @@ def test_what_was_put_out_and_has_not_left_is_in_flight_on_the_way_to_the_next_o
     (snapshot,) = rig.host.snapshots
     assert snapshot.in_flight is not None
     ((side, _),) = snapshot.in_flight.parts.items()
-    assert (side.lane.uid, side.lane.source_uid, side.sequence) == ("next", "it", 1)
+    assert (side.address.uid, side.address.source_uid, side.sequence) == ("next", "it", 1)
     assert in_flight(snapshot) == {"out100": [[1]]}
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from headgate.dataflow.channel import LocalOutput
+from headgate.dataflow.output import Output
+from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Batch, EndOfData, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
 from headgate.operators.map import MapFactory
-from headgate.runtime.exchange.channel import LocalOutput
-from headgate.runtime.exchange.partition import Forward
-from headgate.runtime.slot.output import Output
 from headgate.runtime.slot.subtask import Subtask, Wiring
 from tests.unit.runtime.subtasks import Rig, barrier
 

@@ -10,7 +10,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.store import MemoryStore
 from headgate.errors import DamagedFileError
 from headgate.ids import CheckpointId
-from headgate.runtime.slot.fetch import Fetch
+from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedKind, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListElements
 

@@ -15,7 +15,7 @@ import pytest
 from headgate.checkpoint.store import MemoryStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import Attempt, CheckpointId
-from headgate.runtime.slot.local_copies import LocalCopies
+from headgate.runtime.slot_storage.local_copies import LocalCopies
 
 ONE, TWO, THREE = CheckpointId(1), CheckpointId(2), CheckpointId(3)
 FILE = "chk-1/a1-op-0-keyed"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.dataflow.output import Output
+from headgate.dataflow.partition import Broadcast, Forward, KeyGroupPartitioner, Rebalance
 from headgate.elements import Barrier, Batch
 from headgate.ids import CheckpointId
-from headgate.runtime.exchange.partition import Broadcast, Forward, KeyGroupPartitioner, Rebalance
-from headgate.runtime.slot.output import Output
 from tests.unit.runtime.outputs import NotingChannel
 
 BARRIER = Barrier(CheckpointId(1), 0)

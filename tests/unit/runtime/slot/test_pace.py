@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.runtime.slot.pace import EXPANSION_MAX, FIRST_RECORDS, PIECE_MS, Pace
+from headgate.dataflow.pace import EXPANSION_MAX, FIRST_RECORDS, PIECE_MS, Pace
 
 
 def full(records_max: int) -> Pace:

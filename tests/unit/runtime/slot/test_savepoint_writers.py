@@ -16,9 +16,9 @@ from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import RestoreError, StorageError
 from headgate.ids import Attempt, CheckpointId
 from headgate.options import resolve
-from headgate.runtime.slot.fetch import Fetch
-from headgate.runtime.slot.savepoint_writers import SavepointTerms, SlotWriters
-from headgate.runtime.slot.state_writers import CheckpointWriter, InlineWriters
+from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
+from headgate.runtime.slot_storage.state_writers import CheckpointWriter, InlineWriters
 from headgate.state.backend import KeyedBackend
 from headgate.state.choose import open_backend
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor

@@ -12,7 +12,7 @@ import pytest
 from headgate.errors import EnvironmentFault
 from headgate.ids import SlotIndex
 from headgate.options import resolve
-from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot_storage.scratch import Scratch
 
 
 def test_nothing_is_made_before_it_is_used_and_nothing_is_left(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_everything_but_some_folders_can_be_removed(tmp_path: Path) -> None:
 
 HOLD = """
 import sys
-from headgate.runtime.slot.scratch import Scratch
+from headgate.runtime.slot_storage.scratch import Scratch
 held = Scratch(3, [sys.argv[1]])
 print(held.folder("work"), flush=True)
 sys.stdin.read()

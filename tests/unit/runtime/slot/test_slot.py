@@ -9,6 +9,7 @@ import pytest
 
 from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskEnded, SubtaskRecovered
+from headgate.dataflow.payload import pickled
 from headgate.elements import Batch
 from headgate.errors import DamagedFileError, SerializationError
 from headgate.functions.api import MapFunction
@@ -25,7 +26,6 @@ from headgate.runtime.control.messages import (
     TaskFailed,
     TearDown,
 )
-from headgate.runtime.exchange.payload import pickled
 from headgate.runtime.slot.slot import ROUNDS_PER_STEP
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
@@ -270,7 +270,7 @@ def test_an_output_that_refuses_a_record_in_a_flush_fails_the_subtask_and_not_th
     rig.deploy()
     source = rig.slot._execution.sources[0] if rig.slot._execution else None
     assert source is not None
-    source.outputs[0]._channels[0] = Refusing()
+    source.outputs[0]._channels = [Refusing()]
     rig.tell(Start(attempt=A1))
     rig.settle()
     failure = user_failure(rig)

@@ -12,8 +12,8 @@ from headgate.errors import DamagedFileError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.options import resolve
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.slot.scratch import Scratch
-from headgate.runtime.slot.slot_storage import SlotStorage
+from headgate.runtime.slot_storage.scratch import Scratch
+from headgate.runtime.slot_storage.slot_storage import SlotStorage
 from headgate.state.files import FileHandle, KeyedState, StateFile
 
 SUBTASK = SubtaskId(0, 0)

@@ -12,7 +12,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.elements import Barrier
 from headgate.errors import StorageError
 from headgate.ids import Attempt, CheckpointId
-from headgate.runtime.slot.state_writers import InlineWriters, StoreWriters
+from headgate.runtime.slot_storage.state_writers import InlineWriters, StoreWriters
 from headgate.state.files import FileHandle, InlineHandle
 
 OWN = Writer(Attempt(3), "op", 1)

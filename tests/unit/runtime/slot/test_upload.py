@@ -15,11 +15,11 @@ from headgate.elements import Barrier
 from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
+from headgate.operators.failure import UserFailure
 from headgate.operators.reduce import ReduceFactory
-from headgate.runtime.control.messages import UserFailure
-from headgate.runtime.slot.state_writers import StoreWriters
 from headgate.runtime.slot.subtask import TakenSnapshot
-from headgate.runtime.slot.upload import Uploads
+from headgate.runtime.slot_storage.state_writers import StoreWriters
+from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateHandle
 from headgate.testing.harness import OperatorHarness

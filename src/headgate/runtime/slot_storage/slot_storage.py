@@ -18,12 +18,12 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import Restored
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.slot.fetch import Fetch
 from headgate.runtime.slot.in_flight import FetchedFlight
-from headgate.runtime.slot.local_copies import LocalCopies
-from headgate.runtime.slot.savepoint_writers import SavepointTerms, SlotWriters
-from headgate.runtime.slot.scratch import Scratch
-from headgate.runtime.slot.state_writers import InlineWriters, StateWriters, StoreWriters
+from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.local_copies import LocalCopies
+from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
+from headgate.runtime.slot_storage.scratch import Scratch
+from headgate.runtime.slot_storage.state_writers import InlineWriters, StateWriters, StoreWriters
 from headgate.state.files import FileHandle
 
 _COPIES = "copies"

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import final
 
+from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
+from headgate.dataflow.partition import Partitioner
+from headgate.dataflow.payload import Payload
 from headgate.elements import Barrier, Batch, Control
-from headgate.runtime.exchange.channel import OutputChannel
-from headgate.runtime.exchange.partition import Partitioner
-from headgate.runtime.exchange.payload import Payload
-from headgate.runtime.slot.in_flight import Lane
 
 
 @final
@@ -27,14 +26,14 @@ class Output:
         "_pending",
         "_since_ms",
         "_timeout_ms",
-        "lanes",
+        "overtakable",
         "records_out",
         "tag",
     )
 
     def __init__(
         self,
-        channels: list[OutputChannel],
+        channels: Sequence[OutputChannel],
         partitioner: Partitioner,
         batch_records: int,
         timeout_ms: int,
@@ -42,8 +41,8 @@ class Output:
     ) -> None:
         """`tag` is the id of the side output that leaves here; None: the main output."""
         self.tag = tag
-        self.lanes: Sequence[Lane] = ()
-        """What the channels are called in checkpoints; empty: they may not be overtaken."""
+        self.overtakable: Sequence[tuple[ChannelAddress, OvertakableChannel]] = ()
+        """The channels with their addresses, if barriers may overtake what they hold; else empty."""
         self._channels = channels
         self._partitioner = partitioner
         self._batch_records = batch_records
@@ -116,14 +115,14 @@ class Output:
         for channel in self._channels:
             channel.send(element)
 
-    def overtake(self, barrier: Barrier) -> Iterator[tuple[Lane, list[Payload]]]:
+    def overtake(self, barrier: Barrier) -> Iterator[tuple[ChannelAddress, list[Payload]]]:
         """Send a barrier ahead of what has not left yet, if that is allowed; return what it has overtaken."""
-        if not self.lanes:
+        if not self.overtakable:
             self.broadcast(barrier)
             return
         self.flush()
-        for lane, channel in zip(self.lanes, self._channels, strict=True):
-            yield lane, channel.overtake(barrier)
+        for address, channel in self.overtakable:
+            yield address, channel.overtake(barrier)
 
 
 def _alike(one: Batch, other: Batch) -> bool:

@@ -21,7 +21,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.elements import Barrier, SavepointFormat, SavepointOrder
 from headgate.errors import StorageError
 from headgate.ids import CheckpointId
-from headgate.runtime.slot.state_writers import CheckpointWriter, StateWriters
+from headgate.runtime.slot_storage.state_writers import CheckpointWriter, StateWriters
 from headgate.state.backend import KeyedSnapshot, StateWriter
 from headgate.state.files import InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.formats.snapshot import decode

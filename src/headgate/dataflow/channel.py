@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, final
 
+from headgate.dataflow.payload import Payload, unpickled
 from headgate.elements import Barrier, Batch, Element, Watermark
 from headgate.ids import ChannelId, CheckpointId
-from headgate.runtime.exchange.payload import Payload, unpickled
 
 
 class OutputChannel(Protocol):
@@ -37,9 +38,27 @@ class OutputChannel(Protocol):
         """Hand over an element; the sender does not touch it afterwards. Does not block."""
         ...
 
+
+class OvertakableChannel(OutputChannel, Protocol):
+    """The sending end of a channel on which a barrier may overtake batches."""
+
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """Send a barrier ahead of all batches that have not left yet, and return those. Does not block."""
         ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelAddress:
+    """What a channel is called in checkpoints, where channels have no numbers. The fields are as in `InFlightState`."""
+
+    channel: ChannelId
+    uid: str
+    input_index: int
+    source_uid: str
+    source: int
+    target: int
+    keyed: bool
 
 
 def _nothing(size_bytes: int) -> None:

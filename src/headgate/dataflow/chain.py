@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import final
 
 from headgate.clock import Clock
+from headgate.dataflow.channel import ChannelAddress
+from headgate.dataflow.output import Output
+from headgate.dataflow.pace import Pace
+from headgate.dataflow.payload import Payload
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
-from headgate.runtime.exchange.payload import Payload
-from headgate.runtime.slot.in_flight import Lane
-from headgate.runtime.slot.output import Output
-from headgate.runtime.slot.pace import Pace
 
 
 @final
@@ -188,7 +188,7 @@ class Chain:
         for output in self.outputs:
             output.broadcast(element)
 
-    def overtake(self, barrier: Barrier) -> list[tuple[Lane, list[Payload]]]:
+    def overtake(self, barrier: Barrier) -> list[tuple[ChannelAddress, list[Payload]]]:
         """Send a barrier on every output, ahead of what has not left yet where that is allowed; return what that is."""
         self.current = self.operators[-1]
         return [part for output in self.outputs for part in output.overtake(barrier)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from headgate.errors import (
     DamagedFileError,
@@ -15,7 +16,6 @@ from headgate.errors import (
 from headgate.functions.sink import CommitLostError
 from headgate.operators.base import UserCodeError
 from headgate.operators.error_text import causes, last_line, short_repr, user_frames
-from headgate.runtime.control.messages import UserFailure
 from headgate.state.formats.missing_module import how_to_ship
 
 _WRONG: Final = (
@@ -26,6 +26,30 @@ _WRONG: Final = (
     CommitLostError,
     ModuleNotFoundError,
 )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserFailure:
+    """An exception of user code, in a form that needs none of the user's classes to be read.
+
+    `traceback` holds only the user's own frames. `operator`, `subtask`, `key` and `record` are for people: name,
+    index, and short reprs (None where there is none).
+    """
+
+    operator: str
+    subtask: int
+    error: str
+    traceback: str
+    key: str | None = None
+    record: str | None = None
+
+    def describe(self) -> str:
+        """Return the whole story as text of several lines."""
+        where = f"in operator {self.operator!r}, subtask {self.subtask}"
+        key = "" if self.key is None else f"\n  key: {self.key}"
+        record = "" if self.record is None else f"\n  record: {self.record}"
+        return f"{self.error}\n  {where}{key}{record}\n{self.traceback}".rstrip()
 
 
 def may_mend(error: BaseException) -> bool:

@@ -19,17 +19,16 @@ from typing import Protocol, final
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
 from headgate.clock import Clock
+from headgate.dataflow.payload import Payload
 from headgate.elements import Barrier
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorSnapshot
-from headgate.runtime.control.failure import failure_of
-from headgate.runtime.control.messages import UserFailure
-from headgate.runtime.exchange.payload import Payload
+from headgate.operators.failure import UserFailure, failure_of
 from headgate.runtime.io import Io
 from headgate.runtime.slot.barriers import TakenSnapshot
 from headgate.runtime.slot.in_flight import Side
-from headgate.runtime.slot.state_writers import StateWriters
+from headgate.runtime.slot_storage.state_writers import StateWriters
 from headgate.state.backend import StateWriter
 from headgate.state.keyed.pace import rest_ms
 
@@ -198,14 +197,14 @@ class Uploads:
         checkpoint_id = snapshot.barrier.checkpoint_id
         return tuple(
             InFlightState(
-                uid=side.lane.uid,
-                input_index=side.lane.input_index,
-                source_uid=side.lane.source_uid,
-                source=side.lane.source,
-                target=side.lane.target,
+                uid=side.address.uid,
+                input_index=side.address.input_index,
+                source_uid=side.address.source_uid,
+                source=side.address.source,
+                target=side.address.target,
                 sequence=side.sequence,
                 handle=self._writers.write_in_flight(own, checkpoint_id, side.name, list(map(bytes, payloads))),
-                keyed=side.lane.keyed,
+                keyed=side.address.keyed,
             )
             for side, payloads in parts.items()
         )
