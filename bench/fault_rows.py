@@ -132,7 +132,7 @@ def recovery(target: str, effort: Effort, say: Say) -> list[Figure]:
 
 def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (ac): from SIGKILL of a slot to the first new output, with strangers at the ports of all processes."""
-    say(f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers at the doors")
+    say(f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers")
     trial = Trial(
         program="fragile",
         target=target,
@@ -146,7 +146,7 @@ def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
     return [
         Figure(
             row="ac",
-            what=f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers at the doors",
+            what=f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers",
             value=median(times_s),
             unit="s",
             target=Target(most=5.0),

@@ -23,7 +23,7 @@ from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latenci
 from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.deploy.running_job import RunningJob
+from headgate.deploy.handles.running_job import RunningJob
 
 ROOT = Path(__file__).parent.parent
 RESTARTED_S_MAX = 60.0

@@ -26,7 +26,7 @@ from witness import Witness, notes
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import Encoder, FileSink
-from headgate.deploy.running_job import RunningJob
+from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.spark.java import ensure_java
 from headgate.runtime.monitoring.statistics import CheckpointFigures
 

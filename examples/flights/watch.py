@@ -11,7 +11,7 @@ from pathlib import Path
 
 from witness import Note, notes
 
-from headgate.deploy.running_job import RunningJob
+from headgate.deploy.handles.running_job import RunningJob
 
 CHECKPOINTS_BEFORE_KILL = 3
 LOOK_S = 0.005

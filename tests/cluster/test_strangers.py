@@ -1,4 +1,4 @@
-"""Whole jobs in Spark's local mode while strangers, without the job's secret, are at the doors of all processes."""
+"""Whole jobs in Spark's local mode while strangers, without the job's secret, connect to all processes."""
 
 from __future__ import annotations
 

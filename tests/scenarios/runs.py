@@ -13,7 +13,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.deploy.running_job import RunningJob
+from headgate.deploy.handles.running_job import RunningJob
 from headgate.ids import CheckpointId, JobId
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.state.files import KeyedState

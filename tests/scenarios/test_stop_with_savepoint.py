@@ -18,7 +18,7 @@ from headgate.datastream.functions import (
     FunctionInitializationContext,
     FunctionSnapshotContext,
 )
-from headgate.deploy.handle import JobStatus
+from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from tests.scenarios import ledger

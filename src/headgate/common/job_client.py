@@ -12,7 +12,7 @@ from headgate.common.job_execution_result import JobExecutionResult
 from headgate.common.job_id import JobID
 from headgate.common.job_status import JobStatus
 from headgate.common.outcome import failure_of, wait_for
-from headgate.deploy.handle import JobHandle
+from headgate.deploy.handles.handle import JobHandle
 from headgate.elements import SavepointFormat
 
 __all__ = ["JobClient"]

@@ -1,5 +1,5 @@
 """Where a job is in its life, under PyFlink's name."""
 
-from headgate.deploy.handle import JobStatus
+from headgate.deploy.handles.handle import JobStatus
 
 __all__ = ["JobStatus"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.deploy.handle import JobHandle
+from headgate.deploy.handles.handle import JobHandle
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.supervision import JobStatus

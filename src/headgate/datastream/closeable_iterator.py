@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, final
 
 from headgate.common.outcome import failure_of, wait_for
-from headgate.deploy.handle import JobHandle
+from headgate.deploy.handles.handle import JobHandle
 
 
 @final

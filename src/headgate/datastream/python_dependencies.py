@@ -5,8 +5,8 @@ from __future__ import annotations
 from headgate.common.configuration import Configuration
 from headgate.config import Option
 from headgate.datastream.checks import check_text
-from headgate.deploy.code.given import FOLDER_MARK, SEPARATOR, archive, module_file, requirements
-from headgate.deploy.code.here import make_importable
+from headgate.deploy.code.local_code import make_importable
+from headgate.deploy.code.program_code import FOLDER_MARK, SEPARATOR, archive, module_file, requirements
 from headgate.errors import ConfigError
 from headgate.options import PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
 

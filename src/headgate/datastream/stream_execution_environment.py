@@ -40,7 +40,7 @@ from headgate.datastream.program import Program, Upstream, acknowledges
 from headgate.datastream.python_dependencies import PythonDependencies
 from headgate.deploy import choose
 from headgate.deploy.arguments import command_line
-from headgate.deploy.handle import JobHandle
+from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.stored import stored_max_parallelism
 from headgate.errors import ProgramError
 from headgate.functions.source import Source

@@ -9,8 +9,8 @@ from typing import Any
 
 from headgate.config import Settings
 from headgate.deploy.arguments import is_submitted
-from headgate.deploy.handle import Deployment
-from headgate.deploy.local import MiniCluster
+from headgate.deploy.handles.handle import Deployment
+from headgate.deploy.local.mini_cluster import MiniCluster
 from headgate.errors import EnvironmentFault
 from headgate.options import DEPLOY_TARGET
 from headgate.state.choose import check_backend

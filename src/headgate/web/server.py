@@ -58,15 +58,15 @@ class RestServer:
         if serving is None:
             self._socket.close()
             return
-        loop, server, door = serving
-        loop.call_soon_threadsafe(self._shut, server, door)
+        loop, server, acceptor = serving
+        loop.call_soon_threadsafe(self._shut, server, acceptor)
         self._closed.wait(CLOSE_S_MAX)
 
     # --- the serving thread
 
-    def _shut(self, server: uvicorn.Server, door: Acceptor) -> None:
+    def _shut(self, server: uvicorn.Server, acceptor: Acceptor) -> None:
         server.should_exit = True
-        door.close()
+        acceptor.close()
         self._closed.set()
 
     def _run(self) -> None:
@@ -102,8 +102,10 @@ class RestServer:
         with self._lock:
             if self._closing:
                 return
-            door = Acceptor(self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit))
-            self._serving = asyncio.get_running_loop(), server, door
+            acceptor = Acceptor(
+                self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit)
+            )
+            self._serving = asyncio.get_running_loop(), server, acceptor
         await server.serve(sockets=[])
 
 

@@ -1,4 +1,4 @@
-"""HTTP on one connection: uvicorn's, which tells the door what comes of the visit."""
+"""HTTP on one connection: uvicorn's, which tells the acceptor what comes of the visit."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from headgate.deploy import choose
-from headgate.deploy.local import MiniCluster
+from headgate.deploy.local.mini_cluster import MiniCluster
 from headgate.errors import ConfigError, EnvironmentFault
 from headgate.options import resolve
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import VirtualClock
-from headgate.deploy.package import pack, unpack
-from headgate.deploy.running_job import Results
+from headgate.deploy.code.package import pack, unpack
+from headgate.deploy.handles.running_job import Results
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot

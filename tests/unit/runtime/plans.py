@@ -13,7 +13,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
 from headgate.dataflow.channel import InputChannel
-from headgate.deploy.package import pack, unpack
+from headgate.deploy.code.package import pack, unpack
 from headgate.functions.source import Source
 from headgate.graph.logical import (
     AnyKeySelector,

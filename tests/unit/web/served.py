@@ -14,7 +14,7 @@ from headgate.checkpoint.drivers.address import DriverAddress, RunDirectory
 from headgate.cli.client import _trusting as trusting
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
-from headgate.deploy.handle import JobHandle, JobStatus
+from headgate.deploy.handles.handle import JobHandle, JobStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.state.descriptors import ValueStateDescriptor

@@ -6,7 +6,7 @@ from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from headgate.deploy.handle import JobStatus
+from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, JobId

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, final
 
 from headgate.deploy.code.bundle import without_owner
-from headgate.deploy.code.given import Requirements
+from headgate.deploy.code.program_code import Requirements
 from headgate.errors import EnvironmentFault
 
 _LINES_SHOWN: Final = 12

@@ -18,7 +18,7 @@ MODULE: Final = "headgate.deploy.spark.daemon"
 
 PRELOADED: Final = (
     "pyspark.worker",
-    "headgate.deploy.package",
+    "headgate.deploy.code.package",
     "headgate.deploy.spark.logs",
     "headgate.deploy.spark.network",
     "headgate.deploy.spark.slot_spec",

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from headgate import options
 from headgate.connectors.micro_batches.source import MicroBatchSource
-from headgate.deploy.batch_job import BatchJob
-from headgate.deploy.door import door_of
-from headgate.deploy.handle import JobHandle
-from headgate.deploy.running_job import RunningJob
+from headgate.deploy.handles.batch_job import BatchJob
+from headgate.deploy.handles.handle import JobHandle
+from headgate.deploy.handles.job_endpoint import endpoint_of
+from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
 from headgate.deploy.spark.gone import quieten_py4j
@@ -58,7 +58,7 @@ class SparkDeployment:
         spark = session.obtain(self._spark, job.slots)
         check(spark, job)
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
-        return _ended_at_exit(RunningJob(job, host, door_of(job.settings, default=True)).start())
+        return _ended_at_exit(RunningJob(job, host, endpoint_of(job.settings, default=True)).start())
 
     def submit_batch(self, job: JobPlan) -> JobHandle:
         """Start a batch job: stages that come and go, so no slots need be free. Raises EnvironmentFault."""

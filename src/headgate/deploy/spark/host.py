@@ -17,9 +17,9 @@ from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore, absolute
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import SystemClock
-from headgate.deploy.door import JobFolder
-from headgate.deploy.package import pack
-from headgate.deploy.running_job import Results
+from headgate.deploy.code.package import pack
+from headgate.deploy.handles.job_endpoint import JobFolder
+from headgate.deploy.handles.running_job import Results
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.network import LOOPBACK, driver_network
 from headgate.deploy.spark.preflight import is_local, unfit

@@ -29,7 +29,7 @@ from headgate.deploy.spark import daemon, terminal
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.preflight import check_machine, check_version
-from headgate.deploy.spark.terminal import OutputDoor
+from headgate.deploy.spark.terminal import OutputEndpoint
 from headgate.errors import EnvironmentFault
 
 _log = logging.getLogger(__name__)
@@ -129,7 +129,7 @@ class _EmbeddedSession:
         self._lock = threading.Lock()
         self._session: SparkSession | None = None
         self._folder: Path | None = None
-        self._output: OutputDoor | None = None
+        self._output: OutputEndpoint | None = None
 
     def is_ours(self, session: SparkSession) -> bool:
         """Whether we made this session, or the one that it was derived from."""
@@ -142,7 +142,7 @@ class _EmbeddedSession:
             if self._session is None:
                 check_machine(slots, os.cpu_count() or 1, _memory_mb())
                 self._folder = Path(tempfile.mkdtemp(prefix="headgate-spark-"))
-                self._output = _output_door(self._folder / _OUTPUT)
+                self._output = _output_endpoint(self._folder / _OUTPUT)
                 self._session = _make(max(LOCAL_SLOTS_MIN, 2 * slots), self._folder)
                 atexit.register(self.stop)
             return self._session
@@ -173,9 +173,9 @@ def _memory_mb() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
-def _output_door(path: Path) -> OutputDoor | None:
+def _output_endpoint(path: Path) -> OutputEndpoint | None:
     try:
-        return OutputDoor(path)
+        return OutputEndpoint(path)
     except OSError as error:  # as of a path that is too long for a socket
         _log.info("what slots print goes to standard error: %s", error)
         return None

@@ -24,9 +24,9 @@ from pyspark import SparkContext, SparkFiles
 from headgate.config import Settings
 from headgate.deploy.code.archives import check_whole
 from headgate.deploy.code.bundle import write_bundle
-from headgate.deploy.code.given import ARCHIVE_SUFFIXES, GivenCode, given_code
-from headgate.deploy.code.here import make_importable
 from headgate.deploy.code.installed import installed
+from headgate.deploy.code.local_code import make_importable
+from headgate.deploy.code.program_code import ARCHIVE_SUFFIXES, ProgramCode, program_code
 from headgate.deploy.spark.preflight import is_local
 from headgate.errors import ConfigError
 from headgate.options import PYTHON_EXECUTABLE
@@ -66,7 +66,7 @@ def ship(context: SparkContext, settings: Settings) -> ShippedCode:
     The driver can import the files, too. Raises ConfigError for what is not there, EnvironmentFault for packages that
     cannot be installed, and for a damaged archive.
     """
-    code = given_code(settings)
+    code = program_code(settings)
     if code.is_nothing:
         return ShippedCode()
     make_importable(code.files)
@@ -100,7 +100,7 @@ class _Session:
             self._context.addArchive(f"{staged.as_uri()}#{name}")
         return name
 
-    def add_files(self, code: GivenCode) -> Iterable[str]:
+    def add_files(self, code: ProgramCode) -> Iterable[str]:
         if not code.files:
             return []
         with tempfile.TemporaryDirectory(prefix="headgate-code-") as folder:
@@ -109,7 +109,7 @@ class _Session:
             name = self.add(bundle)
         return [f"{name}/{path}" for path in inside]
 
-    def add_requirements(self, code: GivenCode) -> Iterable[str]:
+    def add_requirements(self, code: ProgramCode) -> Iterable[str]:
         return [] if code.requirements is None else [self.add(installed(code.requirements).archive)]
 
     def python(self, executable: str | None, folders: dict[str, str]) -> str | None:

@@ -23,7 +23,7 @@ from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
 from headgate.checkpoint.workflow import answer_probe
 from headgate.clock import SystemClock
-from headgate.deploy.package import unpack
+from headgate.deploy.code.package import unpack
 from headgate.deploy.spark.logs import slot_logging
 from headgate.deploy.spark.network import address_towards, slot_network
 from headgate.deploy.spark.slot_spec import SlotSpec

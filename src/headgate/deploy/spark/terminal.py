@@ -23,7 +23,7 @@ _ANSWER_S_MAX: Final = 10.0
 
 
 @final
-class OutputDoor:
+class OutputEndpoint:
     """Hands the standard output of this process to who asks on the socket. A task asks once, when it starts."""
 
     def __init__(self, path: Path) -> None:

@@ -77,7 +77,7 @@ def dial(
 ) -> BlockingConnection:
     """Connect and authenticate; blocks up to the handshake timeout. Raises NetworkError.
 
-    A peer that hangs up before it has welcomed this process is tried again, as its door may be crowded.
+    A peer that hangs up before it has welcomed this process is tried again, as it may be crowded.
     """
 
     def prove(stream: ByteStream) -> Handshake:

@@ -4,7 +4,7 @@ Life of a connection (each phase is one method; an error in any of them ends it)
 
     connecting -> securing (TLS, if on) -> proving (the job's handshake) -> transferring -> closed
 
-The side that connects begins again when the peer hangs up before the proof has ended: a crowded door does so.
+The side that connects begins again when the peer hangs up before the proof has ended: a crowded process does so.
 Nothing of the application is delivered before the proof; what is sent before it waits. All callbacks are made from
 within `Poller.poll`, on the thread that polls.
 """

@@ -48,7 +48,7 @@ class Wire:
     def connect(self, poller: Poller, address: Address, hello: bytes, handlers: Handlers) -> Connection:
         """Connect without blocking (but a host name, other than an IP address, is looked up first, which may).
 
-        A peer that hangs up before it has welcomed this process is tried again, as its door may be crowded.
+        A peer that hangs up before it has welcomed this process is tried again, as it may be crowded.
         Frames that are sent before the connection is authenticated wait. Every failure, also to reach the peer at all,
         is reported by `handlers.on_closed`. `hello` (64 kB at most) tells the listener who is calling.
         """

@@ -13,8 +13,8 @@ from typing import Any, Final, final
 from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
-from headgate.deploy.package import pack, unpack
-from headgate.deploy.running_job import Results
+from headgate.deploy.code.package import pack, unpack
+from headgate.deploy.handles.running_job import Results
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator

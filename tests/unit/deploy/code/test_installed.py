@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate.deploy.code.given import Requirements
 from headgate.deploy.code.installed import installed
+from headgate.deploy.code.program_code import Requirements
 from tests.unit.deploy.code.wheels import make_wheel
 
 pytestmark = pytest.mark.slow

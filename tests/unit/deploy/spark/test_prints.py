@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headgate.deploy.spark.prints import MarkedOutput
-from headgate.deploy.spark.terminal import VARIABLE, OutputDoor
+from headgate.deploy.spark.terminal import VARIABLE, OutputEndpoint
 
 
 def test_each_line_has_the_mark_of_what_was_at_work_when_it_began() -> None:
@@ -67,12 +67,12 @@ def test_a_worker_prints_to_the_standard_output_of_the_driver_behind_what_that_h
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        door = OutputDoor(Path(folder) / "output")
+        endpoint = OutputEndpoint(Path(folder) / "output")
         print("of the driver", flush=True)
         environ = {**os.environ, VARIABLE: str(Path(folder) / "output")}
         worker = [sys.executable, "-c", WORKER]
         done = subprocess.run(worker, env=environ, capture_output=True, text=True, check=True, timeout=120)
-        door.close()
+        endpoint.close()
         again = subprocess.run(worker, env=environ, capture_output=True, text=True, check=True, timeout=120)
     assert capfd.readouterr().out == "of the driver\nof a slot 0\nof a slot 1\nof a slot 2\n"
     assert done.stdout == "of the worker\n"

@@ -1,4 +1,4 @@
-"""Who gives way at a full door, against a model; and how the lines of a log that strangers cause are summed."""
+"""Which unproven connection is evicted, against a model; and how the lines of a log that strangers cause are summed."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, INPUT, KEY, ORDER, ORDER_BITS, READ, ROWS, SORTED_BY, TASK, TIME
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS
-from headgate.deploy.batch_job import StageResult
-from headgate.deploy.package import pack
+from headgate.deploy.code.package import pack
+from headgate.deploy.handles.batch_job import StageResult
 from headgate.deploy.spark.batch.frames import frames_of, sorted_by_spark, without_sources
 from headgate.deploy.spark.batch.partitions import to_partition
 from headgate.deploy.spark.batch.sorting import sorted_by_key

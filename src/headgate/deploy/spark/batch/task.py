@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import RECORD, TASK
 from headgate.batch.task import StageTask, TaskFailedError, TaskPlace
-from headgate.deploy.package import unpack
+from headgate.deploy.code.package import unpack
 from headgate.deploy.spark.terminal import output_of_driver
 from headgate.ids import Attempt
 from headgate.runtime.slot.garbage import survivors_set_aside

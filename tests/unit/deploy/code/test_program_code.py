@@ -11,7 +11,7 @@ import pytest
 
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.code.bundle import write_bundle
-from headgate.deploy.code.given import Archive, GivenCode, Requirements, given_code
+from headgate.deploy.code.program_code import Archive, ProgramCode, Requirements, program_code
 from headgate.errors import ConfigError
 from headgate.options import resolve
 from tests.unit.deploy.code.wheels import make_wheel
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_settings_name_code_as_flink_has_it(folder: Path) -> None:
-    given = given_code(
+    given = program_code(
         resolve(
             {
                 "python.files": f"shop.py, file://{folder}/lib",
@@ -40,14 +40,14 @@ def test_settings_name_code_as_flink_has_it(folder: Path) -> None:
             }
         )
     )
-    assert given == GivenCode(
+    assert given == ProgramCode(
         files=(folder / "shop.py", folder / "lib"),
         archives=(Archive(folder / "model.zip", "model"), Archive(folder / "model.tar.gz", "model.tar.gz")),
         requirements=Requirements(folder / "needs.txt", folder / "wheels"),
         executable="model/bin/python",
     )
     assert not given.is_nothing
-    assert given_code(resolve()).is_nothing
+    assert program_code(resolve()).is_nothing
 
 
 def test_the_methods_of_an_environment_set_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_the_methods_of_an_environment_set_them(folder: Path, monkeypatch: pytes
     env.set_python_requirements("needs.txt", "wheels")
     env.set_python_executable("model/bin/python")
     monkeypatch.chdir("/")
-    given = given_code(env._settings())
+    given = program_code(env._settings())
     assert given.files == (folder / "lib", folder / "shop.py")
     assert {each.folder for each in given.archives} == {"model", "model.tar.gz"}
     assert given.requirements == Requirements(folder / "needs.txt", folder / "wheels")
@@ -92,7 +92,7 @@ def test_what_cannot_be_used_is_told_at_once(add: Callable[[Any], None], told: s
 
 def test_two_archives_for_one_folder_are_refused() -> None:
     with pytest.raises(ConfigError, match="two archives for the folder model"):
-        given_code(resolve({"python.archives": "model.zip#model,model.tar.gz#model"}))
+        program_code(resolve({"python.archives": "model.zip#model,model.tar.gz#model"}))
 
 
 def test_an_executable_has_to_be_text() -> None:

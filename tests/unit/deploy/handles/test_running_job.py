@@ -7,10 +7,10 @@ import pickle
 import pytest
 
 from headgate.clock import SystemClock
-from headgate.deploy.door import JobFolder
-from headgate.deploy.handle import JobStatus
-from headgate.deploy.local import LocalHost
-from headgate.deploy.running_job import Results, RunningJob
+from headgate.deploy.handles.handle import JobStatus
+from headgate.deploy.handles.job_endpoint import JobFolder
+from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.local.mini_cluster import LocalHost
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from headgate.ids import Attempt, CheckpointId, SubtaskId

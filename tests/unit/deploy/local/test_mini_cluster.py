@@ -18,7 +18,7 @@ from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.checkpoint_storage import FileSystemCheckpointStorage
-from headgate.deploy.local import MiniCluster
+from headgate.deploy.local.mini_cluster import MiniCluster
 from headgate.errors import JobFailedError
 from headgate.functions.api import KeyedProcessFunction, KeySelector, MapFunction, SinkFunction
 from headgate.functions.context import RuntimeContext

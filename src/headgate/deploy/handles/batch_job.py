@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol, final
 
 from headgate.batch.commit import BatchSinks
 from headgate.batch.task import TaskFailedError
-from headgate.deploy.handle import JobStatus
-from headgate.deploy.running_job import Results
+from headgate.deploy.handles.handle import JobStatus
+from headgate.deploy.handles.running_job import Results
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, HeadgateError
 from headgate.graph.physical import JobPlan

@@ -15,10 +15,10 @@ from headgate.batch.inputs import TaskInput
 from headgate.batch.rows import EDGE, ROWS, SORTED_BY, TASK, TIME
 from headgate.batch.stages import Input, Shuffle, Stage, batch_plan, stages
 from headgate.batch.task import RESULTS, StageTask, TaskPlace
-from headgate.deploy.batch_job import StageResult
-from headgate.deploy.code.given import given_code
-from headgate.deploy.code.here import CodeHere
-from headgate.deploy.package import pack, unpack
+from headgate.deploy.code.local_code import LocalCode
+from headgate.deploy.code.package import pack, unpack
+from headgate.deploy.code.program_code import program_code
+from headgate.deploy.handles.batch_job import StageResult
 from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
@@ -39,7 +39,7 @@ class LocalBatch:
         self._put_out: dict[int, list[pa.Table]] = {}
         self._sources = Inputs(self._plan)
         self._cancelled = False
-        self._code = CodeHere(given_code(plan.settings))
+        self._code = LocalCode(program_code(plan.settings))
 
     def run(self) -> Iterator[StageResult]:
         with self._sources.listed() as splits:

@@ -40,7 +40,7 @@ class Requirements:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenCode:
+class ProgramCode:
     """What a program gives along. Paths are absolute; of `files` the first wins."""
 
     files: tuple[Path, ...] = ()
@@ -51,10 +51,10 @@ class GivenCode:
     @property
     def is_nothing(self) -> bool:
         """Whether slots run with what is there anyway."""
-        return self == GivenCode()
+        return self == ProgramCode()
 
 
-def given_code(settings: Settings) -> GivenCode:
+def program_code(settings: Settings) -> ProgramCode:
     """Return what the settings give. Raises ConfigError for a path that is not there, or cannot be used."""
     archives = tuple(map(archive, _split(settings.get(PYTHON_ARCHIVES))))
     folders = [each.folder for each in archives]
@@ -62,7 +62,7 @@ def given_code(settings: Settings) -> GivenCode:
         if folders.count(folder) > 1:
             raise ConfigError(f"{PYTHON_ARCHIVES.key} has two archives for the folder {folder}: name another after a #")
     told = settings.get(PYTHON_REQUIREMENTS)
-    return GivenCode(
+    return ProgramCode(
         files=tuple(map(module_file, _split(settings.get(PYTHON_FILES)))),
         archives=archives,
         requirements=None if told is None else requirements(*_marked(told)),

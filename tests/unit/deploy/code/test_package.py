@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headgate.deploy.package import pack, unpack
+from headgate.deploy.code.package import pack, unpack
 from headgate.errors import EnvironmentFault
 from headgate.graph.physical import JobPlan
 from headgate.operators.collect import CollectFactory

@@ -15,14 +15,14 @@ from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import MemoryStore
 from headgate.clock import Clock, SystemClock
-from headgate.deploy.batch_job import BatchJob
-from headgate.deploy.code.given import given_code
-from headgate.deploy.code.here import CodeHere
-from headgate.deploy.door import JobFolder, door_of
-from headgate.deploy.handle import JobHandle
-from headgate.deploy.local_batch import LocalBatch
-from headgate.deploy.package import pack, unpack
-from headgate.deploy.running_job import Results, RunningJob
+from headgate.deploy.code.local_code import LocalCode
+from headgate.deploy.code.package import pack, unpack
+from headgate.deploy.code.program_code import program_code
+from headgate.deploy.handles.batch_job import BatchJob
+from headgate.deploy.handles.handle import JobHandle
+from headgate.deploy.handles.job_endpoint import JobFolder, endpoint_of
+from headgate.deploy.handles.running_job import Results, RunningJob
+from headgate.deploy.local.batch import LocalBatch
 from headgate.deploy.temporary import temporary_storage
 from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
@@ -61,7 +61,7 @@ class LocalHost:
         self._plan = plan
         self._clock = clock
         self._package = pack(plan)
-        self._code = CodeHere(given_code(plan.settings))
+        self._code = LocalCode(program_code(plan.settings))
         self._woken = threading.Event()
         self._io = ThreadIo(2, "headgate-io", self.wake)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -185,7 +185,7 @@ class MiniCluster:
     def submit(self, job: JobPlan) -> JobHandle:
         """Start the job on a thread of this process. It has a REST interface if `headgate.rest.enabled` is set."""
         host = LocalHost(job, SystemClock())
-        return RunningJob(job, host, door_of(job.settings, default=False)).start()
+        return RunningJob(job, host, endpoint_of(job.settings, default=False)).start()
 
     def submit_batch(self, job: JobPlan) -> JobHandle:
         """Start a batch job on a thread of this process. It has no REST interface."""

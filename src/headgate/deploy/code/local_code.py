@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, final
 
 from headgate.deploy.code.archives import check_whole
-from headgate.deploy.code.given import Archive, GivenCode
 from headgate.deploy.code.installed import installed
+from headgate.deploy.code.program_code import Archive, ProgramCode
 from headgate.errors import EnvironmentFault
 from headgate.options import PYTHON_EXECUTABLE
 
@@ -43,10 +43,10 @@ def make_importable(files: Sequence[Path]) -> None:
 
 
 @final
-class CodeHere:
+class LocalCode:
     """What a job in this process needs of the code given along: importable, and unpacked in the working folder."""
 
-    def __init__(self, code: GivenCode) -> None:
+    def __init__(self, code: ProgramCode) -> None:
         """Do it; blocks while packages are installed. Raises EnvironmentFault when it cannot be done."""
         self._links: list[Path] = []
         self._unpacked: list[Path] = []

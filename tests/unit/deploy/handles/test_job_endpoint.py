@@ -9,7 +9,7 @@ import pytest
 
 from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.checkpoint.store import MemoryStore
-from headgate.deploy.door import JobFolder
+from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.ids import JobId
 from tests.unit.datastream.environments import environment
 from tests.unit.web.served import until

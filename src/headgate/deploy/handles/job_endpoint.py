@@ -45,7 +45,7 @@ class JobFolder:
 
 
 @final
-class Door:
+class JobEndpoint:
     """Opened when the job is under way, closed at its end; neither blocks for long. Owned by the job's thread."""
 
     def __init__(self, config: RestConfig) -> None:
@@ -116,10 +116,10 @@ class Door:
             _log.warning("`headgate` on other machines does not find job %s: %s", address.job_id, error)
 
 
-def door_of(settings: Settings, *, default: bool) -> Door | None:
-    """Return the door that the settings ask for, None for none; `default` is for settings that say nothing.
+def endpoint_of(settings: Settings, *, default: bool) -> JobEndpoint | None:
+    """Return the endpoint that the settings ask for, None for none; `default` is for settings that say nothing.
 
-    Raises ConfigError and EnvironmentFault, as `rest_config` and `Door` do.
+    Raises ConfigError and EnvironmentFault, as `rest_config` and `JobEndpoint` do.
     """
     config = rest_config(settings, default=default)
-    return None if config is None else Door(config)
+    return None if config is None else JobEndpoint(config)

@@ -11,9 +11,9 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Protocol, final
 
 from headgate import options
-from headgate.deploy.door import Door, JobFolder
-from headgate.deploy.handle import JobStatus
-from headgate.deploy.termination import TERMINATION
+from headgate.deploy.handles.handle import JobStatus
+from headgate.deploy.handles.job_endpoint import JobEndpoint, JobFolder
+from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from headgate.graph.physical import JobPlan
@@ -100,11 +100,11 @@ class Results:
 class RunningJob:
     """One submitted job: a `JobHandle`. All methods may be called from any thread."""
 
-    def __init__(self, plan: JobPlan, host: Host, door: Door | None = None) -> None:
-        """`door` is the way into the job for the command line and the REST interface, None for none."""
+    def __init__(self, plan: JobPlan, host: Host, endpoint: JobEndpoint | None = None) -> None:
+        """`endpoint` is the way into the job for the command line and the REST interface, None for none."""
         self._plan = plan
         self._host = host
-        self._door = door
+        self._endpoint = endpoint
         self._results = Results()
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
         self._answers: set[Future[str]] = set()
@@ -224,8 +224,8 @@ class RunningJob:
         outcome: JobOutcome | None = None
         try:
             self._master = master = self._host.start(self._results)
-            if self._door is not None:
-                self._door.open(self, self._host.folder())
+            if self._endpoint is not None:
+                self._endpoint.open(self, self._host.folder())
             self._started.set()
             master.submit()
             while (outcome := master.outcome) is None:
@@ -235,7 +235,7 @@ class RunningJob:
         except BaseException as error:  # noqa: BLE001  # raised again by whoever waits
             self._error = error
         finally:
-            self._answer_rest()  # before the door closes: it waits for clients to fetch answers
+            self._answer_rest()  # before the endpoint closes: it waits for clients to fetch answers
             self._close()
             self._outcome = outcome
             TERMINATION.ended(self)
@@ -247,8 +247,8 @@ class RunningJob:
     def _close(self) -> None:
         try:
             try:
-                if self._door is not None:
-                    self._door.close()
+                if self._endpoint is not None:
+                    self._endpoint.close()
             finally:
                 self._host.close()
         except Exception as error:  # noqa: BLE001  # raised again by whoever waits

@@ -1,0 +1,1 @@
+"""Jobs in this process, without Spark or a JVM."""
