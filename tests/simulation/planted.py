@@ -76,7 +76,7 @@ PLANTED: Final = (
         often=_DOUBTS,
     ),
     Planted(plant=plants.metadata_before_the_state, seeds_max=40, symptom="is not whole"),
-    Planted(plant=plants.commit_before_the_manifest, seeds_max=5, symptom="no durable manifest names it"),
+    Planted(plant=plants.commit_before_the_manifest, seeds_max=5, symptom="no durable manifest names it|no end after"),
     Planted(
         plant=plants.abort_in_doubt,
         seeds_max=30,
@@ -99,6 +99,9 @@ PLANTED: Final = (
     Planted(plant=plants.restore_without_pending_commits, seeds_max=60, symptom="output|aborted"),
     Planted(plant=plants.attempts_numbered_anew, seeds_max=50, settings=_BUSY, often=("master crash",) * 3),
     Planted(plant=plants.operator_state_forgotten, seeds_max=60, symptom="counts"),
+    Planted(
+        plant=plants.pending_inputs_forgotten, seeds_max=30, symptom="missing|too few", jobs="asking", often=_CRASHES
+    ),
     Planted(plant=plants.timers_forgotten, seeds_max=60, symptom="missing"),
     Planted(
         plant=plants.union_of_one_subtask,

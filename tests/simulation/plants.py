@@ -24,6 +24,7 @@ from headgate.checkpoint.restore import assign
 from headgate.elements import Barrier
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
+from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.job_master import JobMaster
@@ -133,6 +134,15 @@ def operator_state_forgotten(patch: pytest.MonkeyPatch) -> None:
         restored(self, operator, subtask)
 
     patch.setattr(OperatorStateStore, "__init__", forgetful)
+
+
+def pending_inputs_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Inputs that are pending in an operator are no part of a snapshot."""
+
+    def without(self: PendingOperator, barrier: Barrier) -> OperatorSnapshot:
+        return OperatorSnapshot(uid=self.context.uid)
+
+    patch.setattr(PendingOperator, "snapshot", without)
 
 
 def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from headgate.dataflow.partition import select_keys
 from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady
-from headgate.operators.source import SourceOperator
+from headgate.operators.base import Operator
 from headgate.types.arrow import rows_from_batch
 
 _WAIT_S_MAX = 1.0
@@ -71,7 +71,7 @@ class TaskInput:
             return select_keys(select, records)
         return [taken(select, "key selector", records, self.sorted_by.key)] * len(records)
 
-    def polled(self, source: SourceOperator, records_max: Callable[[], int]) -> Iterator[Batch]:
+    def polled(self, source: Operator, records_max: Callable[[], int]) -> Iterator[Batch]:
         """Yield what a source has, to its end. Blocks while it has nothing."""
         while not isinstance(polled := source.poll(records_max()), EndOfInput):
             self.check()
@@ -79,7 +79,6 @@ class TaskInput:
                 yield polled
             elif not source.woken:
                 time.sleep(max(0.0, min(_WAIT_S_MAX, _seconds_to(polled, source))))
-            source.woken = False
 
 
 def _sorted_runs(places: pa.Array, rows: pa.RecordBatch, order: SortedBy) -> Iterator[tuple[int, Any, Batch]]:
@@ -96,7 +95,7 @@ def _sorted_runs(places: pa.Array, rows: pa.RecordBatch, order: SortedBy) -> Ite
         start = stop
 
 
-def _seconds_to(pause: NotReady, source: SourceOperator) -> float:
+def _seconds_to(pause: NotReady, source: Operator) -> float:
     return (pause.wake_ms - source.context.services.clock.monotonic_ms()) / 1000.0
 
 

@@ -25,6 +25,7 @@ from headgate.dataflow.chain import Chain
 from headgate.dataflow.output import Output
 from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
+from headgate.errors import InternalError
 from headgate.functions.api import KeySelector
 from headgate.graph.logical import AnyKeySelector
 from headgate.graph.physical import JobPlan
@@ -41,7 +42,6 @@ from headgate.operators.base import (
 from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
-from headgate.operators.source import SourceOperator
 
 CHECKPOINT: Final = CheckpointId(1)
 """What sinks are told that their records belong to: all of them, as to the one checkpoint at the end."""
@@ -164,8 +164,8 @@ class StageTask:
     ) -> Iterator[tuple[int, Any, Batch]]:
         """Yield the input, the key's place in the order of keys (None for no key), and some records of it."""
         head = self._operators[0]
-        if isinstance(head, SourceOperator):
-            for batch in self._reading.polled(head, lambda: chain.pace.records):
+        if head.is_source:
+            for batch in self._reading.polled(head, lambda: chain.records_max):
                 yield 0, None, batch
             return
         for each in itertools.chain(for_all, rows):
@@ -178,7 +178,7 @@ class StageTask:
                 self._end_key(chain)
                 self._key = key
             batch.keys = self._reading.keys(self._selects[index], batch.records)
-        if isinstance(head, SourceOperator):
+        if head.is_source:
             chain.process(batch, 0 if head.makes_watermarks else 1)
         elif index:
             chain.process_second(batch)
@@ -189,8 +189,9 @@ class StageTask:
     def _end_key(self, chain: Chain) -> None:
         head = self._operators[0]
         if isinstance(head, KeyedOperator) and self._key is not None:
+            self._drain(chain)
             chain.current = head
-            for out in head.end_keys(chain.pace.records):
+            for out in head.end_keys(chain.records_max):
                 chain.process(out, 1)
                 self._settle(chain)
                 chain.current = head
@@ -198,12 +199,25 @@ class StageTask:
     def _end(self, chain: Chain) -> None:
         self._end_key(chain)
         chain.advance(Watermark(MAX_TIMESTAMP))
-        self._settle(chain)
+        self._drain(chain)
         chain.flush()
 
     def _settle(self, chain: Chain) -> None:
-        while chain.waiting:
-            chain.run()
+        """Work until nothing waits in the chain and it takes records again."""
+        while chain.waiting or not chain.accepts:
+            self._go_on(chain)
+
+    def _drain(self, chain: Chain) -> None:
+        """Work until no inputs are pending either."""
+        while chain.waiting or chain.has_pending:
+            self._go_on(chain)
+
+    def _go_on(self, chain: Chain) -> None:
+        if chain.resume():
+            return
+        if not chain.waiting or not chain.can_go_on:
+            raise InternalError(f"operator {chain.current.context.name!r} has inputs pending that nothing ends")
+        chain.run()
 
     # --- what leaves
 

@@ -1,7 +1,9 @@
 """Chain: operators that run fused, and the outputs behind them; batches, watermarks and ticks run through them.
 
 A batch goes through the operators at once. A watermark stops at each operator until its timers have been fired, a piece
-at a time: what is left meanwhile waits here, and the subtask takes nothing else before it is done.
+at a time: what is left meanwhile waits here, and the subtask takes no records before it is done. An operator may have
+inputs pending: it says how much room it has, and emits by itself when it is woken. Without room nothing that could come
+to it begins: no batch, and no timer.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from headgate.dataflow.channel import ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import Pace
 from headgate.dataflow.payload import Payload
+from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
 
@@ -29,9 +32,10 @@ class Chain:
         self.pace = Pace(batch_records)
         self.watermark_ms: int | None = None
         """The newest watermark that has left."""
-        self.waiting: list[tuple[int, Flow]] = []
-        """What is still to run through operators: the next one to take it, and what; the last comes first."""
+        self.waiting: Waiting = []
+        """What is still to run through operators."""
         self._clock = clock
+        self._pending = [(at, operator) for at, operator in enumerate(operators) if operator.room is not None]
         self._main = [output for output in outputs if output.tag is None]
         self._sides = [output for output in outputs if output.tag is not None]
         makers = [at for at, operator in enumerate(operators) if operator.makes_watermarks]
@@ -45,7 +49,7 @@ class Chain:
         put_out = self._through(batch, first, began_ms)
         if self.waiting:
             put_out += self._work_off(began_ms) or 0
-        self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+        self._learn(self._clock.monotonic_ms() - began_ms, put_out)
 
     def process_second(self, batch: Batch) -> None:
         """Run a batch of the second input through all operators, and learn how long that took."""
@@ -54,18 +58,44 @@ class Chain:
         put_out = self._through(self.current.process_second(batch), 1, began_ms)
         if self.waiting:
             put_out += self._work_off(began_ms) or 0
-        self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+        self._learn(self._clock.monotonic_ms() - began_ms, put_out)
 
     def advance(self, progress: Watermark | WatermarkStatus) -> None:
         """Have event time progress, behind everything that waits; call `run` while something waits."""
         self.waiting.insert(0, (0, progress))
 
     def run(self) -> None:
-        """Do a piece of what waits."""
+        """Do a piece of what waits. To be called only while `can_go_on`."""
         began_ms = self._clock.monotonic_ms()
         put_out = self._work_off(began_ms)
         if put_out is not None:
+            self._learn(self._clock.monotonic_ms() - began_ms, put_out)
+
+    @property
+    def woken(self) -> bool:
+        """Whether an operator with pending inputs has something to emit."""
+        for _, operator in self._pending:  # noqa: SIM110  # asked at each piece of work: a generator costs more
+            if operator.woken:
+                return True
+        return False
+
+    def resume(self) -> bool:
+        """Have the operators that were woken emit, downstream first; return whether any could.
+
+        An operator waits for those behind it to have room, and for what waits there.
+        """
+        resumed = False
+        for index, operator in reversed(self._pending):
+            if not operator.woken or not self._has_room(index + 1) or (self.waiting and self.waiting[-1][0] > index):
+                continue
+            began_ms = self._clock.monotonic_ms()
+            self.current = operator
+            self._queue(index + 1, operator.resume(self._records_max(index + 1)))
+            put_out = self._emit_sides(began_ms) if self._sides else 0
+            put_out += self._work_off(began_ms) or 0
             self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+            resumed = True
+        return resumed
 
     def tick(self, now_ms: float) -> None:
         """Do a piece of the periodic work that is due, downstream first. Nothing may wait."""
@@ -96,6 +126,9 @@ class Chain:
         left = 0
         while len(self.waiting) > left:
             first, element = self.waiting.pop()
+            if not isinstance(element, Batch) and self._pending and not self._has_room(first):
+                self.waiting.append((first, element))
+                break
             match element:
                 case Batch():
                     put_out = (put_out or 0) + self._through(element, first, now_ms)
@@ -143,7 +176,9 @@ class Chain:
             self.current = operator = self.operators[index]
             if operator.makes_watermarks and not ends:
                 return None
-            fired = operator.advance(watermark.timestamp_ms, self.pace.records)
+            if operator.room is not None and operator.hold(watermark):
+                return None
+            fired = operator.advance(watermark.timestamp_ms, self._records_max(index + 1))
             if fired is not None:
                 self.waiting.append((index, watermark))
                 return self._through(fired, index + 1, now_ms)
@@ -152,8 +187,47 @@ class Chain:
 
     def _pass(self, status: WatermarkStatus, first: int) -> None:
         """Send the status on, unless an operator behind makes watermarks, and so decides on the status itself."""
-        if self._until[first] is None:
+        if self._until[first] is None and not any(at >= first and each.hold(status) for at, each in self._pending):
             self.broadcast(status)
+
+    # --- pending inputs
+
+    @property
+    def records_max(self) -> int:
+        """How many records a piece of work may have."""
+        return self._records_max(0)
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the chain may take records: every output has room, and every operator."""
+        return self.writable and self._has_room(0)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether what waits may go on: the outputs have room, and the operators that it may come to."""
+        return self.writable and self._has_room(self.waiting[-1][0])
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether inputs are pending in an operator."""
+        return any(operator.has_pending for _, operator in self._pending)
+
+    def _rooms(self, first: int) -> list[int]:
+        return [operator.room for at, operator in self._pending if at >= first and operator.room is not None]
+
+    def _has_room(self, first: int) -> bool:
+        return not self._pending or min(self._rooms(first), default=1) > 0
+
+    def _records_max(self, first: int) -> int:
+        """Return how many records, or timers, may be the cause of what comes to the operators from `first` on."""
+        records = self.pace.records
+        return max(1, min([records, *self._rooms(first)])) if self._pending else records
+
+    def _learn(self, took_ms: float, put_out: int) -> None:
+        """Adapt the size of pieces; one that has overdrawn the room of an operator was too large."""
+        self.pace.learn(took_ms, put_out)
+        if self._pending and min(self._rooms(0)) < 0:
+            self.pace.shrink()
 
     # --- what leaves
 
@@ -192,11 +266,6 @@ class Chain:
         """Send a barrier on every output, ahead of what has not left yet where that is allowed; return what that is."""
         self.current = self.operators[-1]
         return [part for output in self.outputs for part in output.overtake(barrier)]
-
-    @property
-    def holds_records(self) -> bool:
-        """Whether records wait on their way through the operators, which no snapshot would have."""
-        return any(isinstance(element, Batch) for _, element in self.waiting)
 
     def flush(self) -> bool:
         """Send what the outputs have gathered; return whether there was anything."""

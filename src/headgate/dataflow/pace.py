@@ -28,6 +28,10 @@ class Pace:
     def learn(self, took_ms: float, put_out: int) -> None:
         """Adapt after a piece that took `took_ms` and put out that many records."""
         if took_ms > PIECE_MS or put_out > EXPANSION_MAX * self._records_max:
-            self.records = max(1, self.records // 2)
+            self.shrink()
         elif self.records < self._records_max and took_ms < PIECE_MS / 4:
             self.records = min(self._records_max, self.records * 2)
+
+    def shrink(self) -> None:
+        """Halve the size of pieces."""
+        self.records = max(1, self.records // 2)

@@ -14,11 +14,12 @@ from typing import Any, Final, Protocol, cast, final
 
 from headgate.clock import Clock
 from headgate.config import Settings
-from headgate.elements import Barrier, Batch, Flow
+from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
+from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.options import USER_METRICS
 from headgate.state.backend import BackendServices, KeyedBackend, KeyedSnapshot
@@ -173,8 +174,27 @@ class Operator:
     wake_ms: float | None = None
     """When `tick` is to be called, on the monotonic clock; None: there is nothing to do without records."""
 
+    is_source = False
+    """Whether it has no input, but is polled."""
+
+    woken = False
+    """Whether there is something to do without input: for a source to be polled, for others to `resume`."""
+
     sides: Sides = ()
     """What the last call put out beside its result: set anew by an operator that has some, taken by the subtask."""
+
+    @property
+    def room(self) -> int | None:
+        """How many more records the operator takes for now; None: any number, always.
+
+        While it has none, nothing begins that would come to it. What one piece of work emits may overdraw it.
+        """
+        return None
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether inputs are pending in the operator, or a watermark or status is held behind them."""
+        return False
 
     def open(self, context: OperatorContext) -> None:
         """Restore state and open the user's function."""
@@ -206,6 +226,25 @@ class Operator:
         is called again with the same watermark, and nothing else is in between. Raises `UserCodeError`.
         """
         return None
+
+    def hold(self, progress: Watermark | WatermarkStatus) -> bool:
+        """Keep a watermark or status behind inputs that are pending, to be returned by `resume`; return whether so."""
+        return False
+
+    def resume(self, records_max: int) -> list[Flow]:
+        """Return, in order, some of what is to leave the operator since it was woken: about `records_max` records.
+
+        Called when the operator is `woken`, which it stays only if more is to leave. Raises `UserCodeError`.
+        """
+        raise InternalError(f"operator {self.context.name!r} has nothing to resume")
+
+    def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
+        """Return the next records of a source, when to try again, or that there are no more. Raises `SourceError`."""
+        raise InternalError(f"operator {self.context.name!r} is no source")
+
+    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
+        """Have a source read these as well, which have these ordinals, or end when it has read all it was given."""
+        raise InternalError(f"operator {self.context.name!r} reads no splits")
 
     def tick(self, now_ms: float) -> list[Flow]:
         """Do a bounded piece of what was to be done at `wake_ms`, and set that anew; `now_ms` is monotonic.

@@ -50,12 +50,12 @@ class SourceOperator(Operator):
     With a strategy, what was polled gets its timestamps and watermarks here.
     """
 
+    is_source = True
+
     def __init__(self, source: Source[Any], strategy: WatermarkStrategy | None = None) -> None:
         self._source = source
         self._strategy = strategy
         self.makes_watermarks = strategy is not None
-        self.woken = False
-        """Whether to poll even before the time that the last `NotReady` named."""
         self._discovers = source.discovery_interval_ms is not None
         self._awaits_splits = self._discovers
         self._given = 0
@@ -89,7 +89,6 @@ class SourceOperator(Operator):
         return self.context.services.clock.monotonic_ms()
 
     def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
-        """Have the reader read these as well, which have these ordinals, or end when it has read all it was given."""
         if isinstance(splits, NoMoreSplits):
             self._awaits_splits = False
             self.woken = True
@@ -127,10 +126,8 @@ class SourceOperator(Operator):
         self.woken = True
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
-        """Return the next records, when to try again, or that there are no more.
-
-        Raises `SourceError`, and `ProgramError` for what the protocol does not allow.
-        """
+        """Raises `SourceError`, and `ProgramError` for what the protocol does not allow."""
+        self.woken = False
         polled: Poll = self._reader.poll(records_max)
         if isinstance(polled, NotReady):
             return polled

@@ -260,7 +260,7 @@ def _described(operator: OperatorManifest) -> OperatorInfo:
         parallelism=operator.parallelism,
         max_parallelism=operator.max_parallelism,
         has_keyed_state=any(state.keyed is not None for state in operator.subtasks.values()),
-        list_states=tuple(sorted(name for name, mode in lists.items() if mode is not ListMode.BROADCAST)),
+        list_states=tuple(sorted(name for name, mode in lists.items() if mode in (ListMode.SPLIT, ListMode.UNION))),
         broadcast_states=tuple(sorted(name for name, mode in lists.items() if mode is ListMode.BROADCAST)),
         size_bytes=sum(handle.size_bytes for handle in operator.handles()),
     )

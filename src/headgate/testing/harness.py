@@ -47,7 +47,6 @@ from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink_function import SinkFunctionFactory
-from headgate.operators.source import SourceOperator
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
@@ -294,9 +293,10 @@ class OperatorHarness:
         if not self._saved:
             return Restored()
         keyed = tuple(_fetched(self._checked(saved, saved.keyed)) for saved in self._saved if saved.keyed is not None)
-        assigned = assign_source_lists if isinstance(self.operator, SourceOperator) else assign_lists
-        lists = assigned([saved.lists for saved in self._saved], self.setup.parallelism)
-        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[self.setup.subtask])
+        assigned = assign_source_lists if self.operator.is_source else assign_lists
+        setup = self.setup
+        lists = assigned([saved.lists for saved in self._saved], setup.parallelism, setup.max_parallelism)
+        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[setup.subtask])
 
     def _checked(self, saved: SavedOperator, keyed: KeyedState) -> KeyedState:
         if saved.max_parallelism != self.setup.max_parallelism:

@@ -110,7 +110,7 @@ def test_an_ended_split_holds_nothing_back() -> None:
 def test_a_subtask_whose_splits_have_all_ended_is_idle_until_it_gets_another() -> None:
     harness = opened(STRATEGY, "a")
     assert progress(mark(harness, "a", 5, ended=True)) == [5, True]
-    harness.operator.add_splits([(1, "b")])  # type: ignore[attr-defined]
+    harness.operator.add_splits([(1, "b")])
     assert progress(tick(harness)) == [False]
     assert progress(mark(harness, "b", 4)) == []
     assert progress(mark(harness, "b", 6)) == [6]
@@ -208,7 +208,7 @@ def test_watermarks_are_those_of_a_model_that_looks_at_all_splits_each_time(acti
     for action in actions:
         match action:
             case ("add", name) if name not in model.splits:
-                harness.operator.add_splits([(NAMES.index(name), name)])  # type: ignore[attr-defined]
+                harness.operator.add_splits([(NAMES.index(name), name)])
                 assert progress(tick(harness)) == _added(model, name)
             case ("tick",):
                 assert progress(tick(harness)) == model.settle()

@@ -25,8 +25,8 @@ from headgate.errors import RestoreError
 from headgate.ids import SubtaskId
 from headgate.options import IGNORE_UNCLAIMED_STATE
 from headgate.state.files import KeyedState
-from headgate.state.keygroups import key_group_range
-from headgate.state.operator.list_elements import ListElements, ListMode
+from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
+from headgate.state.operator.list_elements import ListElements, ListMode, code_of
 
 StoredElements = Mapping[tuple[str, int, str], list[bytes]]
 """The elements of each operator list state in a snapshot, by operator uid, subtask index and state name."""
@@ -54,7 +54,8 @@ def assign(
             continue
         _check_max_parallelism(operator, shape)
         old = [_lists_of(operator, index, elements) for index in range(operator.parallelism)]
-        lists = (assign_lists if shape.inputs else assign_source_lists)(old, shape.parallelism)
+        assign_all = assign_lists if shape.inputs else assign_source_lists
+        lists = assign_all(old, shape.parallelism, shape.max_parallelism)
         for index in range(shape.parallelism):
             restored = RestoredOperator(keyed=_overlapping(operator, shape, index), lists=lists[index])
             if restored.keyed or restored.lists:
@@ -97,11 +98,13 @@ def check_backend(manifest: Manifest, shapes: Iterable[OperatorShape], backend: 
             )
 
 
-def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) -> list[dict[str, ListElements]]:
+def assign_lists(
+    old: Sequence[Mapping[str, ListElements]], parallelism: int, max_parallelism: int
+) -> list[dict[str, ListElements]]:
     """Return what each of `parallelism` subtasks gets of the list states that the old subtasks had, in their order.
 
     >>> old = [{"seen": ListElements(ListMode.UNION, [b"1"])}, {"seen": ListElements(ListMode.UNION, [b"2"])}]
-    >>> [new["seen"].elements for new in assign_lists(old, 3)]
+    >>> [new["seen"].elements for new in assign_lists(old, 3, 128)]
     [[b'1', b'2'], [b'1', b'2'], [b'1', b'2']]
     """
     kinds = {name: state for own in old for name, state in sorted(own.items())}
@@ -109,11 +112,19 @@ def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) ->
     is_dealt = {name: kinds[name].mode is ListMode.SPLIT and parallelism != len(old) for name in names}
     dealt = deal_evenly({name: _all(old, name) for name in names if is_dealt[name]}, parallelism)
 
+    owned = {
+        name: _by_owner(_all(old, name), parallelism, max_parallelism)
+        for name in names
+        if kinds[name].mode is ListMode.KEYED
+    }
+
     def own(name: str, index: int) -> list[bytes]:
         if is_dealt[name]:
             return dealt[index].get(name, [])
         if kinds[name].mode is ListMode.UNION:
             return _all(old, name)
+        if kinds[name].mode is ListMode.KEYED:
+            return owned[name][index]
         if kinds[name].mode is ListMode.BROADCAST:
             return _a_copy(old, name, index % len(old))
         return old[index][name].elements if name in old[index] else []
@@ -124,9 +135,11 @@ def assign_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) ->
     ]
 
 
-def assign_source_lists(old: Sequence[Mapping[str, ListElements]], parallelism: int) -> list[dict[str, ListElements]]:
+def assign_source_lists(
+    old: Sequence[Mapping[str, ListElements]], parallelism: int, max_parallelism: int
+) -> list[dict[str, ListElements]]:
     """Return what each of `parallelism` subtasks of a source gets, its splits among it."""
-    lists = assign_lists(old, parallelism)
+    lists = assign_lists(old, parallelism, max_parallelism)
     if not any(SPLITS_STATE in own for own in old):
         return lists
     return [own | splits for own, splits in zip(lists, assign_splits(old, parallelism), strict=True)]
@@ -134,6 +147,14 @@ def assign_source_lists(old: Sequence[Mapping[str, ListElements]], parallelism: 
 
 def _all(old: Sequence[Mapping[str, ListElements]], name: str) -> list[bytes]:
     return [element for own in old if name in own for element in own[name].elements]
+
+
+def _by_owner(elements: list[bytes], parallelism: int, max_parallelism: int) -> list[list[bytes]]:
+    owned: list[list[bytes]] = [[] for _ in range(parallelism)]
+    for element in elements:
+        group = key_group(code_of(element), max_parallelism)
+        owned[subtask_of_group(group, parallelism, max_parallelism)].append(element)
+    return owned
 
 
 def _a_copy(old: Sequence[Mapping[str, ListElements]], name: str, wanted: int) -> list[bytes]:

@@ -1,14 +1,13 @@
 """Barriers: how one subtask does what its alignment strategy says, and what that cost.
 
 What was announced, and what is due at a time, is attended to between two pieces of work, whether or not the outputs
-have room; timers that are fired piece by piece may be interrupted for it, as then only watermarks and statuses wait in
-the chain, which are not part of snapshots anyway.
+have room. What waits in the chain then, such as a watermark between two pieces of its timers, is part of the snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, final
 
@@ -34,6 +33,7 @@ from headgate.checkpoint.alignment import (
 from headgate.clock import Clock
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.channel import ChannelAddress, InputChannel
+from headgate.dataflow.waiting import WAITING_STATE, waiting_lists
 from headgate.elements import Barrier, Batch, CancelBarrier
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId, SubtaskId
@@ -145,12 +145,10 @@ class Barriers:
     # --- what happens
 
     def attend(self, rest: Rest | None) -> bool:
-        """Do what was announced or is due; return whether there was anything that could be done.
+        """Do what was announced or is due; return whether there was anything to do.
 
         `rest` is what is left of a batch at work. Asked at each piece of work while a time is waited for.
         """
-        if self._chain.holds_records:
-            return False
         self._rest = rest
         announced, self.announced = self.announced, []
         for index, barrier in announced:
@@ -222,9 +220,13 @@ class Barriers:
         if in_flight is None:
             self._chain.broadcast(barrier)
         parts: list[tuple[Operator, OperatorSnapshot]] = []
-        for operator in reversed(self._chain.operators):
+        waiting = waiting_lists(self._chain.waiting, self._chain.operators[0].context.parallelism)
+        for index, operator in reversed(list(enumerate(self._chain.operators))):
             self._chain.current = operator
-            parts.append((operator, operator.snapshot(barrier)))
+            part = operator.snapshot(barrier)
+            if index in waiting:
+                part = replace(part, lists={**part.lists, WAITING_STATE: waiting[index]})
+            parts.append((operator, part))
         now_ms = self._clock.monotonic_ms()
         first = self._firsts[barrier.checkpoint_id]
         snapshot = TakenSnapshot(
@@ -242,7 +244,9 @@ class Barriers:
             self._forget_firsts(barrier.checkpoint_id)
         else:
             self._gathered = snapshot
-        self.stopped = self.stopped or (barrier.savepoint is not None and barrier.savepoint.stops)
+        if barrier.savepoint is not None and barrier.savepoint.stops:
+            self.stopped = True
+            self._chain.waiting.clear()  # the savepoint has it
         self._host.snapshot_taken(snapshot)
 
     def _overtake(self, barrier: Barrier) -> Gathering:

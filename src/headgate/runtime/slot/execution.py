@@ -14,6 +14,7 @@ from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, Bar
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
 from headgate.dataflow.output import Output
 from headgate.dataflow.partition import partitioner
+from headgate.dataflow.waiting import restored_waiting
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
@@ -102,6 +103,8 @@ class Execution:
                 built.recover(self._restored_batches(subtask, shares))
             if deploy.finishing:
                 built.stop()
+            else:
+                built.resume(restored_waiting(operators))
             self.subtasks[subtask] = built
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]

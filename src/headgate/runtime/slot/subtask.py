@@ -20,6 +20,7 @@ from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.channel import ChannelAddress, InputChannel
 from headgate.dataflow.output import Output
+from headgate.dataflow.waiting import Waiting
 from headgate.elements import (
     MAX_TIMESTAMP,
     Barrier,
@@ -35,7 +36,6 @@ from headgate.functions.metrics import MetricReport
 from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
-from headgate.operators.source import SourceOperator
 from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
 from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, Process, Rest, TakenSnapshot
@@ -115,7 +115,6 @@ class Subtask:
         inputs = Inputs(wiring.inputs, wiring.overtakable, wiring.in_flight_bytes_max)
         self._barriers = Barriers(subtask, inputs, chain, strategy, host)
         self._barriers.listen()
-        self._held: list[Barrier | list[tuple[int, Any]] | NoMoreSplits] = []
         self._rest: Rest | None = None
         self._recovering: Iterator[RestoredBatch] | None = None
         self._next_input = 0
@@ -131,6 +130,10 @@ class Subtask:
     def recover(self, restored: Iterator[RestoredBatch]) -> None:
         """Process data in flight before anything else. To be called before the first piece of work."""
         self._recovering = restored
+
+    def resume(self, waiting: Waiting) -> None:
+        """Go on with what waited in the chain. To be called before the first piece of work."""
+        self._chain.waiting = waiting
 
     def stop(self) -> None:
         """Put out nothing by itself from now on: no record of a source, and nothing that is due at a time."""
@@ -153,7 +156,7 @@ class Subtask:
     @property
     def is_held_back(self) -> bool:
         """Whether there is work that only waits for room in the outputs."""
-        return self.has_more and not self._chain.writable
+        return self.has_more and not self._chain.accepts
 
     def metrics(self, now_ms: float, user: tuple[tuple[str, MetricReport], ...]) -> SubtaskMetrics:
         """Return what is known now; `user` are the metrics of its functions."""
@@ -179,25 +182,49 @@ class Subtask:
         barriers = self._barriers
         if (barriers.announced or barriers.due_ms is not None) and self._attend():
             return True
-        if self._chain.waiting:
-            return self._chain.writable and self._go_on()
+        chain = self._chain
+        if chain.woken and not barriers.stopped and chain.writable and self._resume():
+            return True
+        if chain.waiting:
+            return self._go_on() if chain.can_go_on else self._take_barrier()
         if self._rest is not None:
-            return self._chain.writable and self._work_on_rest(*self._rest)
+            return chain.accepts and self._work_on_rest(*self._rest)
         if self._recovering is not None:
-            return self._chain.writable and self._recover(self._recovering)
+            return chain.accepts and self._recover(self._recovering)
         if self.is_source:
             return self._poll()
         index = self._ready_input()
         if index is None:
             return False
         channel = self._inputs[index]
-        if channel.has_batch_next and not self._chain.writable:
+        if channel.has_batch_next and not chain.accepts:
             return False
         element = channel.pop()
         if isinstance(element, Batch):
             return self._work_on_rest(index, 0, element, self._processes[index])
         self._control(index, element)
         return True
+
+    def _resume(self) -> bool:
+        """Emit what has become of inputs that were pending."""
+        resumed = self._chain.resume()
+        if resumed:
+            self._settle()
+        return resumed
+
+    def _take_barrier(self) -> bool:
+        """Take a barrier that comes next on a channel, while no records may be taken; return whether there was one."""
+        if self._recovering is not None:
+            return False
+        for index, channel in enumerate(self._inputs):
+            is_at_work = self._rest is not None and self._rest[0] == index
+            if channel.queue and not channel.blocked and not is_at_work:
+                element = channel.queue[0]
+                if isinstance(element, Barrier | CancelBarrier):
+                    channel.pop()
+                    self._control(index, element)
+                    return True
+        return False
 
     def _attend(self) -> bool:
         """Attend to barriers that overtake; not before all that was restored is processed, as it is on no channel."""
@@ -226,7 +253,7 @@ class Subtask:
 
     def _work_on_rest(self, index: int, start: int, batch: Batch, process: Process) -> bool:
         """Process a piece of the batch of channel `index` from record `start` on; the rest stays for the next time."""
-        size = self._chain.pace.records
+        size = self._chain.records_max
         left = len(batch) - start
         if left <= size:
             self._rest = None
@@ -240,15 +267,13 @@ class Subtask:
 
     def _poll(self) -> bool:
         source = self.operators[0]
-        assert isinstance(source, SourceOperator)
-        if self._ended or self._barriers.stopped or not self._chain.writable:
+        if self._ended or self._barriers.stopped or not self._chain.accepts:
             return False
         if self._poll_at_ms is not None and not source.woken and self._clock.monotonic_ms() < self._poll_at_ms:
             return False
         self._poll_at_ms = None
-        source.woken = False
         self._chain.current = source
-        polled = source.poll(self._chain.pace.records)
+        polled = source.poll(self._chain.records_max)
         match polled:
             case NotReady():
                 self._poll_at_ms = polled.wake_ms
@@ -263,22 +288,17 @@ class Subtask:
     def _go_on(self) -> bool:
         """Do a piece of what waits in the chain; when nothing is left, do what waited for that."""
         self._chain.run()
-        if not self._chain.waiting:
-            self._settle()
+        self._settle()
         return True
 
     def _settle(self) -> None:
-        """Do what had to wait until nothing waits in the chain."""
-        if self._ended and not self._end_told:
+        """Tell that no more records follow, once nothing waits or is pending in the chain."""
+        if not self._ended or self._end_told or self._chain.waiting:
+            return
+        if self._barriers.stopped or not self._chain.has_pending:
             self._end_told = True
             self._chain.broadcast(EndOfData())
             self._host.ended(self.id)
-        held, self._held = self._held, []
-        for each in held:
-            if isinstance(each, Barrier):
-                self._barriers.received(0, each)
-            else:
-                self._add_splits(each)
 
     # --- time
 
@@ -292,7 +312,7 @@ class Subtask:
     @property
     def _may_begin(self) -> bool:
         """Whether there may be work that nothing that came in has caused."""
-        return not self._ended and not self._barriers.stopped and self._chain.writable
+        return not self._ended and not self._barriers.stopped and self._chain.accepts
 
     def tick(self, now_ms: float) -> bool:
         """Do a piece of the periodic work that is due; return whether there was any that could be done.
@@ -333,23 +353,11 @@ class Subtask:
         """Inject a barrier at a source: the next record polled is the first after it."""
         if not self.is_source:
             raise InternalError(f"subtask {self.id} is no source but was told to inject {barrier}")
-        overtakes = barrier.unaligned_after_ms == 0
-        if self._chain.holds_records or (self._chain.waiting and not overtakes):
-            self._held.append(barrier)
-        else:
-            self._barriers.received(0, barrier)
+        self._barriers.received(0, barrier)
 
     def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
-        """Give a source more to read; behind the barriers that it has still to inject, which do not know of it."""
-        if self._held:
-            self._held.append(splits)
-        else:
-            self._add_splits(splits)
-
-    def _add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
-        source = self.operators[0]
-        assert isinstance(source, SourceOperator)
-        self._chain.current = source
+        """Give a source more to read."""
+        self._chain.current = source = self.operators[0]
         source.add_splits(splits)
 
     def end(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.state.formats.unpickle import loader
 
@@ -20,6 +21,9 @@ class ListMode(StrEnum):
 
     UNION = "union"
     """Each subtask gets all elements of all subtasks."""
+
+    KEYED = "keyed"
+    """Each element goes to the subtask that owns its key; it begins with the hash code of the key."""
 
     BROADCAST = "broadcast"
     """Each old subtask has a whole copy; each new one gets one of them. Elements are pickled (key, value) pairs."""
@@ -39,9 +43,25 @@ class ListElements:
         """Return the elements of a state of our own that is split, with these values."""
         return cls(elements=[pickle.dumps(value, 5) for value in values])
 
+    @classmethod
+    def by_key(cls, values: Iterable[Any], codes: Iterable[int]) -> ListElements:
+        """Return the elements of a state of our own that is dealt out by key; `codes` are the keys' hash codes."""
+        pairs = zip(values, codes, strict=True)
+        return cls(ListMode.KEYED, [_CODE.pack(code) + pickle.dumps(value, 5) for value, code in pairs])
+
     def values(self, where: str, moved: Mapping[str, str]) -> list[Any]:
         """Return what the elements are, with classes that have moved taken from where `moved` says.
 
         Raises `RestoreError`, which begins with `where`, for a class that is not there.
         """
-        return list(map(loader(moved, where), self.elements))
+        start = _CODE.size if self.mode is ListMode.KEYED else 0
+        load = loader(moved, where)
+        return [load(element[start:]) for element in self.elements]
+
+
+_CODE: Final = struct.Struct(">i")
+
+
+def code_of(element: bytes) -> int:
+    """Return the hash code of the key of an element that is dealt out by key."""
+    return int(_CODE.unpack_from(element)[0])

@@ -22,6 +22,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
+from headgate.testing.sim.asking import AskingFactory
 from headgate.testing.sim.external import SimSink
 from headgate.testing.sim.growing import source_of
 from headgate.testing.sim.own_state import NumberInList, NumberInUnion
@@ -46,6 +47,7 @@ PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
 TWO_INPUTS: Final = ("connected", "ruled")
 NUMBERERS: Final = ("own_list", "union")
+PENDING: Final = ("asking", "asking_by_key")
 EVENT_TIME: Final = (
     WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
     .with_timestamp_assigner(AtPosition())
@@ -133,7 +135,9 @@ def random_job(rng: random.Random) -> JobSpec:
         side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
     spec = JobSpec(sources, tuple(stages), rng.randint(1, width), random_settings(rng), side)
     # Drawn apart, so that seeds whose jobs have none of these stages go on to mean what they meant before.
-    return _with_two_inputs(random.Random(repr(spec)), spec, width)
+    return _with_pending(
+        random.Random(f"pending {spec}"), _with_two_inputs(random.Random(repr(spec)), spec, width), width
+    )
 
 
 def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
@@ -145,6 +149,13 @@ def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
         rules = SourceSpec((rng.randint(0, 20),), 1, rng.randint(1, 4), rng.choice((0.0, 20.0, 60.0)))
         stage = replace(stage, rules=rules)
     return replace(spec, stages=(*spec.stages, stage))
+
+
+def _with_pending(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
+    """Append a stage with pending inputs to some jobs."""
+    if rng.random() < 0.8:
+        return spec
+    return replace(spec, stages=(*spec.stages, _stage(rng, rng.choice(PENDING), width, rng.randint(1, 9))))
 
 
 def with_patience(spec: JobSpec) -> JobSpec:
@@ -324,7 +335,7 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
     target = _add(graph, node)
     for source in inputs:
         edge = Edge(source=source, target=target)
-        if stage.kind in COUNTERS + TWO_INPUTS:
+        if stage.kind in (*COUNTERS, *TWO_INPUTS, "asking_by_key"):
             selector = LastKey() if stage.kind == "reduce" else KeyOf(index, stage.keys)
             edge = Edge(source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector)
         elif stage.kind in ("rebalance", "broadcast"):
@@ -353,6 +364,8 @@ def _factory(stage: StageSpec, index: int, name: str, place: Place) -> OperatorF
             return KeyedCoProcessFactory(HoldBack(index, name, outside))
         case "ruled":
             return KeyedBroadcastFactory(HoldUntilRuled(index, name, outside), (RULES,))
+        case "asking" | "asking_by_key":
+            return AskingFactory(name, outside, keyed=stage.kind == "asking_by_key")
         case "own_list":
             return MapFactory(NumberInList(index, name, outside, place.leg))
         case "union":

@@ -59,7 +59,7 @@ def test_at_the_same_parallelism_every_subtask_gets_back_its_own_list_elements()
 
 def test_at_the_same_parallelism_a_subtask_that_had_no_such_state_gets_nothing_of_its_peers() -> None:
     old = states_of(ListMode.SPLIT, [b"a"], None, [b"b"])
-    assert [own["s"].elements for own in assign_lists(old, 3)] == [[b"a"], [], [b"b"]]
+    assert [own["s"].elements for own in assign_lists(old, 3, 128)] == [[b"a"], [], [b"b"]]
 
 
 def test_at_another_parallelism_list_elements_are_dealt_out_in_the_order_of_the_old_subtasks() -> None:
@@ -84,23 +84,23 @@ def states_of(mode: ListMode, *elements: list[bytes] | None) -> list[dict[str, L
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
 def test_every_subtask_gets_the_whole_union_at_any_parallelism(parallelism: int) -> None:
     old = states_of(ListMode.UNION, [b"a", b"b"], [b"c"])
-    new = assign_lists(old, parallelism)
+    new = assign_lists(old, parallelism, 128)
     assert [own["s"].elements for own in new] == [[b"a", b"b", b"c"]] * parallelism
 
 
 def test_a_broadcast_state_is_copied_from_the_old_subtasks_in_turn() -> None:
     old = states_of(ListMode.BROADCAST, [b"0"], [b"1"])
-    assert [own["s"].elements for own in assign_lists(old, 5)] == [[b"0"], [b"1"], [b"0"], [b"1"], [b"0"]]
-    assert [own["s"].elements for own in assign_lists(old, 1)] == [[b"0"]]
+    assert [own["s"].elements for own in assign_lists(old, 5, 128)] == [[b"0"], [b"1"], [b"0"], [b"1"], [b"0"]]
+    assert [own["s"].elements for own in assign_lists(old, 1, 128)] == [[b"0"]]
 
 
 def test_a_subtask_whose_copy_of_a_broadcast_state_is_missing_gets_that_of_a_peer() -> None:
     old = states_of(ListMode.BROADCAST, None, [b"1"], None)
-    assert [own["s"].elements for own in assign_lists(old, 3)] == [[b"1"]] * 3
+    assert [own["s"].elements for own in assign_lists(old, 3, 128)] == [[b"1"]] * 3
 
 
 def test_subtasks_share_no_list() -> None:
-    first, second = assign_lists(states_of(ListMode.UNION, [b"a"]), 2)
+    first, second = assign_lists(states_of(ListMode.UNION, [b"a"]), 2, 128)
     first["s"].elements.append(b"b")
     assert second["s"].elements == [b"a"]
 

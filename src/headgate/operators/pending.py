@@ -1,0 +1,173 @@
+"""Operators whose results come later: until then inputs are pending, and part of every snapshot.
+
+    class Asked(PendingOperator):
+        def begin(self, pending):
+            self.context.services.submit_waiting(partial(ask, pending.record), partial(self.done, pending))
+
+Watermarks and statuses keep their place between records, whichever order the results come in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, Final, final
+
+from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
+from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
+from headgate.state.operator.list_elements import ListElements
+from headgate.types.keys import hash_code
+
+PENDING_STATE: Final = "headgate:pending"
+"""An element for each pending input, in order of arrival: (record, timestamp, key)."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class PendingInput:
+    """A record whose results are still to come, with its timestamp and key where it has them."""
+
+    record: Any
+    timestamp: int | None
+    key: Any
+
+
+@final
+@dataclass(slots=True)
+class _Segment:
+    """The inputs between two watermarks or statuses, in order of arrival, with their results once they are there.
+
+    `done` has those with results in the order that these came in, if that counts. `end` is what follows the inputs;
+    None: more are added.
+    """
+
+    inputs: dict[PendingInput, list[Any] | None] = field(default_factory=dict)
+    done: deque[PendingInput] = field(default_factory=deque)
+    end: Watermark | WatermarkStatus | None = None
+
+
+class PendingOperator(Operator, ABC):
+    """Begins something for each input, for at most `capacity` of them at a time. Called by the mailbox loop only.
+
+    `ordered`: results leave in the order of the inputs; else as they come. `keyed`: inputs come by key, and go to the
+    subtask that owns the key at another parallelism.
+    """
+
+    def __init__(self, capacity: int, *, ordered: bool, keyed: bool = False) -> None:
+        self._capacity = capacity
+        self._ordered = ordered
+        self._keyed = keyed
+        self._segments: deque[_Segment] = deque([_Segment()])
+        self._segment_of: dict[PendingInput, _Segment] = {}
+        self._to_begin: deque[PendingInput] = deque()
+        self._under_way = 0
+
+    @abstractmethod
+    def begin(self, pending: PendingInput) -> None:
+        """Begin what is to be done for an input; `done` is to be called, by the loop, when its results are there."""
+
+    @property
+    def room(self) -> int:
+        return self._capacity - len(self._segment_of)
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._segment_of) or len(self._segments) > 1
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        for record, timestamp, key in context.restored.values(PENDING_STATE):
+            self._add(PendingInput(record, timestamp, key))
+
+    def start(self) -> None:
+        self._begin()
+
+    def process(self, batch: Batch) -> Batch:
+        times, keys = batch.timestamps or repeat(None), batch.keys or repeat(None)
+        for record, timestamp, key in zip(batch.records, times, keys):  # noqa: B905  # lengths agree
+            self._add(PendingInput(record, timestamp, key))
+        self._begin()
+        return Batch([])
+
+    def _add(self, pending: PendingInput) -> None:
+        segment = self._segments[-1]
+        segment.inputs[pending] = None
+        self._segment_of[pending] = segment
+        self._to_begin.append(pending)
+
+    def _begin(self) -> None:
+        while self._to_begin and self._under_way < self._capacity:
+            self._under_way += 1
+            self.begin(self._to_begin.popleft())
+
+    def done(self, pending: PendingInput, results: list[Any]) -> None:
+        """Have the results of an input leave when its turn has come. Called by the loop, once for each input."""
+        segment = self._segment_of[pending]
+        segment.inputs[pending] = results
+        if not self._ordered:
+            segment.done.append(pending)
+        self._under_way -= 1
+        self.woken = True
+
+    def hold(self, progress: Watermark | WatermarkStatus) -> bool:
+        if not self.has_pending:
+            return False
+        self._segments[-1].end = progress
+        self._segments.append(_Segment())
+        return True
+
+    def resume(self, records_max: int) -> list[Flow]:
+        self.woken = False
+        self._begin()
+        flows: list[Flow] = []
+        count = 0
+        while count < records_max:
+            segment = self._segments[0]
+            pending = self._first_done(segment)
+            if pending is not None:
+                results = self._take(segment, pending)
+                count += len(results)
+                _append(flows, results, pending.timestamp)
+            elif segment.inputs or segment.end is None:
+                return flows
+            else:
+                flows.append(segment.end)
+                self._segments.popleft()
+        self.woken = True
+        return flows
+
+    def _first_done(self, segment: _Segment) -> PendingInput | None:
+        """Return the input whose results leave next, None while there is none."""
+        if not self._ordered:
+            return segment.done[0] if segment.done else None
+        first = next(iter(segment.inputs), None)
+        return None if first is None or segment.inputs[first] is None else first
+
+    def _take(self, segment: _Segment, pending: PendingInput) -> list[Any]:
+        """Take the input out; return its results."""
+        if not self._ordered:
+            segment.done.popleft()
+        del self._segment_of[pending]
+        return segment.inputs.pop(pending) or []
+
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        inputs = [pending for segment in self._segments for pending in segment.inputs]
+        values = [(pending.record, pending.timestamp, pending.key) for pending in inputs]
+        if self._keyed:
+            elements = ListElements.by_key(values, [hash_code(pending.key) for pending in inputs])
+        else:
+            elements = ListElements.of(values)
+        return OperatorSnapshot(uid=self.context.uid, lists={PENDING_STATE: elements})
+
+
+def _append(flows: list[Flow], results: list[Any], timestamp: int | None) -> None:
+    """Add results to the last batch, or begin one."""
+    last = flows[-1] if flows else None
+    if not isinstance(last, Batch) or (last.timestamps is None) != (timestamp is None):
+        last = Batch([], None if timestamp is None else [])
+        flows.append(last)
+    last.records += results
+    if last.timestamps is not None and timestamp is not None:
+        last.timestamps += [timestamp] * len(results)
