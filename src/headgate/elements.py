@@ -6,11 +6,16 @@ channel is kept.
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from headgate.ids import CheckpointId
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MIN_TIMESTAMP: Final = -(2**63)
 """Event time before any watermark, in milliseconds."""
@@ -21,38 +26,165 @@ MAX_TIMESTAMP: Final = 2**63 - 1
 
 @final
 class Batch:
-    """Some records, in order.
+    """Some records, in order: a list of Python objects, or one Arrow `RecordBatch`, which becomes rows when read.
 
-    `records` is a list of Python objects. `timestamps` is a list of event times in milliseconds, as long as `records`,
-    or None when the stream has none. `keys` is a list as long as `records` once a key has been selected, else None.
-    A batch is handed on, never shared: the receiver may keep and change its lists.
+    `timestamps` is a list of event times in milliseconds, as long as the records, or None when the stream has none.
+    `keys` is a list of that length once a key has been selected, else None. A batch is handed on, never shared: the
+    receiver may keep and change its lists.
+
+    Only who calls user code reads `records`. All else is done with the operations here, so that a batch stays in the
+    form that it has.
     """
 
-    __slots__ = ("keys", "records", "timestamps")
+    __slots__ = ("_columns", "_records", "keys", "timestamps")
 
     def __init__(self, records: list[Any], timestamps: list[int] | None = None, keys: list[Any] | None = None) -> None:
-        self.records = records
+        self._records = records
+        self._columns: pa.RecordBatch | None = None
         self.timestamps = timestamps
         self.keys = keys
 
+    @classmethod
+    def of_arrow(cls, columns: pa.RecordBatch, timestamps: list[int] | None = None) -> Batch:
+        """Return the rows of `columns` as a batch, still as columns."""
+        batch = cls([], timestamps)
+        batch._columns = columns
+        return batch
+
+    @property
+    def records(self) -> list[Any]:
+        """The records as Python objects. Raises SerializationError, naming the column, for what Python cannot hold."""
+        if self._columns is not None:
+            from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load
+
+            self._records, self._columns = rows_from_batch(self._columns), None
+        return self._records
+
+    @records.setter
+    def records(self, records: list[Any]) -> None:
+        self._records, self._columns = records, None
+
+    @property
+    def columns(self) -> pa.RecordBatch | None:
+        """The records as columns, None if they are Python objects."""
+        return self._columns
+
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self._records) if self._columns is None else int(self._columns.num_rows)
 
     def __repr__(self) -> str:
-        return f"Batch({len(self.records)} records)"
+        return f"Batch({len(self)} records)"
 
     def piece(self, start: int, stop: int) -> Batch:
         """Return the records from position `start` up to, but without, `stop`, as a batch with lists of its own."""
         timestamps, keys = self.timestamps, self.keys
-        return Batch(
-            self.records[start:stop],
-            None if timestamps is None else timestamps[start:stop],
-            None if keys is None else keys[start:stop],
-        )
+        own_times = None if timestamps is None else timestamps[start:stop]
+        if self._columns is not None:
+            return Batch.of_arrow(self._columns.slice(start, stop - start), own_times)
+        return Batch(self._records[start:stop], own_times, None if keys is None else keys[start:stop])
 
     def copy(self) -> Batch:
         """Return the same records as a batch with lists of its own."""
-        return self.piece(0, len(self.records))
+        return self.piece(0, len(self))
+
+    def take(self, positions: list[int]) -> Batch:
+        """Return the records at these positions."""
+        times = None if self.timestamps is None else [self.timestamps[at] for at in positions]
+        if self._columns is not None:
+            from headgate.types.arrow_stream import taken  # noqa: PLC0415  # Arrow takes long to load
+
+            return Batch.of_arrow(taken(self._columns, positions), times)
+        keys = None if self.keys is None else [self.keys[at] for at in positions]
+        return Batch([self._records[at] for at in positions], times, keys)
+
+    def deal(self, keys: list[Any], targets: list[int], count: int) -> list[tuple[int, Batch]]:
+        """Return the parts of those targets that get records, which become rows with their keys.
+
+        `targets` has a number below `count` for each record.
+        """
+        outs: list[list[Any]] = [[] for _ in range(count)]
+        out_keys: list[list[Any]] = [[] for _ in range(count)]
+        for target, key, record in zip(targets, keys, self.records, strict=True):
+            outs[target].append(record)
+            out_keys[target].append(key)
+        times: list[list[int] | None] = [None] * count
+        if self.timestamps is not None:
+            out_times: list[list[int]] = [[] for _ in range(count)]
+            for target, time in zip(targets, self.timestamps, strict=True):
+                out_times[target].append(time)
+            times = [*out_times]
+        return [
+            (target, Batch(outs[target], times[target], out_keys[target])) for target in range(count) if outs[target]
+        ]
+
+    def append(self, other: Batch) -> bool:
+        """Add the records of `other`; return False, and do nothing, if they are of another form."""
+        if not self._is_like(other):
+            return False
+        if self._columns is not None:
+            from headgate.types.arrow_stream import concatenated  # noqa: PLC0415  # Arrow takes long to load
+
+            self._columns = concatenated(self._columns, other._columns)
+        else:
+            self._records += other._records
+        if self.timestamps is not None and other.timestamps is not None:
+            self.timestamps += other.timestamps
+        if self.keys is not None and other.keys is not None:
+            self.keys += other.keys
+        return True
+
+    def _is_like(self, other: Batch) -> bool:
+        if (self.timestamps is None) != (other.timestamps is None):
+            return False
+        if self._columns is None or other._columns is None:
+            return self._columns is other._columns
+        return bool(self._columns.num_columns) and bool(self._columns.schema.equals(other._columns.schema))
+
+    def encode(self) -> bytes:
+        """Return the batch as bytes: the pickle of (records, timestamps, keys), or an Arrow IPC stream of its columns.
+
+        Raises whatever the pickling of a record raises.
+        """
+        if self._columns is not None:
+            from headgate.types.arrow_stream import stream_of  # noqa: PLC0415  # Arrow takes long to load
+
+            return stream_of(self._columns, self.timestamps)
+        return pickle.dumps((self._records, self.timestamps, self.keys), 5)
+
+    def encode_each(self) -> list[bytes]:
+        """Return the pickle of each record. Raises whatever the pickling of a record raises."""
+        dumps = pickle.dumps
+        return [dumps(record, 5) for record in self.records]
+
+    @classmethod
+    def decode(cls, payload: Payload, load: Callable[[Any], Any] = pickle.loads) -> Batch:
+        """Return the batch that was encoded; `load` unpickles. Raises whatever the class of a record raises."""
+        if is_arrow(payload):
+            from headgate.types.arrow_stream import of_stream  # noqa: PLC0415  # Arrow takes long to load
+
+            return cls.of_arrow(*of_stream(payload))
+        return cls(*load(payload))
+
+    def culprit(self) -> object:
+        """Return the first record that cannot be pickled, None if each can."""
+        for record in self.records:
+            try:
+                pickle.dumps(record, 5)
+            except Exception:  # noqa: BLE001  # whatever a class of the user's raises
+                return record
+        return None
+
+
+Payload = bytes | memoryview
+"""An encoded batch. A batch that came over the network stays one until it is read."""
+
+_ARROW: Final = b"\xff\xff\xff\xff"
+"""What an Arrow IPC stream begins with, and no pickle."""
+
+
+def is_arrow(payload: Payload) -> bool:
+    """Whether the encoded batch is one of columns."""
+    return payload[:4] == _ARROW
 
 
 @final

@@ -47,7 +47,7 @@ def test_a_failure_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) ->
     plants.commit_before_the_manifest(monkeypatch)
     report = next(report for seed in range(1, 20) if not (report := run(seed)).passed)
     story = report.describe(trace_lines=5)
-    assert f"seed {report.seed} failed: transaction" in story
+    assert f"seed {report.seed} failed: {report.violations[0]}" in story
     assert f"make sim SEED={report.seed}\n" in story
     assert story.splitlines()[-1].strip() == report.trace[-1].strip()
 

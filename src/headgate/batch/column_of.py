@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, final
 
+from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.types.row import make_row
 
@@ -83,12 +84,12 @@ def _called(take: Callable[[Any], Any], names: Sequence[str], values: list[Any])
         return names  # which is no mark, and not None
 
 
-def taken(take: Callable[[Any], Any], what: str, records: Sequence[Any], column: str) -> Any:
+def taken(take: Callable[[Any], Any], what: str, batch: Batch, column: str) -> Any:
     """Return what `take`, a function that takes a column, makes of the first of some rows.
 
     `what` names it for people. Raises ProgramError if it does not take the column of the first and the last row.
     """
-    for record in (records[-1], records[0]):
+    for record in (batch.records[-1], batch.records[0]):
         made = take(record)
         if made != record[column]:
             raise ProgramError(

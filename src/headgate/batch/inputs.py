@@ -12,11 +12,11 @@ import pyarrow as pa
 from headgate.batch.column_of import taken
 from headgate.batch.rows import INPUT, KEY, TIME, decoded, runs
 from headgate.connectors.files.spark_parquet import fitted
-from headgate.dataflow.partition import select_keys
 from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady
 from headgate.operators.base import Operator
+from headgate.operators.keys import select_keys
 from headgate.types.arrow import rows_from_batch
 
 _WAIT_S_MAX = 1.0
@@ -61,15 +61,15 @@ class TaskInput:
             for run in runs(rows, (INPUT, KEY, TIME)):
                 yield run.column(INPUT)[0].as_py(), run.column(KEY)[0].as_py(), decoded(run)
         elif self.sorted_by is None:
-            yield 0, None, Batch(rows_from_batch(fitted(rows, self.schema)))
+            yield 0, None, Batch.of_arrow(fitted(rows, self.schema))
         else:
             yield from _sorted_runs(rows.column(KEY), fitted(rows.drop_columns([KEY]), self.schema), self.sorted_by)
 
-    def keys(self, select: Callable[[Any], Any], records: list[Any]) -> list[Any]:
+    def keys(self, select: Callable[[Any], Any], batch: Batch) -> list[Any]:
         """Return the keys of records of one run. Raises `UserCodeError`, ProgramError."""
         if self.sorted_by is None:
-            return select_keys(select, records)
-        return [taken(select, "key selector", records, self.sorted_by.key)] * len(records)
+            return select_keys(select, batch)
+        return [taken(select, "key selector", batch, self.sorted_by.key)] * len(batch)
 
     def polled(self, source: Operator, records_max: Callable[[], int]) -> Iterator[Batch]:
         """Yield what a source has, to its end. Blocks while it has nothing."""
@@ -82,15 +82,14 @@ class TaskInput:
 
 
 def _sorted_runs(places: pa.Array, rows: pa.RecordBatch, order: SortedBy) -> Iterator[tuple[int, Any, Batch]]:
-    records = rows_from_batch(rows)
-    times = None if order.time is None else _times(rows.column(order.time), order.time)
+    records = Batch(rows_from_batch(rows), None if order.time is None else _times(rows.column(order.time), order.time))
     keys = pa.RecordBatch.from_arrays([places, rows.column(order.key)], [KEY, order.key])
     start = 0
     for run in runs(keys, (KEY, order.key)):  # null is no key, but tells its rows from others
         stop = start + run.num_rows
-        batch = Batch(records[start:stop], None if times is None else times[start:stop])
+        batch = records.piece(start, stop)
         if order.assign is not None and order.time is not None:
-            taken(order.assign, "timestamp assigner", batch.records, order.time)
+            taken(order.assign, "timestamp assigner", batch, order.time)
         yield 0, run.column(0)[0].as_py(), batch
         start = stop
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
-from headgate.dataflow.partition import look_up, select_keys
 from headgate.elements import Batch, Element
 from headgate.errors import SerializationError
 from headgate.operators.error_text import short_repr
+from headgate.operators.keys import look_up, select_keys
 
 
 @final
@@ -52,7 +52,7 @@ class RowsChannel:
         try:
             rows = encoded(element, (self._target.edge, self._target.index), tasks, keys, first)
         except Exception as error:
-            raise _cannot_travel(element.records, error) from error
+            raise _cannot_travel(element, error) from error
         self._sent.records += len(element)
         self._sent.rows.append(dealt(rows, self._target.parallelism) if self._target.deals else rows)
 
@@ -60,16 +60,16 @@ class RowsChannel:
         """Return the task of each record, and what it is sorted by."""
         if self._target.shuffle is Shuffle.BY_KEY:
             assert self._select is not None
-            keys = select_keys(self._select, batch.records)
-            routes = look_up(self._routes, keys, batch.records)
+            keys = select_keys(self._select, batch)
+            routes = look_up(self._routes, keys, batch)
             return [task for task, _ in routes], [key for _, key in routes]
         if self._target.shuffle is Shuffle.BY_TASK and not self._target.deals:
             return [self._sent.task % self._target.parallelism] * len(batch), None
         return None, None
 
 
-def _cannot_travel(records: list[Any], error: Exception) -> SerializationError:
+def _cannot_travel(batch: Batch, error: Exception) -> SerializationError:
     return SerializationError(
-        f"a record cannot be pickled, as it has to be on its way to another task: {error}; the first of its batch is "
-        f"{short_repr(records[0])}"
+        f"a record cannot be pickled, as it has to be on its way to another task: {error}; it is "
+        f"{short_repr(batch.culprit())}"
     )

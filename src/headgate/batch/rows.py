@@ -88,7 +88,6 @@ def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: i
     the first record. Raises what pickling a record raises.
     """
     count = len(batch)
-    dumps = pickle.dumps
     columns = [
         pa.repeat(pa.scalar(edge[0], pa.int16()), count),
         pa.repeat(pa.scalar(edge[1], pa.int8()), count),
@@ -96,7 +95,7 @@ def encoded(batch: Batch, edge: tuple[int, int], tasks: Any, keys: Any, first: i
         pa.nulls(count, pa.int64()) if keys is None else pa.array(keys, pa.int64()),
         pa.nulls(count, pa.int64()) if batch.timestamps is None else pa.array(batch.timestamps, pa.int64()),
         pa.array(range(first, first + count), pa.int64()),
-        pa.array([dumps(record, 5) for record in batch.records], pa.binary()),
+        pa.array(batch.encode_each(), pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ROWS)
 

@@ -177,7 +177,7 @@ class StageTask:
             if key != self._key:
                 self._end_key(chain)
                 self._key = key
-            batch.keys = self._reading.keys(self._selects[index], batch.records)
+            batch.keys = self._reading.keys(self._selects[index], batch)
         if head.is_source:
             chain.process(batch, 0 if head.makes_watermarks else 1)
         elif index:

@@ -41,8 +41,8 @@ class InFlightState:
 
     They were on their way to input `input_index` of the operator `uid`: from subtask `source` of the operator
     `source_uid` to subtask `target`. `sequence` orders the parts of one channel: what lay nearer to its end is lower.
-    `handle` is on the pickled list of their payloads, each the pickled (records, timestamps, keys) of a batch. `keyed`:
-    they went to the subtasks by the groups of their keys.
+    `handle` is on the pickled list of their payloads, each an encoded batch. `keyed`: they went to the subtasks by the
+    groups of their keys. `arrow`: some of the batches are encoded as Arrow streams.
     """
 
     uid: str
@@ -53,6 +53,7 @@ class InFlightState:
     sequence: int
     handle: StateHandle
     keyed: bool = False
+    arrow: bool = False
 
 
 @final

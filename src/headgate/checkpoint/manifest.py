@@ -1,12 +1,12 @@
 """The manifest of a checkpoint or savepoint, kept in its `_metadata` file: what there is, of which operators, where.
 
-Format, version 3: a sealed JSON document (see `seal`) with
+Format, version 4: a sealed JSON document (see `seal`) with
 
-    format "headgate-checkpoint", version 3, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
+    format "headgate-checkpoint", version, job_id, checkpoint_id, attempt, epoch, parent (the completed checkpoint
     before it, or null), nonce, trigger_ms (wall clock), final (whether it ended a bounded job), savepoint (null for a
     checkpoint, else the format "canonical" or "native"), in_flight: a list of
-      uid, input, source_uid, source, target, sequence, keyed, and what its handle has: what an unaligned barrier has
-        overtaken
+      uid, input, source_uid, source, target, sequence, keyed, arrow (if so), and what its handle has: what an unaligned
+        barrier has overtaken
     operators: a list of
       uid, name, parallelism, max_parallelism, subtasks: {index: state}, where a state is
         keyed: null or {key_groups: [first, last], kind, base: [file, ...], log: [file, ...]}, where a file is
@@ -15,8 +15,9 @@ Format, version 3: a sealed JSON document (see `seal`) with
           {path, size_bytes, crc32}, the path relative to the folder of the job, or of the savepoint, or
           {inline: base64}
 
-`epoch` counts the drivers that have owned the job, and with the nonce names one. Version 2 had neither nonce, savepoint
-nor in_flight, and is read. A reader refuses versions it does not know.
+`epoch` counts the drivers that have owned the job, and with the nonce names one. Version 3 had neither arrow nor lists
+of mode "keyed", and is written where there is none of them; version 2 had neither nonce, savepoint nor in_flight. Both
+are read. A reader refuses versions it does not know.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 
 FORMAT: Final = "headgate-checkpoint"
-VERSION: Final = 3
+VERSION: Final = 4
 OLDEST_VERSION: Final = 2
 
 
@@ -136,7 +137,7 @@ def encode(manifest: Manifest) -> bytes:
     return seal(
         {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if _is_new(manifest) else VERSION - 1,
             "job_id": manifest.job_id,
             "checkpoint_id": manifest.checkpoint_id,
             "attempt": manifest.attempt,
@@ -150,6 +151,13 @@ def encode(manifest: Manifest) -> bytes:
             "operators": [_encode_operator(operator) for operator in manifest.operators],
         }
     )
+
+
+def _is_new(manifest: Manifest) -> bool:
+    """Whether the manifest has anything that version 3 does not know."""
+    states = [state for operator in manifest.operators for state in operator.subtasks.values()]
+    has_keyed_lists = any(own.mode is ListMode.KEYED for state in states for own in state.lists.values())
+    return has_keyed_lists or any(each.arrow for each in manifest.in_flight)
 
 
 def decode(data: bytes, where: str) -> Manifest:
@@ -190,6 +198,7 @@ def _encode_in_flight(state: InFlightState) -> dict[str, Any]:
         "target": state.target,
         "sequence": state.sequence,
         "keyed": state.keyed,
+        **({"arrow": True} if state.arrow else {}),
         **_encode_handle(state.handle),
     }
 
@@ -204,6 +213,7 @@ def _decode_in_flight(document: dict[str, Any]) -> InFlightState:
         sequence=document["sequence"],
         handle=_decode_handle(document),
         keyed=document["keyed"],
+        arrow=document.get("arrow", False),
     )
 
 

@@ -14,9 +14,8 @@ from headgate.clock import Clock
 from headgate.dataflow.channel import ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import Pace
-from headgate.dataflow.payload import Payload
 from headgate.dataflow.waiting import Waiting
-from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Watermark, WatermarkStatus
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
 
 
@@ -151,7 +150,7 @@ class Chain:
         """
         until = self._until[first]
         for operator in self.operators[first:until]:
-            if not batch.records:
+            if not len(batch):
                 break
             self.current = operator
             batch = operator.process(batch)
@@ -159,7 +158,7 @@ class Chain:
             return self._mark(batch, until)
         put_out = self._emit_sides(now_ms) if self._sides else 0
         self._emit(batch, now_ms)
-        return put_out + len(batch.records)
+        return put_out + len(batch)
 
     def _mark(self, batch: Batch, at: int) -> int:
         self.current = self.operators[at]
@@ -232,7 +231,7 @@ class Chain:
     # --- what leaves
 
     def _emit(self, batch: Batch, now_ms: float) -> None:
-        if not batch.records or not self._main:
+        if not len(batch) or not self._main:
             return
         self.current = self.operators[-1]
         for output in self._main[1:]:

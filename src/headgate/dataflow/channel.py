@@ -16,8 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from headgate.dataflow.payload import Payload, unpickled
-from headgate.elements import Barrier, Batch, Element, Watermark
+from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.ids import ChannelId, CheckpointId
 
 
@@ -140,7 +139,7 @@ class InputChannel:
             self.batches -= 1
             self.read_bytes += size_bytes
             self._consumed(size_bytes)
-            return unpickled(element)
+            return Batch.decode(element)
         if type(element) is Batch:
             self.batches -= 1
             self._consumed(0)

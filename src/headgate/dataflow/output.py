@@ -11,8 +11,7 @@ from typing import final
 
 from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
 from headgate.dataflow.partition import Partitioner
-from headgate.dataflow.payload import Payload
-from headgate.elements import Barrier, Batch, Control
+from headgate.elements import Barrier, Batch, Control, Payload
 
 
 @final
@@ -76,8 +75,8 @@ class Output:
 
     def _add(self, index: int, part: Batch) -> None:
         pending = self._pending.get(index)
-        if pending is not None and _alike(pending, part):
-            part = _joined(pending, part)
+        if pending is not None and pending.append(part):
+            part = pending
         elif pending is not None:
             self._channels[index].send(pending)
         if len(part) < self._batch_records:
@@ -123,18 +122,3 @@ class Output:
         self.flush()
         for address, channel in self.overtakable:
             yield address, channel.overtake(barrier)
-
-
-def _alike(one: Batch, other: Batch) -> bool:
-    """Whether both batches have timestamps or neither has: a union may bring both kinds together."""
-    return (one.timestamps is None) == (other.timestamps is None)
-
-
-def _joined(pending: Batch, part: Batch) -> Batch:
-    """Return `pending` with `part` added to it."""
-    pending.records += part.records
-    if pending.keys is not None and part.keys is not None:
-        pending.keys += part.keys
-    if pending.timestamps is not None and part.timestamps is not None:
-        pending.timestamps += part.timestamps
-    return pending

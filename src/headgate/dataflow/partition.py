@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol, TypeVar, final
+from collections.abc import Callable
+from typing import Any, Final, Protocol, final
 
 from headgate.elements import Batch
-from headgate.errors import SerializationError
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import EdgePlan
-from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index, method_of
+from headgate.operators.base import method_of
+from headgate.operators.keys import look_up, select_keys
 from headgate.state.keygroups import key_group, subtask_of_group
-from headgate.types.keys import canonical_bytes, hash_code
+from headgate.types.keys import hash_code
 
 ROUTES_MAX: Final = 1 << 20
 
 _ALWAYS_KEYS: Final = frozenset({int, str, bytes})
 """Types of which every value can be a key: with one target, there is nothing to find out about them."""
-
-Route = TypeVar("Route")
 
 Parts = list[tuple[int, Batch]]
 """Indexes of target channels with what goes there."""
@@ -104,61 +102,13 @@ class KeyGroupPartitioner:
 
     def split(self, batch: Batch) -> Parts:
         """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
-        keys = select_keys(self._select, batch.records)
+        keys = select_keys(self._select, batch)
         if self._parallelism == 1:
             if not _ALWAYS_KEYS.issuperset(map(type, keys)):
-                look_up(self._routes, keys, batch.records)
+                look_up(self._routes, keys, batch)
             batch.keys = keys
             return [(0, batch)]
-        return self._deal(batch, keys, look_up(self._routes, keys, batch.records))
-
-    def _deal(self, batch: Batch, keys: list[Any], targets: list[int]) -> Parts:
-        outs: list[list[Any]] = [[] for _ in range(self._parallelism)]
-        out_keys: list[list[Any]] = [[] for _ in range(self._parallelism)]
-        for target, key, value in zip(targets, keys, batch.records, strict=True):
-            outs[target].append(value)
-            out_keys[target].append(key)
-        times: list[list[int] | None] = [None] * self._parallelism
-        if batch.timestamps is not None:
-            out_times: list[list[int]] = [[] for _ in range(self._parallelism)]
-            for target, time in zip(targets, batch.timestamps, strict=True):
-                out_times[target].append(time)
-            times = [*out_times]
-        return [
-            (index, Batch(outs[index], times[index], out_keys[index]))
-            for index in range(self._parallelism)
-            if outs[index]
-        ]
-
-
-def select_keys(select: Callable[[Any], Any], records: list[Any]) -> list[Any]:
-    """Return the key of each record. Raises `UserCodeError` naming the record for which the selector fails."""
-    position = iter(records)
-    try:
-        return [select(value) for value in position]
-    except USER_ERRORS as error:
-        raise failed_at(records, position) from error
-
-
-def look_up(routes: Mapping[Any, Route], keys: list[Any], records: list[Any]) -> list[Route]:
-    """Return what the cache `routes` has for each key. Raises `UserCodeError` naming a record without a proper key."""
-    position = iter(keys)
-    try:
-        return [routes[key] for key in position]
-    except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
-        index = last_index(keys, position)
-        raise UserCodeError(record=records[index], key=keys[index]) from _refusal(keys[index], error)
-
-
-def _refusal(key: Any, error: Exception) -> Exception:
-    """Return the error that says why `key` cannot be one: for a key without a hash, that of its canonical bytes."""
-    if isinstance(error, SerializationError):
-        return error
-    try:
-        canonical_bytes(key)
-    except SerializationError as better:
-        return better
-    return error
+        return batch.deal(keys, look_up(self._routes, keys, batch), self._parallelism)
 
 
 def partitioner(edge: EdgePlan, sender: int, channels: int, max_parallelism: int) -> Partitioner:

@@ -17,7 +17,7 @@ from headgate.state.formats.unpickle import loader
 from headgate.state.operator.list_elements import ListElements
 
 WAITING_STATE: Final = "headgate:waiting"
-"""For each that waits before the operator, in order: the parallelism, and a control element or the parts of a batch."""
+"""For each that waits before the operator, in order: the parallelism, and a control element or an encoded batch."""
 
 Waiting = list[tuple[int, Flow]]
 """The index of an operator, and what it takes next; the last comes first."""
@@ -27,7 +27,7 @@ def waiting_lists(waiting: Waiting, parallelism: int) -> dict[int, ListElements]
     """Return the list state of the operators before which something waits, by index. Raises what pickling raises."""
     elements: dict[int, list[bytes]] = {}
     for index, flow in reversed(waiting):
-        parts = (flow.records, flow.timestamps) if isinstance(flow, Batch) else flow
+        parts = flow.encode() if isinstance(flow, Batch) else flow
         elements.setdefault(index, []).append(pickle.dumps((parallelism, parts), 5))
     return {index: ListElements(elements=own) for index, own in elements.items()}
 
@@ -40,8 +40,8 @@ def restored_waiting(operators: Sequence[Operator]) -> Waiting:
         stored = context.restored.lists.get(WAITING_STATE, ListElements())
         unpickle = loader(context.restored.moved_classes, f"records that wait before operator {context.uid!r}")
         for parallelism, parts in map(unpickle, reversed(stored.elements)):
-            if isinstance(parts, tuple):
-                waiting.append((index, Batch(*parts)))
+            if isinstance(parts, bytes):
+                waiting.append((index, Batch.decode(parts, unpickle)))
             elif parallelism == context.parallelism:
                 assert isinstance(parts, Watermark | WatermarkStatus)
                 waiting.append((index, parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from headgate.checkpoint.restore.splits import KNOWN_STATE, ORDINALS_STATE, SPLITS_STATE, ordinals_of
 from headgate.elements import Barrier, Batch, Flow
@@ -28,9 +28,6 @@ from headgate.operators.held_watermarks import HeldWatermarks
 from headgate.operators.split_watermarks import SplitWatermarks
 from headgate.operators.watermarks import WatermarkMaker
 from headgate.state.operator.list_elements import ListElements
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @final
@@ -134,7 +131,8 @@ class SourceOperator(Operator):
         if isinstance(polled, EndOfInput):
             return self._at_end() if self._discovers else polled
         records = expect(Records, polled, self._reader, "poll()").records
-        batch = Batch(records if isinstance(records, list) else _rows(records), polled.timestamps)
+        of = Batch if isinstance(records, list) else Batch.of_arrow
+        batch = of(records, polled.timestamps)
         if batch.timestamps is not None and len(batch.timestamps) != len(batch):
             raise ProgramError(
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
@@ -152,7 +150,7 @@ class SourceOperator(Operator):
 
     def mark(self, batch: Batch) -> list[Flow]:
         assert self._event_time is not None
-        if not batch.records and self._polled.split is None:
+        if not len(batch) and self._polled.split is None:
             return []
         if isinstance(self._event_time, SplitWatermarks):
             marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
@@ -202,12 +200,6 @@ class SourceOperator(Operator):
 
     def close(self) -> None:
         self._reader.close()
-
-
-def _rows(batch: pa.RecordBatch) -> list[Any]:
-    from headgate.types.arrow import rows_from_batch  # noqa: PLC0415  # Arrow takes long to load; few sources need it
-
-    return rows_from_batch(batch)
 
 
 @final

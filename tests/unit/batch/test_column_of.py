@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.batch.column_of import column_of, taken
+from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.types.row import make_row
 
@@ -63,7 +64,7 @@ def test_what_does_anything_else_is_left_to_tasks(take: Callable[[Any], Any]) ->
 
 
 def test_what_is_taken_is_compared_with_the_first_and_the_last_row() -> None:
-    rows = [make_row((1, "a"), ("number", "text")), make_row((1, "b"), ("number", "text"))]
+    rows = Batch([make_row((1, "a"), ("number", "text")), make_row((1, "b"), ("number", "text"))])
     assert taken(lambda row: row.number, "key selector", rows, "number") == 1
     with pytest.raises(ProgramError, match=r"the key selector took column 'text' .* but gives 1 for Row\(number=1"):
         taken(lambda row: row.number, "key selector", rows, "text")

@@ -24,7 +24,7 @@ def rows(*given: tuple[int, str | None, int | None]) -> pa.RecordBatch:
 def runs(reading: TaskInput, batch: pa.RecordBatch) -> list[Any]:
     """Place, keys, and times of the records of each run, or the records themselves where there are none."""
     return [
-        (place, reading.keys(lambda row: row.city, run.records), run.timestamps or [row.at for row in run.records])
+        (place, reading.keys(lambda row: row.city, run), run.timestamps or [row.at for row in run.records])
         for _, place, run in reading.runs(batch)
     ]
 

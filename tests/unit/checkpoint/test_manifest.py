@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.checkpoint.handles import OperatorState, SubtaskState
+from headgate.checkpoint.handles import InFlightState, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import OperatorShape, decode, encode, gather_operators
-from headgate.checkpoint.seal import is_torn, seal
+from headgate.checkpoint.seal import is_torn, seal, unseal
 from headgate.errors import DamagedFileError, RestoreError
 from headgate.ids import SubtaskId
 from headgate.state.files import InlineHandle, KeyedState, StateFile
@@ -80,8 +82,8 @@ def test_a_whole_manifest_is_not_torn() -> None:
 
 
 def test_a_later_format_version_is_refused_in_words() -> None:
-    with pytest.raises(RestoreError, match="version 4, and this headgate reads versions 2 to 3"):
-        decode(seal({"format": "headgate-checkpoint", "version": 4}), "here")
+    with pytest.raises(RestoreError, match="version 5, and this headgate reads versions 2 to 4"):
+        decode(seal({"format": "headgate-checkpoint", "version": 5}), "here")
 
 
 def test_another_sealed_document_is_no_manifest() -> None:
@@ -103,3 +105,13 @@ def test_acknowledged_states_are_gathered_by_operator_and_subtask() -> None:
     }
     gathered = {found.uid: found.subtasks for found in gather_operators(shapes, states)}
     assert gathered == {"source": {0: listed("source", "splits")}, "count": {0: first, 1: second}, "print": {}}
+
+
+def test_only_what_earlier_releases_cannot_read_has_the_new_version() -> None:
+    part = InFlightState(
+        uid="count", input_index=0, source_uid="source", source=0, target=0, sequence=0, handle=InlineHandle(b"")
+    )
+    for arrow, version in ((False, 3), (True, 4)):
+        written = encode(replace(SAMPLE, in_flight=(replace(part, arrow=arrow),)))
+        assert unseal(written, "here")["version"] == version
+        assert decode(written, "here").in_flight[0].arrow is arrow

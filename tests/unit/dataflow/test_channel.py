@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headgate.dataflow.channel import InputChannel, LocalOutput
-from headgate.dataflow.payload import pickled
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.ids import ChannelId, CheckpointId
 
@@ -51,7 +50,7 @@ def test_each_batch_taken_out_is_reported_with_the_size_it_came_with() -> None:
     channel = InputChannel(ChannelId(0))
     consumed: list[int] = []
     channel.on_consumed(consumed.append)
-    payload = memoryview(pickled(Batch([1, 2], [5, 6], ["a", "b"])))
+    payload = memoryview(Batch([1, 2], [5, 6], ["a", "b"]).encode())
     channel.push(payload)
     channel.push(BARRIER)
     channel.push(Batch([2]))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dataflow.payload import Payload, pickled
-from headgate.elements import Barrier, Batch, Element
+from headgate.elements import Barrier, Batch, Element, Payload
 
 
 class NotingChannel:
@@ -26,7 +25,7 @@ class NotingChannel:
 
     def overtake(self, barrier: Barrier) -> list[Payload]:
         """Have nothing begun: the barrier is ahead of everything."""
-        overtaken: list[Payload] = [pickled(batch) for batch in self.batches]
+        overtaken: list[Payload] = [batch.encode() for batch in self.batches]
         self.sent.insert(0, barrier)
         return overtaken
 

@@ -10,7 +10,6 @@ import pytest
 
 from headgate.checkpoint.handles import InFlightState, SubtaskState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskDeclined, SubtaskRecovered
-from headgate.dataflow.payload import pickled, unpickled
 from headgate.elements import Barrier, Batch
 from headgate.errors import StorageError
 from headgate.graph.logical import Partitioning
@@ -68,7 +67,7 @@ def state_of(rig: SlotRig, subtask: SubtaskId, number: int = 1) -> SubtaskState:
 
 def records_of(part: InFlightState) -> list[Any]:
     assert isinstance(part.handle, InlineHandle)
-    return [record for payload in pickle.loads(part.handle.data) for record in unpickled(payload).records]  # noqa: S301
+    return [record for payload in pickle.loads(part.handle.data) for record in Batch.decode(payload).records]  # noqa: S301
 
 
 def part_of(*batches: Batch, uid: str = "op1", target: int = 0, keyed: bool = True) -> InFlightState:
@@ -79,7 +78,7 @@ def part_of(*batches: Batch, uid: str = "op1", target: int = 0, keyed: bool = Tr
         source=0,
         target=target,
         sequence=0,
-        handle=InlineHandle(pickle.dumps([pickled(batch) for batch in batches], 5)),
+        handle=InlineHandle(pickle.dumps([batch.encode() for batch in batches], 5)),
         keyed=keyed,
     )
 
@@ -160,7 +159,7 @@ def records_of_file(rig: SlotRig, state: SubtaskState) -> list[Any]:
     (part,) = state.in_flight
     assert not isinstance(part.handle, InlineHandle)
     payloads = pickle.loads(rig.store.read(part.handle.path) or b"")  # noqa: S301
-    return [record for payload in payloads for record in unpickled(payload).records]
+    return [record for payload in payloads for record in Batch.decode(payload).records]
 
 
 class Stubborn:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.dataflow.payload import Payload
-from headgate.elements import Barrier, Element
+from headgate.elements import Barrier, Element, Payload
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.exchange import Peers

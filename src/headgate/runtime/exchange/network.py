@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.dataflow.payload import Payload, culprit, pickled
-from headgate.elements import Barrier, Batch, Element, Watermark
+from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
@@ -135,9 +134,9 @@ class RemoteOutput:
 
 def _sendable(batch: Batch) -> bytes:
     try:
-        return pickled(batch)
+        return batch.encode()
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-        raise UserCodeError(record=culprit(batch)) from SerializationError(
+        raise UserCodeError(record=batch.culprit()) from SerializationError(
             f"a record cannot be sent to another slot: {error}; records must be picklable, and their classes defined at"
             " the top level of a module or of the main script"
         )

@@ -10,11 +10,11 @@ from typing import Any, Final, final
 from headgate import options
 from headgate.checkpoint.handles import InFlightState
 from headgate.dataflow.channel import ChannelAddress
-from headgate.dataflow.payload import Payload, culprit, pickled
-from headgate.elements import Batch
+from headgate.elements import Batch, Payload
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import ChannelPlan, JobPlan
 from headgate.ids import CheckpointId
+from headgate.operators.keys import select_keys
 from headgate.state.formats.unpickle import loader
 from headgate.state.keygroups import key_group
 from headgate.types.keys import hash_code
@@ -89,12 +89,12 @@ class Gathering:
         if self.ended:
             return
         try:
-            payload = pickled(batch) if isinstance(batch, Batch) else batch
+            payload = batch.encode() if isinstance(batch, Batch) else batch
         except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
             assert isinstance(batch, Batch)
             self._fail(
                 f"a record that a barrier has overtaken cannot be pickled: {error}; it is "
-                f"{repr(culprit(batch))[:200]}. Records must be picklable for unaligned checkpoints"
+                f"{repr(batch.culprit())[:200]}. Records must be picklable for unaligned checkpoints"
             )
             return
         self.parts.setdefault(side, []).append(payload)
@@ -154,20 +154,22 @@ class Share:
 
     def of(self, batch: Batch) -> Batch:
         """Return what of the batch belongs to the subtask, with keys."""
-        keys = [self.select(record) for record in batch.records] if batch.keys is None else batch.keys
+        keys = select_keys(self.select, batch) if batch.keys is None else batch.keys
         own = [at for at, key in enumerate(keys) if key_group(hash_code(key), self.max_parallelism) in self.key_groups]
-        times = batch.timestamps
-        own_times = None if times is None else [times[at] for at in own]
-        return Batch([batch.records[at] for at in own], own_times, [keys[at] for at in own])
+        batch.keys = keys
+        return batch.take(own)
 
 
 def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str]) -> Iterator[Batch]:
     """Return the batches of a part that belong to a subtask, in order. Raises RestoreError for a class not found."""
     unpickle = loader(moved, f"data in flight to operator {fetched.state.uid!r}")
     for payload in fetched.payloads:
-        records, timestamps, keys = unpickle(payload)
-        batch = Batch(records, timestamps) if share is None else share.of(Batch(records, timestamps, keys))
-        if batch.records:
+        batch = Batch.decode(payload, unpickle)
+        if share is None:
+            batch.keys = None
+        else:
+            batch = share.of(batch)
+        if len(batch):
             yield batch
 
 

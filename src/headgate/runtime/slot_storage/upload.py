@@ -19,8 +19,7 @@ from typing import Protocol, final
 from headgate.checkpoint import paths
 from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
 from headgate.clock import Clock
-from headgate.dataflow.payload import Payload
-from headgate.elements import Barrier
+from headgate.elements import Barrier, Payload, is_arrow
 from headgate.errors import HeadgateError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorSnapshot
@@ -205,6 +204,7 @@ class Uploads:
                 sequence=side.sequence,
                 handle=self._writers.write_in_flight(own, checkpoint_id, side.name, list(map(bytes, payloads))),
                 keyed=side.address.keyed,
+                arrow=any(map(is_arrow, payloads)),
             )
             for side, payloads in parts.items()
         )

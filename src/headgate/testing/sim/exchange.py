@@ -13,8 +13,7 @@ from functools import partial
 from typing import Final, Protocol, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.dataflow.payload import Payload, pickled
-from headgate.elements import Barrier, Batch, Element
+from headgate.elements import Barrier, Batch, Element, Payload
 from headgate.graph.physical import ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.runtime.exchange.exchange import Peers
@@ -83,7 +82,7 @@ class SimExchange:
             return False
         channel = self._inputs[channel_id]
         channel.on_consumed(lambda _: consumed())
-        channel.push(memoryview(pickled(element)) if isinstance(element, Batch) else element)
+        channel.push(memoryview(element.encode()) if isinstance(element, Batch) else element)
         self.process.wake()
         return True
 
@@ -129,7 +128,7 @@ class Flow:
         self._under_way.insert(begun, _Sent(channel_id, barrier, credited))
         self._schedule()
         own = [sent.element for sent in behind if sent.channel == channel_id]
-        return [pickled(element) for element in own if isinstance(element, Batch)]
+        return [element.encode() for element in own if isinstance(element, Batch)]
 
     def _schedule(self) -> None:
         """Have one more element arrive, behind all that are under way."""

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.dataflow.payload import unpickled
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.errors import SerializationError
 from headgate.graph.physical import ChannelPlan
@@ -86,7 +85,7 @@ def pair() -> Iterator[Pair]:
 def arrived(pair: Pair, number: int = 0) -> list[Element]:
     """What waits in a channel of the receiver: batches wait as bytes until they are read."""
     queue = pair.receiver.inputs[ChannelId(number)].queue
-    return [unpickled(element) if isinstance(element, memoryview) else element for element in queue]
+    return [Batch.decode(element) if isinstance(element, memoryview) else element for element in queue]
 
 
 def records(pair: Pair, number: int = 0) -> list[Any]:
@@ -298,7 +297,7 @@ def test_a_barrier_that_overtakes_leaves_ahead_of_the_batches_that_are_not_begun
     pair.drive(lambda: len(arrived(pair)) == 5)
     told = [element.records if isinstance(element, Batch) else element for element in arrived(pair)]
     assert told == [BARRIER, [0], [1], [2], [3]]
-    assert [unpickled(payload).records for payload in overtaken] == [[0], [1], [2]]
+    assert [Batch.decode(payload).records for payload in overtaken] == [[0], [1], [2]]
 
 
 def test_what_is_begun_is_not_overtaken_and_nothing_is_lost_or_doubled(pair: Pair) -> None:
@@ -308,7 +307,7 @@ def test_what_is_begun_is_not_overtaken_and_nothing_is_lost_or_doubled(pair: Pai
     large = [[f"{number} {'x' * 300_000}"] for number in range(60)]
     for records_of_batch in large:
         output.send(Batch(records_of_batch))  # more than the kernel takes, and nobody reads
-    overtaken = [unpickled(payload).records for payload in output.overtake(BARRIER)]
+    overtaken = [Batch.decode(payload).records for payload in output.overtake(BARRIER)]
     pair.drive(lambda: len(arrived(pair)) == 62)
     place = arrived(pair).index(BARRIER)
     behind = [element.records for element in arrived(pair)[place + 1 :] if isinstance(element, Batch)]

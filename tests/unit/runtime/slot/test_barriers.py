@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from headgate.clock import VirtualClock
-from headgate.dataflow.payload import pickled, unpickled
 from headgate.elements import Barrier, Batch, CancelBarrier, SavepointOrder, Watermark
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.watermarks import WatermarkStrategy
@@ -27,7 +26,7 @@ def in_flight(snapshot: TakenSnapshot) -> dict[str, list[list[Any]]]:
     """Records by side of a channel, batch by batch."""
     assert snapshot.in_flight is not None
     parts = snapshot.in_flight.parts
-    return {side.name: [unpickled(payload).records for payload in payloads] for side, payloads in parts.items()}
+    return {side.name: [Batch.decode(payload).records for payload in payloads] for side, payloads in parts.items()}
 
 
 def test_what_is_queued_before_the_barrier_and_what_comes_before_it_is_in_flight_and_processed_all_the_same() -> None:
@@ -48,7 +47,7 @@ def test_what_is_queued_before_the_barrier_and_what_comes_before_it_is_in_flight
 
 def test_batches_that_came_as_bytes_are_in_flight_as_they_came() -> None:
     rig = overtaking_rig(overtakable=(0,))
-    payload = memoryview(pickled(Batch([1], [7], ["k"])))
+    payload = memoryview(Batch([1], [7], ["k"]).encode())
     rig.feed(0, payload, overtaking(1))
     rig.run()
     (snapshot,) = rig.host.snapshots
@@ -174,7 +173,7 @@ def test_alignment_is_measured_from_the_first_barrier_to_the_last_and_the_delay_
     rig.host.clock.advance(30)
     rig.feed(0, overtaking(1))
     rig.run()
-    payload = memoryview(pickled(Batch([1])))
+    payload = memoryview(Batch([1]).encode())
     rig.feed(1, payload)
     rig.run()
     rig.host.clock.advance(20)

@@ -9,7 +9,6 @@ import pytest
 
 from headgate.checkpoint.handles import InFlightState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskEnded, SubtaskRecovered
-from headgate.dataflow.payload import pickled
 from headgate.elements import Batch
 from headgate.errors import DamagedFileError, SerializationError
 from headgate.functions.api import MapFunction
@@ -344,7 +343,7 @@ def test_the_last_counts_are_sent_before_the_job_can_end() -> None:
 
 
 def flight(uid: str, source_uid: str, *records: Any) -> InFlightState:
-    handle = InlineHandle(pickle.dumps([pickled(Batch(list(records)))]))
+    handle = InlineHandle(pickle.dumps([Batch(list(records)).encode()]))
     return InFlightState(uid=uid, input_index=0, source_uid=source_uid, source=0, target=0, sequence=0, handle=handle)
 
 
