@@ -22,7 +22,6 @@ from headgate.savepoints.elements import element_table
 from headgate.savepoints.tables import ALL_GROUPS, KeyedTables
 from headgate.state.canonical.layout import KEY, NAMESPACE, VALUE, pickle_of
 from headgate.state.canonical.reader import CanonicalFile
-from headgate.state.canonical.stored import stored_form
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import namespace_of, plain_key
 from headgate.state.operator.list_elements import ListMode
@@ -279,9 +278,9 @@ def _info(name: str, files: list[CanonicalFile]) -> StateInfo:
 
 
 def _entries(file: CanonicalFile) -> Iterator[StateEntry]:
-    split = stored_form(file.facts.meta).split
+    meta = file.facts.meta
     for _, key, stored in file.entries(ALL_GROUPS):
-        time, value = split(stored) or (None, stored)
+        time, value = meta.form.split(stored, ttl=meta.ttl) or (None, stored)
         yield StateEntry(key=plain_key(key), namespace=namespace_of(key), value=value, last_access_ms=time)
 
 

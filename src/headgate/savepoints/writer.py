@@ -108,7 +108,7 @@ class SavepointWriter:
 
         Data that can be read only once are read by `write`. Raises `ProgramError` for what is no descriptor.
         """
-        if not isinstance(descriptor, StateDescriptor) or not descriptor.kind:
+        if not isinstance(descriptor, StateDescriptor) or not descriptor.kind.name:
             raise ProgramError(f"a keyed state is written by its descriptor, not {descriptor!r}")
         reading = Reading(key=key, value=value, key_type=key_type, value_type=descriptor.type_info)
         self._operator(uid).keyed[descriptor.name] = PlannedState(meta_of(descriptor), data, reading)

@@ -15,15 +15,11 @@ from headgate.errors import ProgramError
 from headgate.ids import Attempt
 from headgate.savepoints.incoming import Given
 from headgate.state.canonical.layout import SUFFIX, file_name
-from headgate.state.canonical.stored import stored_form
 from headgate.state.canonical.writer import StateTable
 from headgate.state.files import StateFile
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.expiry import with_ttl
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
-
-_CONTAINERS = {"list": list, "map": dict}
 
 
 @final
@@ -69,7 +65,7 @@ class StateTarget:
         return {subtask: table.path for subtask, table in tables.items() if table.is_begun}
 
     def _stored(self, key: Any, value: Any, times: Any) -> Any:
-        container = _CONTAINERS.get(self.meta.kind)
+        container = self.meta.form.plain_class
         if container is not None and type(value) is not container:
             raise ProgramError(
                 f"{self.meta.kind} state {self.meta.name!r} takes a {container.__name__} for each key, but got a "
@@ -78,8 +74,8 @@ class StateTarget:
         if not self.meta.ttl:
             return value
         if times is None:
-            return with_ttl(self.meta.kind, value, self.now_ms)
-        return stored_form(self.meta).join(times, value)
+            return self.meta.form.with_ttl(value, self.now_ms)
+        return self.meta.form.join(times, value)
 
     def _path(self, subtask: int, name: str) -> str:
         return paths.savepoint_state(paths.Writer(self.attempt, self.uid, subtask), name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, final
 
 from headgate.errors import StateAccessError
-from headgate.state.descriptors import StateDescriptor
+from headgate.state.kinds.kind import StateDescriptor
 from headgate.types.fitting import Fits, fits_of
-from headgate.types.typeinfo import ListTypeInfo, MapTypeInfo, TypeInformation
+from headgate.types.typeinfo import MapTypeInfo, TypeInformation
 
 _EXAMPLES: Final = {int: "Types.LONG()", str: "Types.STRING()", float: "Types.DOUBLE()", bool: "Types.BOOLEAN()"}
 
@@ -19,7 +19,7 @@ class TypeCheck:
     __slots__ = ("_fits", "_fits_key", "_key_type", "_state", "_type")
 
     def __init__(self, descriptor: StateDescriptor) -> None:
-        self._state = f"{descriptor.kind} state {descriptor.name!r}"
+        self._state = f"{descriptor.kind.name} state {descriptor.name!r}"
         self._type, self._key_type = _types_of(descriptor)
         self._fits: Fits = fits_of(self._type)
         self._fits_key: Fits = fits_of(self._key_type)
@@ -46,8 +46,5 @@ class TypeCheck:
 def _types_of(descriptor: StateDescriptor) -> tuple[TypeInformation, TypeInformation]:
     """Return the type of values, and that of keys, which only a map state has."""
     declared = descriptor.type_info
-    if descriptor.kind == "map" and isinstance(declared, MapTypeInfo):
-        return declared.value_type_info, declared.key_type_info
-    if descriptor.kind == "list" and isinstance(declared, ListTypeInfo):
-        return declared.element_type, declared
-    return declared, declared
+    key_type = declared.key_type_info if isinstance(declared, MapTypeInfo) else declared
+    return descriptor.kind.form.item_type(declared), key_type

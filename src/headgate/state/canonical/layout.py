@@ -44,7 +44,6 @@ SUFFIX: Final = ".parquet"
 
 _FOOTER: Final = b"headgate"
 _NAME_MAX: Final = 80
-_TIMERS: Final = Types.LIST(Types.LONG())
 
 
 def pickle_of(column: str) -> str:
@@ -65,7 +64,7 @@ class TableFacts:
     @property
     def has_many_times(self) -> bool:
         """Whether a row has several times of last access."""
-        return self.meta.kind in ("list", "map")
+        return self.meta.form.has_items
 
     def schema(self, key: ColumnCodec, namespace: ColumnCodec | None, value: ColumnCodec) -> pa.Schema:
         """Return the schema of the table, with these codecs of its columns."""
@@ -116,9 +115,7 @@ def _pair(name: str, codec: ColumnCodec) -> list[pa.Field]:
 
 def value_type(meta: StateMeta, values: Sequence[Any]) -> TypeInformation:
     """Return the type of the column of values: the declared one; where that is pickled, the one that `values` have."""
-    if meta.kind == "timers":
-        return _TIMERS
-    return refined_type(meta.type, values)
+    return refined_type(meta.form.shown_type(meta.type), values)
 
 
 def refined_type(type_info: TypeInformation, values: Iterable[Any]) -> TypeInformation:

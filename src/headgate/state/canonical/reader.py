@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from headgate.errors import DamagedFileError
 from headgate.state.canonical.columns import column_codec
 from headgate.state.canonical.layout import KEY, KEY_GROUP, LAST_ACCESS, NAMESPACE, VALUE, TableFacts, pickle_of
-from headgate.state.canonical.stored import stored_form
 from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import NAMESPACED
@@ -57,7 +56,7 @@ class CanonicalFile:
         key_of = self._decoder(self.facts.key)
         namespace_of = None if self.facts.namespace is None else self._decoder(self.facts.namespace)
         value_of = self._decoder(self.facts.value)
-        join, load = stored_form(self.facts.meta).join, self._load
+        join, load = self.facts.meta.form.join, self._load
         for batch in self.batches(groups):
             rows = self._lists(batch)
             keys = [key_of(*pair) for pair in _pairs(rows, KEY)]

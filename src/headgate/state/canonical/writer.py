@@ -23,7 +23,6 @@ from headgate.state.canonical.layout import (
 )
 from headgate.state.canonical.observed import observed_type
 from headgate.state.canonical.pairs import ColumnPair
-from headgate.state.canonical.stored import stored_form
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import namespace_of, plain_key
@@ -61,7 +60,6 @@ class StateTable:
     def __init__(self, meta: StateMeta, path: Path) -> None:
         self.path = path
         self._meta = meta
-        self._split = stored_form(meta).split
         self._rows: list[tuple[int, Any, Any]] = []
         self._weight = 0
         self._table: _Table | None = None
@@ -90,7 +88,7 @@ class StateTable:
         if not self._rows:
             return
         rows, self._rows, self._weight = self._rows, [], 0
-        parts = [self._split(stored) for _, _, stored in rows]
+        parts = [self._meta.form.split(stored, ttl=self._meta.ttl) for _, _, stored in rows]
         if self._table is None:
             self._table = _Table(self._facts(rows, [part[1] for part in parts if part is not None]), self.path)
         try:

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 from headgate.errors import RestoreError
+from headgate.state.kinds import forms
+from headgate.state.kinds.forms import StoredForm
+from headgate.state.kinds.table import KINDS
 from headgate.types.row import Row, make_row
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,
@@ -54,6 +57,11 @@ class StateMeta:
     ttl: bool = False
     namespaced: bool = False
 
+    @property
+    def form(self) -> StoredForm:
+        """How columns hold it."""
+        return KINDS[self.kind].form
+
     def describe(self) -> str:
         """Return kind and type as words of a message."""
         return f"{'namespaced ' if self.namespaced else ''}{self.kind} state of {self.type}"
@@ -71,12 +79,17 @@ class StateMeta:
 
     @staticmethod
     def from_json(description: Mapping[str, Any]) -> StateMeta:
-        """Return the state that `to_json` described. Raises RestoreError for another version."""
+        """Return the state that `to_json` described. Raises RestoreError for another version, or an unknown kind."""
         version = description.get("version")
         if version != VERSION:
             raise RestoreError(
                 f"state {description.get('name')!r} is described in version {version} of the schema and this headgate "
                 f"reads version {VERSION}; restore with the release that wrote the snapshot, or a later one"
+            )
+        if description["kind"] not in KINDS:
+            raise RestoreError(
+                f"state {description['name']!r} is of kind {description['kind']!r}, which this headgate does not know; "
+                "restore with the release that wrote the snapshot, or a later one"
             )
         type_info = TypeInformation.from_json(description["type"])
         return StateMeta(
@@ -135,17 +148,12 @@ Integer; declare it as it was saved, or give the new state another name
     assert not isinstance(item, str)  # the whole would have been refused too
     if old.ttl:
         item = _timed(item)
-    in_container = _IN_CONTAINER.get(old.kind)
-    return Migrate(item if in_container is None else in_container(item))
+    return Migrate(_each(old.form, item))
 
 
 def item_type(meta: StateMeta) -> TypeInformation:
     """Return the type of a list state's elements, of a map state's values, of any other state's value."""
-    if meta.kind == "list" and isinstance(meta.type, ListTypeInfo):
-        return meta.type.element_type
-    if meta.kind == "map" and isinstance(meta.type, MapTypeInfo):
-        return meta.type.value_type_info
-    return meta.type
+    return meta.form.item_type(meta.type)
 
 
 def _incompatible(old: StateMeta, new: StateMeta, why: str) -> Incompatible:
@@ -166,27 +174,8 @@ def _timed(convert: Convert) -> Convert:
     return lambda pair: (pair[0], convert(pair[1]))
 
 
-def _in_list(convert: Convert) -> Convert:
-    def convert_list(values: Any) -> Any:
-        if not isinstance(values, list):
-            return values
-        fresh = copy.copy(values)
-        fresh[:] = map(convert, values)
-        return fresh
-
-    return convert_list
-
-
-def _in_map(convert: Convert) -> Convert:
-    def convert_map(values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        fresh = copy.copy(values)
-        for key, value in values.items():
-            fresh[key] = convert(value)
-        return fresh
-
-    return convert_map
+def _each(form: StoredForm, convert: Convert) -> Convert:
+    return lambda stored: form.converted(stored, convert)
 
 
 def _in_tuple(converters: list[Convert]) -> Convert:
@@ -197,9 +186,6 @@ def _in_tuple(converters: list[Convert]) -> Convert:
         return make(convert(value) for convert, value in zip(converters, values, strict=True))
 
     return convert_tuple
-
-
-_IN_CONTAINER: Final[dict[str, Callable[[Convert], Convert]]] = {"list": _in_list, "map": _in_map}
 
 
 @final
@@ -269,20 +255,20 @@ def _between_lists(old: TypeInformation, new: TypeInformation) -> Convert | str:
         if isinstance(old, kind) and isinstance(new, kind):
             if PrimitiveArrayTypeInfo(BasicTypeInfo(BasicType.BYTE)) in (old, new):
                 return f"{_refusal(old, new)}, for one is bytes and the other a list"
-            return _wrapped(_between(old.element_type, new.element_type), _in_list, "in the elements, ")
+            return _wrapped(_between(old.element_type, new.element_type), forms.LIST, "in the elements, ")
     return _refusal(old, new)
 
 
 def _between_maps(old: MapTypeInfo, new: MapTypeInfo) -> Convert | str:
     if _between(old.key_type_info, new.key_type_info) is not _keep:
         return f"the keys of a map keep their type: {_refusal(old.key_type_info, new.key_type_info)}"
-    return _wrapped(_between(old.value_type_info, new.value_type_info), _in_map, "in the values, ")
+    return _wrapped(_between(old.value_type_info, new.value_type_info), forms.MAP, "in the values, ")
 
 
-def _wrapped(inner: Convert | str, wrap: Callable[[Convert], Convert], place: str) -> Convert | str:
+def _wrapped(inner: Convert | str, form: StoredForm, place: str) -> Convert | str:
     if isinstance(inner, str):
         return place + inner
-    return _keep if inner is _keep else wrap(inner)
+    return _keep if inner is _keep else _each(form, inner)
 
 
 def _between_tuples(old: TupleTypeInfo, new: TupleTypeInfo) -> Convert | str:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final, Protocol, final, runtime_checkable
+from typing import Final, Protocol, final
 
-from headgate.state.descriptors import StateDescriptor
 from headgate.state.keyed.cells import Cell
-from headgate.state.keyed.expiry import oldest_ms, without_expired
+from headgate.state.kinds.forms import StoredForm
 from headgate.state.ttl import StateTtlConfig
 
 
-@runtime_checkable
 class Sweepable(Protocol):
     """What a backend offers that holds all its state in cells. Stored lists and maps are plain ones there."""
 
@@ -41,8 +39,8 @@ class IncrementalCleanup:
 
     __slots__ = (
         "_column",
+        "_form",
         "_keys",
-        "_kind",
         "_oldest_ms",
         "_owner",
         "_rest_until_ms",
@@ -51,9 +49,9 @@ class IncrementalCleanup:
         "for_every_record",
     )
 
-    def __init__(self, kind: str, owner: Sweepable, column: int, config: StateTtlConfig) -> None:
+    def __init__(self, form: StoredForm, owner: Sweepable, column: int, config: StateTtlConfig) -> None:
         strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
-        self._kind = kind
+        self._form = form
         self._owner = owner
         self._column = column
         self._ttl_ms = config.get_ttl().to_milliseconds()
@@ -82,9 +80,9 @@ class IncrementalCleanup:
 
     def _check(self, cell: Cell, now_ms: int) -> None:
         owner, stored = self._owner, cell[self._column]
-        living = stored if cell is owner.cell else without_expired(self._kind, stored, now_ms, self._ttl_ms)
+        living = stored if cell is owner.cell else self._form.living(stored, now_ms - self._ttl_ms)
         if living is not None:
-            self._oldest_ms = min(self._oldest_ms, oldest_ms(self._kind, living))
+            self._oldest_ms = min(self._oldest_ms, self._form.oldest_ms(living))
         if living is not stored:
             owner.touch(cell)
             cell[self._column] = living
@@ -92,11 +90,9 @@ class IncrementalCleanup:
                 owner.emptied.append(cell)
 
 
-def cleanup_of(descriptor: StateDescriptor, owner: object, column: int) -> IncrementalCleanup | None:
-    """Return the incremental clean-up of a state, None when it has none or its backend cleans up in another way."""
-    if descriptor.ttl is None or not isinstance(owner, Sweepable):
-        return None
-    strategy = descriptor.ttl.get_cleanup_strategies().get_incremental_cleanup_strategy()
+def cleanup_of(form: StoredForm, config: StateTtlConfig, owner: Sweepable, column: int) -> IncrementalCleanup | None:
+    """Return the incremental clean-up of a state, None when it is configured to have none."""
+    strategy = config.get_cleanup_strategies().get_incremental_cleanup_strategy()
     if strategy is None or strategy.get_cleanup_size() == 0:
         return None
-    return IncrementalCleanup(descriptor.kind, owner, column, descriptor.ttl)
+    return IncrementalCleanup(form, owner, column, config)

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from headgate.errors import ProgramError, RestoreError
-from headgate.state.descriptors import StateDescriptor
 from headgate.state.formats.schema import Convert, Incompatible, Migrate, Same, StateMeta, compatibility
 from headgate.state.keyed.cells import FIRST
-from headgate.state.keyed.expiry import with_ttl, without_expired, without_ttl
+from headgate.state.kinds.handle import State
+from headgate.state.kinds.kind import StateDescriptor
+
+ExpiryFilter: TypeAlias = Callable[[Any, int], Any]
+"""Returns what is left of stored content at a given time, None for nothing."""
 
 
 def meta_of(descriptor: StateDescriptor, *, namespaced: bool = False) -> StateMeta:
     """Return what a snapshot is to know of a state that is declared so."""
     return StateMeta(
-        descriptor.name, descriptor.kind, descriptor.type_info, descriptor.ttl is not None, namespaced=namespaced
+        descriptor.name, descriptor.kind.name, descriptor.type_info, descriptor.ttl is not None, namespaced=namespaced
     )
 
 
-def snapshot_filter(descriptor: StateDescriptor) -> Callable[[Any, int], Any] | None:
+def snapshot_filter(descriptor: StateDescriptor) -> ExpiryFilter | None:
     """Return what leaves expired values out of a whole snapshot at a given time, None when nothing is to."""
     ttl = descriptor.ttl
     if ttl is None or not ttl.get_cleanup_strategies().in_full_snapshot():
         return None
-    kind, ttl_ms = descriptor.kind, ttl.get_ttl().to_milliseconds()
-    return lambda stored, now_ms: without_expired(kind, stored, now_ms, ttl_ms)
+    living, ttl_ms = descriptor.kind.form.living, ttl.get_ttl().to_milliseconds()
+    return lambda stored, now_ms: living(stored, now_ms - ttl_ms)
 
 
 @final
-class Columns:
+class StateColumns:
     """The states of a backend, restored or declared, in the order of their columns."""
 
     def __init__(self) -> None:
         self.metas: list[StateMeta] = []
-        self._handles: dict[str, Any] = {}
+        self._handles: dict[str, State | None] = {}
         self._index: dict[str, int] = {}
 
     def index(self, name: str) -> int | None:
@@ -65,7 +68,7 @@ class Columns:
         self.metas.append(meta)
         return column
 
-    def handle(self, meta: StateMeta) -> Any | None:
+    def handle(self, meta: StateMeta) -> State | None:
         """Return the handle of a declared state, None when it is declared for the first time.
 
         Raises `ProgramError` when it was declared otherwise before.
@@ -92,7 +95,7 @@ class Columns:
         self.metas[column - FIRST] = meta
         return column, False, conversion(restored, meta, now_ms)
 
-    def keep(self, meta: StateMeta, handle: Any) -> None:
+    def keep(self, meta: StateMeta, handle: State | None) -> None:
         """Remember the handle of a declared state."""
         self._handles[meta.name] = handle
 
@@ -110,9 +113,9 @@ def conversion(old: StateMeta, new: StateMeta, now_ms: int) -> Convert | None:
         case Migrate():
             steps.append(answer.convert)
     if new.ttl and not old.ttl:
-        steps.append(lambda stored: with_ttl(new.kind, stored, now_ms))
+        steps.append(lambda stored: new.form.with_ttl(stored, now_ms))
     elif old.ttl and not new.ttl:
-        steps.append(lambda stored: without_ttl(new.kind, stored))
+        steps.append(new.form.without_ttl)
     if not steps:
         return None
 

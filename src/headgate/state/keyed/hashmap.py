@@ -9,19 +9,17 @@ A backend belongs to the mailbox loop of its subtask; no method blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, final
 
 from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
-from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
-from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
 from headgate.state.formats.patch import patched
 from headgate.state.formats.schema import StateMeta
+from headgate.state.keyed.cell_backend import CellBackend
 from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.keyed.cells import (
     CHUNK_CELLS,
@@ -38,16 +36,15 @@ from headgate.state.keyed.cells import (
     plain_key,
 )
 from headgate.state.keyed.changelog import Changelog
-from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup
-from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
-from headgate.state.keyed.increments import NOTHING_KEPT, Increments, Line
+from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
+from headgate.state.keyed.increments import NOTHING_KEPT, Line
 from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
-from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import HeapTimerIndex
-from headgate.state.keyed.walk import DeltaWalk, Filter, Walk, WholeWalk
+from headgate.state.keyed.walk import DeltaWalk, Walk, WholeWalk
 from headgate.state.keygroups import murmur32
+from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.owner import HandleOwner
 from headgate.types.keys import hash_code
-from headgate.types.typeinfo import Types
 
 CHANGES_MAX: Final = 100_000
 """When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
@@ -57,29 +54,19 @@ _FEW: Final = 8
 
 
 @final
-class HashMapBackend:
+class HashMapBackend(CellBackend[HeapTimerIndex]):
     """Keyed state of one operator in one subtask; see `KeyedBackend` for its interface."""
 
     def __init__(self, context: BackendContext) -> None:
-        self.cells: dict[Any, Cell] = {}
-        self.cell: Cell = NO_CELL
-        self.emptied: list[Cell] = []
-        self.epoch = 1
-        self.prefetch: Callable[[list[Any]], None] | None = None
-        self._context = context
+        super().__init__(context)
         self._max_parallelism = context.max_parallelism
         self._key_groups = context.key_groups
         self._blank: list[Any] = []
         """What a cell without values holds, for each state."""
         self._fresh: list[Cell] = []
         self._roster = Roster()
-        self._columns = Columns()
         self._swept_by_batch: list[IncrementalCleanup] = []
-        self._filters: dict[int, Callable[[Any, int], Any]] = {}
-        self._timers: dict[str, tuple[int, HeapTimerIndex]] = {}
-        self._view = NamespaceView(self)
         self._walks: list[Walk] = []
-        self._increments = Increments()
         self._notes_changes = False
         """Whether a snapshot to come may build on one that there is, or is under way."""
         self._changed: dict[int, list[Cell]] = {}
@@ -87,8 +74,6 @@ class HashMapBackend:
         self._forgettable = 0
         """Cells that have died since the barrier, or before, without having been in any snapshot."""
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
-        self.is_incremental = context.is_incremental
-        """Whether snapshots may build on earlier ones."""
 
     # --- the current key
 
@@ -187,27 +172,6 @@ class HashMapBackend:
 
     # --- states
 
-    def state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor), self)
-
-    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
-
-    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: handles.Owner) -> Any:
-        known = self._columns.handle(meta)
-        if known is not None:
-            return known
-        column = self._declare(meta)
-        handle = handles.bind(descriptor, owner, column, self._context.clock)
-        self._columns.keep(meta, handle)
-        cleanup = handles.cleanup_for_records(handle)
-        if cleanup is not None:
-            self._swept_by_batch.append(cleanup)
-        filter_ = snapshot_filter(descriptor)
-        if filter_ is not None:
-            self._filters[column] = filter_
-        return handle
-
     def _declare(self, meta: StateMeta) -> int:
         column, is_new, convert = self._columns.declare(meta, self._context.clock.wall_ms())
         if is_new:
@@ -222,30 +186,18 @@ class HashMapBackend:
             self.line_moved()
         return column
 
+    def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> IncrementalCleanup | None:
+        if descriptor.ttl is None or owner is not self:
+            return None
+        cleanup = cleanup_of(descriptor.kind.form, descriptor.ttl, self, column)
+        if cleanup is not None and cleanup.for_every_record:
+            self._swept_by_batch.append(cleanup)
+        return cleanup
+
     def _widen(self) -> None:
         self._blank.append(None)
         for cell in self.cells.values():
             cell.append(None)
-
-    def set_namespace(self, namespace: Any) -> None:
-        self._view.set(namespace)
-
-    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
-        column = self._columns.index(descriptor.name)
-        if column is None:
-            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
-        stored = []
-        for source in sources:
-            cell = self._view.at(source)
-            if cell[column] is not None:
-                stored.append(cell[column])
-                cell[column] = None
-                self.emptied.append(cell)
-        if stored:
-            cell = self._view.at(target)
-            cell[column] = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
-            if cell[column] is None:
-                self.emptied.append(cell)
 
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
         column = self._columns.index(state_name)
@@ -260,9 +212,6 @@ class HashMapBackend:
     def new_map(self, column: int) -> dict[Any, Any]:
         return {}
 
-    def drop(self, column: int) -> None:
-        self.drop_of(self.cell, column)
-
     def list_of(self, cell: Cell, column: int, values: list[Any]) -> list[Any]:
         return values
 
@@ -275,17 +224,12 @@ class HashMapBackend:
 
     # --- timers
 
-    def timers(self, name: str) -> tuple[int, HeapTimerIndex]:
-        if name not in self._timers:
-            meta = StateMeta(name, "timers", Types.PICKLED_BYTE_ARRAY())
-            column = self._declare(meta)
-            self._columns.keep(meta, None)
-            index = HeapTimerIndex()
-            for cell in self._roster.cells():
-                for timestamp_ms in cell[column] or ():
-                    index.add(timestamp_ms, cell[KEY])
-            self._timers[name] = (column, index)
-        return self._timers[name]
+    def _timer_index(self, column: int) -> HeapTimerIndex:
+        index = HeapTimerIndex()
+        for cell in self._roster.cells():
+            for timestamp_ms in cell[column] or ():
+                index.add(timestamp_ms, cell[KEY])
+        return index
 
     # --- clean-up of expired values
 
@@ -299,10 +243,6 @@ class HashMapBackend:
             self.enter(cell[KEY], cell)
 
     # --- snapshots
-
-    @property
-    def has_states(self) -> bool:
-        return bool(self._columns.metas)
 
     def snapshot(self, checkpoint_id: CheckpointId) -> CellSnapshot:
         if self._changelog is not None:
@@ -337,10 +277,7 @@ class HashMapBackend:
         epoch = self._close_epoch()
         walk: Walk
         if line is None:
-            now_ms = self._context.clock.wall_ms()
-            filters: dict[int, Filter] = {
-                column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
-            }
+            filters = self._filters_at(self._context.clock.wall_ms())
             walk = WholeWalk(epoch, self._columns.metas, self._roster, filters)
         else:
             changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
@@ -363,11 +300,6 @@ class HashMapBackend:
         if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
             self._walks.remove(pending.walk)
 
-    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        if self.is_incremental:
-            self._increments.completed(checkpoint_id)
-            self.line_moved()
-
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._increments.aborted(checkpoint_id)
         if self._change_count > CHANGES_MAX + 4 * len(self.cells):
@@ -381,12 +313,6 @@ class HashMapBackend:
         self._notes_changes = since != NOTHING_KEPT
         if not self._notes_changes:
             self._touched = []
-
-    @property
-    def key_groups(self) -> tuple[int, int]:
-        """The first and the last key group."""
-        groups = self._context.key_groups
-        return groups[0], groups[-1]
 
     # --- what the changelog asks for
 
@@ -444,7 +370,3 @@ class HashMapBackend:
     def __len__(self) -> int:
         """Number of keys that have state."""
         return len(self.cells)
-
-
-def _filtered(filter_: Callable[[Any, int], Any], now_ms: int, value: Any) -> Any:
-    return filter_(value, now_ms)

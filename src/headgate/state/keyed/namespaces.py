@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Protocol, final
 
 from headgate.errors import StateAccessError
-from headgate.state.handles import ListLike, MapLike, Owner
 from headgate.state.keyed.cells import EPOCH, KEY, NAMESPACED, NO_CELL, Cell
+from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
 
 
-class NamespaceOwner(Owner, Protocol):
+class NamespaceOwner(HandleOwner, CellOwner, Protocol):
     """A backend, as a view of one of its namespaces sees it."""
 
     cells: dict[Any, Cell]
@@ -17,18 +17,6 @@ class NamespaceOwner(Owner, Protocol):
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         """Return the cell of `key`, safe to read and change."""
-        ...
-
-    def list_of(self, cell: Cell, column: int, values: list[Any]) -> ListLike:
-        """Return a container that replaces what the cell's column holds."""
-        ...
-
-    def map_of(self, cell: Cell, column: int) -> MapLike:
-        """Return an empty container that replaces what the cell's column holds."""
-        ...
-
-    def drop_of(self, cell: Cell, column: int) -> None:
-        """Remove what the cell's column holds."""
         ...
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Generic, TypeVar, final
 from headgate.errors import ProgramError, RestoreError, SerializationError, StateAccessError
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from headgate.state.formats.schema import Incompatible, Migrate, StateMeta, compatibility
+from headgate.state.kinds.table import BROADCAST, OPERATOR_LIST, UNION_LIST
 from headgate.state.operator.broadcast_state import BroadcastState
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.state.type_check import TypeCheck
@@ -24,9 +25,9 @@ from headgate.types.typeinfo import TypeInformation
 T = TypeVar("T")
 
 _KIND_OF: Final = {
-    ListMode.SPLIT: "operator list",
-    ListMode.UNION: "union list",
-    ListMode.BROADCAST: "broadcast",
+    ListMode.SPLIT: OPERATOR_LIST.name,
+    ListMode.UNION: UNION_LIST.name,
+    ListMode.BROADCAST: BROADCAST.name,
 }
 
 

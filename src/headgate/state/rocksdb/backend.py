@@ -18,11 +18,8 @@ from typing import Any, Final, final
 
 from headgate import options
 from headgate.elements import SavepointFormat
-from headgate.errors import InternalError
 from headgate.ids import CheckpointId
-from headgate.state import handles
 from headgate.state.backend import BackendContext, KeyedSnapshot
-from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
@@ -30,9 +27,9 @@ from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
 from headgate.state.keyed.changelog import Changelog
-from headgate.state.keyed.columns import Columns, meta_of, snapshot_filter
-from headgate.state.keyed.increments import Increments, Line
-from headgate.state.keyed.walk import Filter
+from headgate.state.keyed.increments import Line
+from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Database, Memory
 from headgate.state.rocksdb.drain import Frames
@@ -45,7 +42,6 @@ from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, Entries
 from headgate.state.rocksdb.store import Store
 from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
-from headgate.types.typeinfo import Types
 
 FRAMES_BYTES_MAX: Final = 64 * 2**20
 """When checkpoints fail, and more changes than so many bytes wait to be written, a new base costs less."""
@@ -57,53 +53,28 @@ class RocksDBBackend(CellCache):
 
     def __init__(self, context: BackendContext) -> None:
         settings = context.settings
-        self._context = context
         self._folder = _own_folder(context)
         self._numbers = count(1)
-        self._increments = Increments()
         self._frames = Frames()
-        self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
-        self.is_incremental = context.is_incremental
-        """Whether snapshots may build on earlier ones."""
+        self._with_frames = context.has_changelog
         self._memory = Memory(
             settings.get(options.ROCKSDB_WRITE_BUFFER_SIZE), settings.get(options.ROCKSDB_BLOCK_CACHE_SIZE)
         )
         self._groups = KeyGroups(context.key_groups, context.max_parallelism)
-        self._columns = Columns()
-        self._filters: dict[int, Any] = {}
-        self._timers: dict[str, tuple[int, StoredTimerIndex]] = {}
         layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"))
         store = self._store_of(Database(self._new_path("db"), self._memory), layouts)
-        super().__init__(store, settings.get(options.ROCKSDB_CACHE_SIZE))
+        super().__init__(context, store, settings.get(options.ROCKSDB_CACHE_SIZE))
+        self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
         self._sweep = Sweep(self, store, context.key_groups)
 
     def _store_of(self, database: Database, layouts: Layouts) -> Store:
-        frames = self._frames if self._changelog is not None else None
+        frames = self._frames if self._with_frames else None
         return Store(database, layouts, self._groups, self._memory, frames)
 
     def _new_path(self, name: str) -> Path:
         return self._folder / f"{name}-{next(self._numbers)}"
 
     # --- states
-
-    def state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor), self)
-
-    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
-
-    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: handles.Owner) -> Any:
-        known = self._columns.handle(meta)
-        if known is not None:
-            return known
-        column = self._declare(meta)
-        handle = handles.bind(descriptor, owner, column, self._context.clock)
-        self._columns.keep(meta, handle)
-        self._sweep.add(descriptor, column)
-        filter_ = snapshot_filter(descriptor)
-        if filter_ is not None:
-            self._filters[column] = filter_
-        return handle
 
     def _declare(self, meta: StateMeta) -> int:
         now_ms = self._context.clock.wall_ms()
@@ -113,6 +84,9 @@ class RocksDBBackend(CellCache):
             self._increments.restart()
         self._lay_out(column, meta, now_ms, is_new=is_new)
         return column
+
+    def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> None:
+        self._sweep.add(descriptor, column)
 
     def _lay_out(self, column: int, meta: StateMeta, now_ms: int, *, is_new: bool) -> None:
         layouts = self._store.layouts
@@ -129,27 +103,6 @@ class RocksDBBackend(CellCache):
         self._finish_pending()
         self._store.cells.drain([cell for cell in self.cells.values() if cell[SAVED] != cell[EPOCH]])
         self.cells.clear()
-
-    def set_namespace(self, namespace: Any) -> None:
-        self._view.set(namespace)
-
-    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
-        column = self._columns.index(descriptor.name)
-        if column is None:
-            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
-        is_list = descriptor.kind == "list"
-        stored = []
-        for source in sources:
-            cell = self._view.at(source)
-            if cell[column] is not None:
-                stored.append(list(cell[column]) if is_list else cell[column])
-                if is_list:
-                    self.drop_of(cell, column)
-                cell[column] = None
-        if stored:
-            cell = self._view.at(target)
-            merged = handles.merged(descriptor, cell[column], stored, self._context.clock.wall_ms())
-            cell[column] = self.list_of(cell, column, merged or []) if is_list else merged
 
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
         column = self._columns.index(state_name)
@@ -172,19 +125,10 @@ class RocksDBBackend(CellCache):
                 if key not in self.cells:
                     yield key, values[column - FIRST]
 
-    def timers(self, name: str) -> tuple[int, StoredTimerIndex]:
-        if name not in self._timers:
-            meta = StateMeta(name, "timers", Types.PICKLED_BYTE_ARRAY())
-            column = self._declare(meta)
-            self._columns.keep(meta, None)
-            self._timers[name] = (column, StoredTimerIndex(self._store.timers, column))
-        return self._timers[name]
+    def _timer_index(self, column: int) -> StoredTimerIndex:
+        return StoredTimerIndex(self._store.timers, column)
 
     # --- snapshots
-
-    @property
-    def has_states(self) -> bool:
-        return bool(self._columns.metas)
 
     def snapshot(self, checkpoint_id: CheckpointId) -> RowsSnapshot:
         if self._changelog is not None:
@@ -227,10 +171,8 @@ class RocksDBBackend(CellCache):
         return FilesSnapshot(walk, terms, self._store, known, self._new_path("cp"))
 
     def _entries(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
-        now_ms = self._context.clock.wall_ms()
-        filters: dict[int, Filter] = {
-            column - FIRST + VALUES: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()
-        }
+        found = self._filters_at(self._context.clock.wall_ms())
+        filters = {column - FIRST + VALUES: filter_ for column, filter_ in found.items()}
         return EntriesSnapshot(walk, terms, self._store, filters, self._new_path("entries"))
 
     def forget(self, pending: KeyedSnapshot) -> None:
@@ -242,11 +184,6 @@ class RocksDBBackend(CellCache):
         if pending is self._pending:
             self._pending = None
 
-    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        if self.is_incremental:
-            self._increments.completed(checkpoint_id)
-            self.line_moved()
-
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         if self._pending is not None and self._pending.name == f"{checkpoint_id}":
             self._drop(self._pending)
@@ -254,12 +191,6 @@ class RocksDBBackend(CellCache):
         if self._frames.size_bytes > FRAMES_BYTES_MAX:
             self._increments.restart()
         self.line_moved()
-
-    @property
-    def key_groups(self) -> tuple[int, int]:
-        """The first and the last key group."""
-        groups = self._context.key_groups
-        return groups[0], groups[-1]
 
     # --- what the changelog asks for
 
@@ -301,7 +232,7 @@ class RocksDBBackend(CellCache):
             for file in part.state.log:
                 load_file(part, file, self._loader(), place)
         self._clear_cache()
-        self._store.cells.frames = self._frames if self._changelog is not None else None
+        self._store.cells.frames = self._frames if self._with_frames else None
         self._has_changed = False
         whole = len(parts) == 1 and parts[0].state.key_groups == self.key_groups
         kind = "entries" if base is None else "rocksdb"
@@ -352,7 +283,3 @@ def _own_folder(context: BackendContext) -> Path:
         parent = Path(local)
         parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="rocksdb-", dir=parent))
-
-
-def _filtered(filter_: Any, now_ms: int, value: Any) -> Any:
-    return filter_(value, now_ms)

@@ -8,30 +8,27 @@ While a snapshot is under way, what was touched after its barrier stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
+from headgate.state.backend import BackendContext
+from headgate.state.keyed.cell_backend import CellBackend
 from headgate.state.keyed.cells import DEAD, EPOCH, FIRST, KEY, NO_CELL, SAVED, Cell
-from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.timers import StoredTimerIndex
 
 EVICTED_AT_ONCE: Final = 4096
 _MEASURED: Final = 64
 
 
-class CellCache:
+class CellCache(CellBackend[StoredTimerIndex]):
     """The part of the backend that is in use for every record."""
 
-    def __init__(self, store: Store, cache_bytes: int) -> None:
-        self.cells: dict[Any, Cell] = {}
-        self.cell: Cell = NO_CELL
-        self.emptied: list[Cell] = []
-        self.epoch = 1
-        self.prefetch: Callable[[list[Any]], None] | None = self.load
-        self._view = NamespaceView(self)
+    def __init__(self, context: BackendContext, store: Store, cache_bytes: int) -> None:
+        super().__init__(context)
+        self.prefetch = self.load
         self._store = store
         self._cache_bytes = cache_bytes
         self._pending: RowsSnapshot | None = None
@@ -128,9 +125,6 @@ class CellCache:
 
     def new_map(self, column: int) -> StoredMap:
         return self._store.cells.new_map(self.cell, column)
-
-    def drop(self, column: int) -> None:
-        self._store.cells.drop(self.cell, column)
 
     def list_of(self, cell: Cell, column: int, values: list[Any]) -> StoredList:
         return self._store.cells.new_list(cell, column, values)

@@ -102,7 +102,7 @@ class StoredMap:
 
     __slots__ = ("_changed", "_column", "_items", "_kept", "_key", "_prefix", "_whole", "has_rows", "size_bytes")
 
-    def __init__(self, items: Items, column: int, key: Any, *, has_rows: bool) -> None:
+    def __init__(self, items: Items, column: int, key: Any, has_rows: bool) -> None:
         self._items = items
         self._column = column
         self._key = key

@@ -6,7 +6,7 @@ Only a cell that was touched since it was last drained holds anything new.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final, final
 
@@ -14,6 +14,7 @@ from headgate.errors import SerializationError
 from headgate.state.formats.codecs import Codec, pickled
 from headgate.state.formats.snapshot import VALUES, Entry
 from headgate.state.keyed.cells import EPOCH, FIRST, GROUP, KEY, SAVED, Cell
+from headgate.state.kinds.forms import LIST, MAP, StoredForm
 from headgate.state.rocksdb.cell_rows import CellRows
 from headgate.state.rocksdb.containers import Container, StoredList, StoredMap
 from headgate.state.rocksdb.items import Items
@@ -67,15 +68,10 @@ class Cells:
         if original is not None or type(key) not in _PLAIN:
             key = key_of(name_of(key), original, self._layouts.load)  # the one that came first
         cell = [epoch, 0, None, key, *values]
-        for column, kind in self._layouts.containers:
+        for column, form in self._layouts.containers:
             if cell[column] is not None:
-                cell[column] = self._container(column, kind, key, cell[column])
+                cell[column] = _STORED[form](self._items, column, key, cell[column])
         return cell
-
-    def _container(self, column: int, kind: str, key: Any, header: Any) -> Container:
-        if kind == "list":
-            return StoredList(self._items, column, key, header)
-        return StoredMap(self._items, column, key, has_rows=True)
 
     # --- replacing containers
 
@@ -89,7 +85,7 @@ class Cells:
     def new_map(self, cell: Cell, column: int) -> StoredMap:
         """Return an empty map that takes the place of what the cell's column holds."""
         self.drop(cell, column)
-        return StoredMap(self._items, column, cell[KEY], has_rows=False)
+        return StoredMap(self._items, column, cell[KEY], False)
 
     def drop(self, cell: Cell, column: int) -> None:
         """Remove the list or map that the cell's column holds; its rows go when the cell is drained."""
@@ -209,6 +205,8 @@ class Cells:
 
 
 _PLAIN: Final = frozenset({int, str, bytes})
+_STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = {LIST: StoredList, MAP: StoredMap}
+"""What a column holds whose items have rows. It is made with what the cell's row holds, its header."""
 
 
 @final

@@ -11,6 +11,7 @@ from typing import Any, Protocol, final
 from headgate.state.formats.key_codec import decode_key
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import FIRST, GROUP
+from headgate.state.kinds.forms import MAP
 from headgate.state.rocksdb.database import Row
 from headgate.state.rocksdb.layouts import Layouts, item_original
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, cells_of, items_of, key_of, name_length
@@ -30,18 +31,17 @@ def entries(source: Rows, layouts: Layouts, group: int, columns: int) -> Iterato
     Raises `DamagedFileError`.
     """
     containers = [
-        (index - GROUP, _ItemRows(source, layouts, group, index - FIRST), kind)
-        for index, kind in layouts.containers
+        (index - GROUP, _ItemRows(source, layouts, group, index - FIRST), form)
+        for index, form in layouts.containers
         if index < FIRST + columns
     ]
     for row_key, row in source.rows(*cells_of(group)):
         name = row_key[CELL_AT:]
         values, original = layouts.decode(row)
         entry = [group, key_of(name, original, layouts.load), *values[:columns]]
-        for place, items, kind in containers:
+        for place, items, form in containers:
             if entry[place] is not None:
-                pairs = items.of(name)
-                entry[place] = [value for _, value in pairs] if kind == "list" else dict(pairs)
+                entry[place] = form.of_items(items.of(name))
         yield entry
 
 
@@ -52,7 +52,7 @@ class _ItemRows:
     def __init__(self, source: Rows, layouts: Layouts, group: int, column: int) -> None:
         self._layouts = layouts
         self._column = column
-        self._is_map = layouts.columns[column][-1].meta.kind == "map"
+        self._is_map = layouts.columns[column][-1].meta.form is MAP
         self._rows = source.rows(*items_of(group, column))
         self._next: Row | None = next(self._rows, None)
 

@@ -25,12 +25,12 @@ from headgate.state.formats.codecs import Codec, Load, codec_for, codec_for_colu
 from headgate.state.formats.schema import Convert, StateMeta
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.columns import conversion
+from headgate.state.kinds.forms import StoredForm
 from headgate.types.typeinfo import TypeInformation, Types
 
 _TAG: Final = struct.Struct("<H")
 _LENGTH: Final = struct.Struct("<I")
 _ORIGINAL_BIT: Final = 0x8000
-_CONTAINERS: Final = ("list", "map")
 
 
 @final
@@ -59,8 +59,8 @@ class Layouts:
         self.single: Codec | None = None
         """The codec of the only column, when there is just one, and it holds no list or map."""
         self._original_tag = b""
-        self.containers: list[tuple[int, str]] = []
-        """Indices in a cell of the columns that hold lists and maps, with their kind."""
+        self.containers: list[tuple[int, StoredForm]] = []
+        """Indices in a cell of the columns of which the items have rows, with their form."""
 
     # --- declaring
 
@@ -96,7 +96,7 @@ class Layouts:
             )
             for versions, meta in zip(self.columns, metas, strict=True)
         ]
-        self.containers = [(FIRST + column, meta.kind) for column, meta in enumerate(metas) if meta.kind in _CONTAINERS]
+        self.containers = [(FIRST + column, meta.form) for column, meta in enumerate(metas) if meta.form.has_items]
         is_single = len(metas) == 1 and not self.containers
         self.single = codec_for(_stored_type(metas[0]), self.load) if is_single else None
 
@@ -131,7 +131,7 @@ class Layouts:
         converters = [
             (column, convert)
             for column, version in enumerate(versions)
-            if metas[column].kind not in _CONTAINERS and (convert := self._conversion(column, version)) is not None
+            if not metas[column].form.has_items and (convert := self._conversion(column, version)) is not None
         ]
 
         def read(body: bytes) -> list[Any]:
@@ -175,13 +175,16 @@ class Layouts:
 
     def _item_reader(self, column: int, version: int) -> Callable[[bytes], Any]:
         meta = self.columns[column][version].meta
-        decode = codec_for_items(meta, self.load).decode
+        decode, form = codec_for_items(meta, self.load).decode, meta.form
         convert = self._conversion(column, version)
         if convert is None:
             return decode
-        if meta.kind == "list":
-            return lambda body: convert([decode(body)])[0]
-        return lambda body: convert({0: decode(body)})[0]
+
+        def read_old(body: bytes) -> Any:
+            (item,) = form.items(convert(form.of_items([(0, decode(body))])))
+            return item
+
+        return read_old
 
     # --- the row of the layouts
 
@@ -212,7 +215,7 @@ def _body_at(row: bytes) -> int:
 
 def _stored_type(meta: StateMeta) -> TypeInformation:
     """Return the type of what a cell's row holds of a state."""
-    if meta.kind in _CONTAINERS or meta.kind == "timers":
+    if meta.form.has_items:
         return Types.PICKLED_BYTE_ARRAY()
     return Types.TUPLE([Types.LONG(), meta.type]) if meta.ttl else meta.type
 

@@ -10,6 +10,7 @@ from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import KEY, Cell
+from headgate.state.kinds.forms import TIMES, StoredForm
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.timers import TimerRows
 
@@ -27,36 +28,26 @@ class EntryLoader:
 
     def load(self, states: Sequence[StateMeta], found: Iterable[Entry]) -> None:
         """Take entries of these states."""
-        columns = [(self._column_of(meta), meta.kind) for meta in states]
+        columns = [(self._column_of(meta), meta.form) for meta in states]
         cache, rest = self._cache, iter(found)
         while piece := list(islice(rest, _AT_ONCE)):
             cache.load([entry[1] for entry in piece])
             for _, key, *values in piece:
                 cell = cache.cell_at(key)
-                for (column, kind), value in zip(columns, values or [None] * len(columns), strict=True):
-                    self._set(cell, column, kind, value)
+                for (column, form), value in zip(columns, values or [None] * len(columns), strict=True):
+                    self._set(cell, column, form, value)
             cache.leave()
 
-    def _set(self, cell: Cell, column: int, kind: str, value: Any) -> None:
-        cache, content = self._cache, cell[column]
-        if isinstance(value, ListPatch | MapPatch) and content is not None:
-            _patch(content, value)
-        elif kind == "list":
-            elements = value.applied(None) if isinstance(value, ListPatch) else value
-            cache.drop_of(cell, column)
-            if elements:
-                cell[column] = cache.list_of(cell, column, elements)
-        elif kind == "map":
-            entries = value.applied(None) if isinstance(value, MapPatch) else value
-            cache.drop_of(cell, column)
-            if entries:
-                content = cell[column] = cache.map_of(cell, column)
-                _patch(content, MapPatch(entries))
-        else:
-            cell[column] = value
-            if kind == "timers":
-                for timestamp_ms in value or ():
-                    self._timers.put(self._timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
+    def _set(self, cell: Cell, column: int, form: StoredForm, value: Any) -> None:
+        if isinstance(value, ListPatch | MapPatch):
+            if cell[column] is not None:
+                _patch(cell[column], value)
+                return
+            value = value.applied(None)
+        form.put(self._cache, cell, column, value)
+        if form is TIMES:
+            for timestamp_ms in value or ():
+                self._timers.put(self._timers.name(column, timestamp_ms, cell[KEY]), cell[KEY])
 
 
 def _patch(content: Any, patch: ListPatch | MapPatch) -> None:

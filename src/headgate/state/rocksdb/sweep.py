@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, Protocol, final
 
-from headgate.state.descriptors import StateDescriptor
 from headgate.state.keyed.cells import FIRST, Cell
-from headgate.state.keyed.expiry import is_expired, without_expired
+from headgate.state.kinds.forms import SINGLE, StoredForm
+from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.owner import CellOwner
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, all_of, key_of, name_length
 from headgate.state.rocksdb.store import Store
 
@@ -19,21 +20,13 @@ ROUND_MS_MAX: Final = 3_600_000
 _ROUND_MS_MIN: Final = 1000
 
 
-class Swept(Protocol):
+class Swept(CellOwner, Protocol):
     """The backend whose state expires."""
 
     cells: dict[Any, Cell]
 
     def cell_at(self, key: Any) -> Cell:
         """Return the cell of a key, safe to read and change."""
-        ...
-
-    def list_of(self, cell: Cell, column: int, values: list[Any]) -> Any:
-        """Return a list that takes the place of what the cell's column holds."""
-        ...
-
-    def drop_of(self, cell: Cell, column: int) -> None:
-        """Remove what the cell's column holds."""
         ...
 
 
@@ -47,7 +40,7 @@ class Sweep:
         self._database = store.database
         self._layouts = store.layouts
         self._groups = groups
-        self._expiring: dict[int, tuple[str, int]] = {}
+        self._expiring: dict[int, tuple[StoredForm, int]] = {}
         self._from: bytes | None = None
         self._cached: Iterator[Any] = iter(())
         self._next_ms: float | None = None
@@ -58,7 +51,7 @@ class Sweep:
         ttl = descriptor.ttl
         if ttl is None or ttl.get_cleanup_strategies().get_rocksdb_compact_filter_cleanup_strategy() is None:
             return
-        self._expiring[column] = (descriptor.kind, ttl.get_ttl().to_milliseconds())
+        self._expiring[column] = (descriptor.kind.form, ttl.get_ttl().to_milliseconds())
 
     def advance(self, now_ms: float, wall_ms: int) -> float | None:
         """Do a piece, if it is time; return when there is more to do, None when nothing expires."""
@@ -92,9 +85,9 @@ class Sweep:
 
     def _has_expired(self, values: list[Any], wall_ms: int) -> bool:
         """Whether a value of a cell has; lists and maps are looked at in their own rows."""
-        for column, (kind, ttl_ms) in self._expiring.items():
+        for column, (form, ttl_ms) in self._expiring.items():
             value = values[column - FIRST]
-            if value is not None and kind not in ("list", "map") and is_expired(kind, value, wall_ms, ttl_ms):
+            if value is not None and not form.has_items and form.is_expired(value, wall_ms - ttl_ms):
                 return True
         return False
 
@@ -122,7 +115,7 @@ class Sweep:
         if column not in self._expiring:
             return None
         item = self._layouts.decode_item(column - FIRST, row)
-        if not is_expired("value", item, wall_ms, self._expiring[column][1]):
+        if not SINGLE.is_expired(item, wall_ms - self._expiring[column][1]):
             return None
         return row_key[:2] + b"\0" + row_key[ITEMS_AT : ITEMS_AT + name_length(row_key, ITEMS_AT)]
 
@@ -137,41 +130,6 @@ class Sweep:
         """Remove what has expired of a key."""
         owner = self._owner
         cell = owner.cell_at(key)
-        for column, (kind, ttl_ms) in self._expiring.items():
+        for column, (form, ttl_ms) in self._expiring.items():
             if cell[column] is not None:
-                _CLEAN[kind](owner, cell, column, (wall_ms, ttl_ms))
-
-
-def _clean_single(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
-    if is_expired("value", cell[column], *times):
-        cell[column] = None
-
-
-def _clean_list(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
-    stored = list(cell[column])
-    living = without_expired("list", stored, *times)
-    if living is None:
-        owner.drop_of(cell, column)
-    elif living is not stored:
-        cell[column] = owner.list_of(cell, column, living)
-
-
-def _clean_map(owner: Swept, cell: Cell, column: int, times: tuple[int, int]) -> None:
-    content = cell[column]
-    stored = dict(content.items())
-    living = without_expired("map", stored, *times)
-    if living is None:
-        owner.drop_of(cell, column)
-    elif living is not stored:
-        for key in stored:
-            if key not in living:
-                del content[key]
-
-
-_CLEAN: Final[dict[str, Callable[[Swept, Cell, int, tuple[int, int]], None]]] = {
-    "value": _clean_single,
-    "reducing": _clean_single,
-    "aggregating": _clean_single,
-    "list": _clean_list,
-    "map": _clean_map,
-}
+                form.put_living(owner, cell, column, wall_ms - ttl_ms)

@@ -19,20 +19,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from headgate.elements import SavepointFormat
 from headgate.state.keyed.cells import KEY
 from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, KeyedJob, Subtask
-from headgate.testing.contracts.keyed_model import Model, model_of
+from headgate.testing.contracts.keyed_model import Model
 from headgate.testing.contracts.keyed_states import (
-    ALL,
     KEYS,
-    MERGING,
     NAMESPACES,
-    PLAIN,
-    READS,
-    STATES,
     TTL_MS,
     Change,
+    States,
     Step,
     apply,
-    steps_of,
 )
 from headgate.time.timers import EVENT_TIMERS, Timers
 
@@ -45,6 +40,11 @@ _KEYS: Final = st.sampled_from(KEYS)
 _NAMESPACES: Final = st.sampled_from(NAMESPACES)
 
 
+def _name_of(which: str) -> st.SearchStrategy[str]:
+    """Draw the name of one of the machine's states."""
+    return st.runner().flatmap(lambda machine: st.sampled_from(sorted(getattr(machine.states, which))))
+
+
 class _BackendAgainstModel(RuleBasedStateMachine):
     """A job, and the model of its state; `under_way` holds checkpoints with what they must hold."""
 
@@ -54,7 +54,8 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self.job = KeyedJob(self.under_test, Path(self._folder.name))
-        self.models: dict[str, Model] = {name: model_of(each, self.job.clock) for name, each in ALL.items()}
+        self.states = States(self.under_test.kinds)
+        self.models: dict[str, Model] = self.states.models(self.job.clock)
         self.timers: set[Timer] = set()
         self.under_way: list[Checkpoint] = []
         self.savepoint: Any = None
@@ -63,7 +64,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
 
     # --- state
 
-    @initialize(names=st.sets(st.sampled_from(sorted(ALL)), min_size=1, max_size=3))
+    @initialize(names=st.sets(_name_of("all"), min_size=1, max_size=3))
     def some_states_are_used(self, names: set[str]) -> None:
         """Few, so that what happens, happens to the same; and many keys, so that an increment is worth its while."""
         self.names = ["value", *sorted(names - {"value"})]
@@ -71,7 +72,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
 
     @rule(seed=_SEEDS)
     def batch(self, seed: int) -> None:
-        self.do(steps_of(seed, self.names))
+        self.do(self.states.steps(seed, self.names))
 
     def do(self, steps: list[Step]) -> None:
         """Process a batch of records, each of which does one change."""
@@ -79,27 +80,27 @@ class _BackendAgainstModel(RuleBasedStateMachine):
             for name, key, namespace, change in steps:
                 self.same(name, key, namespace, change)
 
-    @rule(name=st.sampled_from(sorted(MERGING)), key=_KEYS, into=_NAMESPACES, sources=st.sets(_NAMESPACES))
+    @rule(name=_name_of("merging"), key=_KEYS, into=_NAMESPACES, sources=st.sets(_NAMESPACES))
     def merge(self, name: str, key: Any, into: int, sources: set[int]) -> None:
         with self.job.batch([key]):
-            self.job.at(key, MERGING[name], into)
-            self.job.subtask_of(key).backend.merge_namespaces(MERGING[name], into, sorted(sources))
+            self.job.at(key, self.states.merging[name], into)
+            self.job.subtask_of(key).backend.merge_namespaces(self.states.merging[name], into, sorted(sources))
             self.models[name].merge(key, into, sorted(sources))
             for namespace in (into, *sorted(sources)):
-                self.same(name, key, namespace, (READS[MERGING[name].kind], ()))
+                self.same(name, key, namespace, self.states.read(name))
 
     def same(self, name: str, key: Any, namespace: Any, change: Change) -> None:
         """Do a change in the job and in the model, and compare what is returned."""
         model = self.models[name]
         model.place = (key, namespace)
-        handle = self.job.at(key, ALL[name], namespace)
+        handle = self.job.at(key, self.states.all[name], namespace)
         found, expected = apply(handle, copy.deepcopy(change)), apply(model, copy.deepcopy(change))
         assert found == expected, f"{name} of {key!r} in {namespace!r}: {change} gave {found!r}, not {expected!r}"
 
     @rule(key=_KEYS)
     def remove_key(self, key: Any) -> None:
         """Leave nothing of a key but what it has in namespaces."""
-        plain = [name for name in self.names if name in STATES]
+        plain = [name for name in self.names if name in self.states.keyed]
         self.do([(name, key, None, ("clear", ())) for name in plain])
         with self.job.batch([key]):
             for timer in [timer for timer in self.timers if timer[1] == key]:
@@ -110,15 +111,14 @@ class _BackendAgainstModel(RuleBasedStateMachine):
     def time_passes(self, by_ms: int) -> None:
         self.job.clock.advance(by_ms)
 
-    @rule(name=st.sampled_from([descriptor.name for descriptor in PLAIN]))
+    @rule(name=_name_of("plain"))
     def keys_are_found(self, name: str) -> None:
         found = [key for subtask in self.job.subtasks for key in self.keys_of(subtask, name)]
         assert len(found) == len(set(found))
         assert set(found) == self.models[name].living_keys()
 
-    @staticmethod
-    def keys_of(subtask: Subtask, name: str) -> list[Any]:
-        subtask.handle(STATES[name], namespaced=False)
+    def keys_of(self, subtask: Subtask, name: str) -> list[Any]:
+        subtask.handle(self.states.keyed[name], namespaced=False)
         return list(subtask.backend.keys(name))
 
     # --- timers
@@ -156,7 +156,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
                 key = subtask.backend.cell[KEY]
                 piece.append((timestamp_ms, key))
                 self.models["value"].place = (key, None)
-                apply(subtask.handle(STATES["value"], namespaced=False), _FIRED)
+                apply(subtask.handle(self.states.keyed["value"], namespaced=False), _FIRED)
                 apply(self.models["value"], _FIRED)
             subtask.backend.leave()
             found += piece
@@ -186,7 +186,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         self.begin_checkpoint()
         for _ in range(pieces):
             self.job.advance(self.under_way[0])
-        self.do(steps_of(seed, self.names))
+        self.do(self.states.steps(seed, self.names))
         while self.under_way:
             self.complete_checkpoint()
         if parallelism is not None:
@@ -262,7 +262,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         """Read everything that there is."""
         for name in self.names:
             places = sorted(self.models[name].rows, key=repr)
-            self.do([(name, key, namespace, (READS[ALL[name].kind], ())) for key, namespace in places])
+            self.do([(name, key, namespace, self.states.read(name)) for key, namespace in places])
 
 
 def check_against_model(under_test: BackendUnderTest, max_examples: int = 50, steps: int = 40) -> None:

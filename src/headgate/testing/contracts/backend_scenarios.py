@@ -13,7 +13,7 @@ from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
 from headgate.state.keyed.cells import KEY
 from headgate.testing.contracts.keyed_job import BackendUnderTest, KeyedJob
-from headgate.testing.contracts.keyed_states import PLAIN, READS, TTL_MS, apply, descriptor_of, ttl_config
+from headgate.testing.contracts.keyed_states import PLAIN, TTL_MS, KindUnderTest, apply, descriptor_of, ttl_config
 from headgate.time.timers import EVENT_TIMERS, Timers
 from headgate.types.typeinfo import Types
 
@@ -38,10 +38,10 @@ def use(job: KeyedJob, key: Any, descriptor: StateDescriptor, method: str, *argu
         return apply(job.at(key, descriptor), (method, arguments))
 
 
-def put_one(job: KeyedJob, key: Any, descriptor: StateDescriptor) -> None:
+def put_one(job: KeyedJob, key: Any, kind: KindUnderTest, descriptor: StateDescriptor) -> None:
     """Write one thing into a state of any kind."""
-    method, *arguments = {"value": ("update", (1,)), "map": ("put", "k", (1,))}.get(descriptor.kind, ("add", (1,)))
-    use(job, key, descriptor, str(method), *arguments)
+    method, arguments = kind.write
+    use(job, key, descriptor, method, *arguments)
 
 
 def fill(job: KeyedJob, key: Any, number: int) -> None:
@@ -264,10 +264,10 @@ def check_merging_namespaces(under_test: BackendUnderTest) -> None:
 
 def check_a_time_to_live_that_comes_and_goes(under_test: BackendUnderTest) -> None:
     """State that gets one counts as accessed at the restore; state that loses it lives for ever, with all it has."""
-    for kind, read in READS.items():
-        plain, expiring = descriptor_of(kind, "s"), descriptor_of(kind, "s", _TTL)
+    for kind in under_test.kinds.values():
+        read, plain, expiring = kind.read, kind.descriptor("s"), kind.descriptor("s", _TTL)
         with running(under_test) as job:
-            put_one(job, "key", plain)
+            put_one(job, "key", kind, plain)
             before = use(job, "key", plain, read)
             job.clock.advance(1000)
             job.restore(job.checkpoint(), 1)
@@ -285,12 +285,12 @@ def check_a_time_to_live_that_comes_and_goes(under_test: BackendUnderTest) -> No
 
 def check_full_snapshots_leave_out_what_has_expired(under_test: BackendUnderTest) -> None:
     """Expired values are not written, if so configured, and the state that is in use is not touched by that."""
-    for kind, read in READS.items():
-        config = ttl_config().cleanup_full_snapshot().return_expired_if_not_cleaned_up()
-        expiring = descriptor_of(kind, "s", config.disable_cleanup_in_background().build())
+    for kind in under_test.kinds.values():
+        read, config = kind.read, ttl_config().cleanup_full_snapshot().return_expired_if_not_cleaned_up()
+        expiring = kind.descriptor("s", config.disable_cleanup_in_background().build())
         with running(under_test) as job:
             for key in ("old", "new"):
-                put_one(job, key, expiring)
+                put_one(job, key, kind, expiring)
                 job.clock.advance(TTL_MS // 2)
             checkpoint = job.checkpoint()
             assert use(job, "old", expiring, read)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from headgate.state.files import SHARED, FetchedKeyed, FileHandle, InlineHandle,
 from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.cells import EPOCH
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
+from headgate.testing.contracts.keyed_states import KINDS, KindUnderTest
 from headgate.types.keys import hash_code
 
 INLINE_BYTES_MAX: Final = 4096
@@ -34,11 +35,12 @@ CONCURRENT_MAX: Final = 3
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendUnderTest:
-    """How to open a backend, and with what settings."""
+    """How to open a backend, with what settings, and the kinds of state that it is to keep."""
 
     open: Callable[[BackendContext], KeyedBackend]
     settings: Settings = field(default_factory=Settings)
     max_parallelism: int = 32
+    kinds: Mapping[str, KindUnderTest] = field(default_factory=lambda: KINDS)
 
 
 @final

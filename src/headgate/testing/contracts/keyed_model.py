@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate.clock import Clock
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
@@ -233,17 +233,3 @@ class MapModel(Model):
 
     def is_empty(self) -> bool:
         return not any(self._shows_expired or not self._expired(stamped) for stamped in self._row.values())
-
-
-_MODELS: Final[dict[str, type[Model]]] = {
-    "value": ValueModel,
-    "list": ListModel,
-    "map": MapModel,
-    "reducing": ReducingModel,
-    "aggregating": AggregatingModel,
-}
-
-
-def model_of(descriptor: StateDescriptor, clock: Clock) -> Model:
-    """Return an empty model of the state."""
-    return _MODELS[descriptor.kind](descriptor, clock)

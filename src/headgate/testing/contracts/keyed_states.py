@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, final
 
+from headgate.clock import Clock
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -15,6 +17,14 @@ from headgate.state.descriptors import (
     ValueStateDescriptor,
 )
 from headgate.state.ttl import StateTtlConfig
+from headgate.testing.contracts.keyed_model import (
+    AggregatingModel,
+    ListModel,
+    MapModel,
+    Model,
+    ReducingModel,
+    ValueModel,
+)
 from headgate.types.instant import Time
 from headgate.types.typeinfo import Types
 
@@ -44,59 +54,6 @@ def join(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
     return one + other
 
 
-def descriptor_of(kind: str, name: str, ttl: StateTtlConfig | None = None) -> StateDescriptor:
-    """Return a descriptor of a state of the kind, for any values."""
-    made: StateDescriptor
-    match kind:
-        case "value":
-            made = ValueStateDescriptor(name, _ANY)
-        case "list":
-            made = ListStateDescriptor(name, _ANY)
-        case "map":
-            made = MapStateDescriptor(name, Types.STRING(), _ANY)
-        case "reducing":
-            made = ReducingStateDescriptor(name, join, _ANY)
-        case _:
-            made = AggregatingStateDescriptor(name, Gather(), _ANY)
-    if ttl is not None:
-        made.enable_time_to_live(ttl)
-    return made
-
-
-def ttl_config() -> StateTtlConfig.Builder:
-    """Return a builder with the time to live that the tests reckon with."""
-    return StateTtlConfig.new_builder(Time.milliseconds(TTL_MS))
-
-
-KINDS: Final = ("value", "list", "map", "reducing", "aggregating")
-PLAIN: Final = [descriptor_of(kind, kind) for kind in KINDS]
-FORGOTTEN: Final = [descriptor_of(kind, f"{kind} ttl", ttl_config().cleanup_full_snapshot().build()) for kind in KINDS]
-"""Expires after the last write, with all ways to clean up."""
-REMEMBERED: Final = [
-    descriptor_of(
-        kind,
-        f"{kind} ttl shown",
-        ttl_config()
-        .update_ttl_on_read_and_write()
-        .return_expired_if_not_cleaned_up()
-        .disable_cleanup_in_background()
-        .build(),
-    )
-    for kind in KINDS
-]
-"""Expires after the last access, and shows what has expired; cleaned up on read only, so that this is foreseeable."""
-STATES: Final = {descriptor.name: descriptor for descriptor in (*PLAIN, *FORGOTTEN, *REMEMBERED)}
-
-MERGING: Final = {
-    descriptor.name: descriptor
-    for descriptor in (
-        *[descriptor_of(kind, f"window {kind}") for kind in ("list", "reducing", "aggregating")],
-        *[descriptor_of(kind, f"window {kind} ttl", ttl_config().build()) for kind in ("list", "reducing")],
-    )
-}
-"""States of namespaces."""
-ALL: Final = {**STATES, **MERGING}
-
 KEYS: Final = (1, "a", ("t", 1))
 NAMESPACES: Final = (1, 2, 3)
 
@@ -118,7 +75,7 @@ def _entries(random: Random) -> dict[str, Any]:
     return {random.choice(_MAP_KEYS): random.choice((*_VALUES, None)) for _ in range(random.randint(0, 3))}
 
 
-_Arguments = Callable[[Random], tuple[Any, ...]]
+Arguments = Callable[[Random], tuple[Any, ...]]
 
 
 def _nothing(random: Random) -> tuple[Any, ...]:
@@ -129,55 +86,161 @@ def _map_key(random: Random) -> tuple[Any, ...]:
     return (random.choice(_MAP_KEYS),)
 
 
-_ADDING: Final[dict[str, _Arguments]] = {
+_ADDING: Final[dict[str, Arguments]] = {
     "get": _nothing,
     "add": lambda random: (random.choice(((1,), (2,), (3,), None)),),
     "clear": _nothing,
 }
-_CHANGES: Final[dict[str, dict[str, _Arguments]]] = {
-    "value": {
-        "value": _nothing,
-        "update": lambda random: (random.choice((*_VALUES, None)),),
-        "grow": _nothing,
-        "clear": _nothing,
-    },
-    "list": {
-        "get": _nothing,
-        "add": lambda random: (random.choice(_VALUES),),
-        "add_all": lambda random: (_some(random),),
-        "update": lambda random: (_some(random),),
-        "clear": _nothing,
-    },
-    "map": {
-        "get": _map_key,
-        "put": lambda random: (random.choice(_MAP_KEYS), random.choice((*_VALUES, None))),
-        "put_all": lambda random: (random.choice((None, _entries(random))),),
-        "remove": _map_key,
-        "contains": _map_key,
-        "items": _nothing,
-        "keys": _nothing,
-        "is_empty": _nothing,
-        "clear": _nothing,
-    },
-    "reducing": _ADDING,
-    "aggregating": _ADDING,
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindUnderTest:
+    """A kind of state as tests use it: its descriptor, for any values, what may be done to its states, and its model.
+
+    `changes` are methods with their arguments, `write` writes one thing, `read` is the method that shows all there is.
+    """
+
+    make: Callable[[str], StateDescriptor]
+    changes: Mapping[str, Arguments]
+    write: Change
+    read: str
+    model: type[Model]
+    merges: bool = False
+
+    def descriptor(self, name: str, ttl: StateTtlConfig | None = None) -> StateDescriptor:
+        """Return a descriptor of a state."""
+        made = self.make(name)
+        if ttl is not None:
+            made.enable_time_to_live(ttl)
+        return made
+
+
+KINDS: Final = {
+    "value": KindUnderTest(
+        make=lambda name: ValueStateDescriptor(name, _ANY),
+        changes={
+            "value": _nothing,
+            "update": lambda random: (random.choice((*_VALUES, None)),),
+            "grow": _nothing,
+            "clear": _nothing,
+        },
+        write=("update", ((1,),)),
+        read="value",
+        model=ValueModel,
+    ),
+    "list": KindUnderTest(
+        make=lambda name: ListStateDescriptor(name, _ANY),
+        changes={
+            "get": _nothing,
+            "add": lambda random: (random.choice(_VALUES),),
+            "add_all": lambda random: (_some(random),),
+            "update": lambda random: (_some(random),),
+            "clear": _nothing,
+        },
+        write=("add", ((1,),)),
+        read="get",
+        model=ListModel,
+        merges=True,
+    ),
+    "map": KindUnderTest(
+        make=lambda name: MapStateDescriptor(name, Types.STRING(), _ANY),
+        changes={
+            "get": _map_key,
+            "put": lambda random: (random.choice(_MAP_KEYS), random.choice((*_VALUES, None))),
+            "put_all": lambda random: (random.choice((None, _entries(random))),),
+            "remove": _map_key,
+            "contains": _map_key,
+            "items": _nothing,
+            "keys": _nothing,
+            "is_empty": _nothing,
+            "clear": _nothing,
+        },
+        write=("put", ("k", (1,))),
+        read="items",
+        model=MapModel,
+    ),
+    "reducing": KindUnderTest(
+        make=lambda name: ReducingStateDescriptor(name, join, _ANY),
+        changes=_ADDING,
+        write=("add", ((1,),)),
+        read="get",
+        model=ReducingModel,
+        merges=True,
+    ),
+    "aggregating": KindUnderTest(
+        make=lambda name: AggregatingStateDescriptor(name, Gather(), _ANY),
+        changes=_ADDING,
+        write=("add", ((1,),)),
+        read="get",
+        model=AggregatingModel,
+        merges=True,
+    ),
 }
 
 
-def steps_of(seed: int, names: Sequence[str]) -> list[Step]:
-    """Return a batch of changes of these states: the same for the same seed."""
-    random = Random(seed)
-    return [_step(random, random.choice(names)) for _ in range(random.randint(1, 24))]
+def descriptor_of(kind: str, name: str, ttl: StateTtlConfig | None = None) -> StateDescriptor:
+    """Return a descriptor of a state of the kind, for any values."""
+    return KINDS[kind].descriptor(name, ttl)
 
 
-def _step(random: Random, name: str) -> Step:
-    namespace = random.choice(NAMESPACES) if name in MERGING else None
-    method, arguments = random.choice(sorted(_CHANGES[ALL[name].kind].items(), key=lambda item: item[0]))
-    return name, random.choice(KEYS), namespace, (method, arguments(random))
+def ttl_config() -> StateTtlConfig.Builder:
+    """Return a builder with the time to live that the tests reckon with."""
+    return StateTtlConfig.new_builder(Time.milliseconds(TTL_MS))
 
 
-READS: Final = {"value": "value", "list": "get", "map": "items", "reducing": "get", "aggregating": "get"}
-"""The method of each kind that shows all there is."""
+def forgotten() -> StateTtlConfig:
+    """Expires after the last write, with all ways to clean up."""
+    return ttl_config().cleanup_full_snapshot().build()
+
+
+def remembered() -> StateTtlConfig:
+    """Expires after the last access, and shows what has expired; cleaned up on read only, so that it is foreseeable."""
+    config = ttl_config().update_ttl_on_read_and_write().return_expired_if_not_cleaned_up()
+    return config.disable_cleanup_in_background().build()
+
+
+PLAIN: Final = [kind.descriptor(name) for name, kind in KINDS.items()]
+
+
+@final
+class States:
+    """The states of a test: of each kind, without and with a time to live, and of namespaces where they can merge."""
+
+    def __init__(self, kinds: Mapping[str, KindUnderTest]) -> None:
+        self._kinds = kinds
+        self.plain = {name: kind.descriptor(name) for name, kind in kinds.items()}
+        self.keyed = dict(self.plain)
+        self.merging: dict[str, StateDescriptor] = {}
+        for name, kind in kinds.items():
+            self.keyed[f"{name} ttl"] = kind.descriptor(f"{name} ttl", forgotten())
+            self.keyed[f"{name} ttl shown"] = kind.descriptor(f"{name} ttl shown", remembered())
+            if kind.merges:
+                window = f"window {name}"
+                self.merging[window] = kind.descriptor(window)
+                self.merging[f"{window} ttl"] = kind.descriptor(f"{window} ttl", ttl_config().build())
+        self.all = {**self.keyed, **self.merging}
+
+    def kind_of(self, name: str) -> KindUnderTest:
+        """Return the kind of a state."""
+        return self._kinds[self.all[name].kind.name]
+
+    def models(self, clock: Clock) -> dict[str, Model]:
+        """Return an empty model of each state."""
+        return {name: self.kind_of(name).model(descriptor, clock) for name, descriptor in self.all.items()}
+
+    def read(self, name: str) -> Change:
+        """Return the call that shows all there is in a state."""
+        return self.kind_of(name).read, ()
+
+    def steps(self, seed: int, names: Sequence[str]) -> list[Step]:
+        """Return a batch of changes of these states: the same for the same seed."""
+        random = Random(seed)
+        return [self._step(random, random.choice(names)) for _ in range(random.randint(1, 24))]
+
+    def _step(self, random: Random, name: str) -> Step:
+        namespace = random.choice(NAMESPACES) if name in self.merging else None
+        method, arguments = random.choice(sorted(self.kind_of(name).changes.items(), key=lambda item: item[0]))
+        return name, random.choice(KEYS), namespace, (method, arguments(random))
 
 
 def apply(target: Any, change: Change) -> Any:

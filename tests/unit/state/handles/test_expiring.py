@@ -13,8 +13,9 @@ from headgate.errors import StateAccessError
 from headgate.state.keyed.cells import FIRST, KEY, NO_CELL, Cell
 from headgate.state.keyed.cleanup import IncrementalCleanup
 from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.state.kinds.forms import SINGLE
 from headgate.state.ttl import StateTtlConfig
-from headgate.testing.contracts.keyed_states import KINDS, READS, TTL_MS, descriptor_of, ttl_config
+from headgate.testing.contracts.keyed_states import KINDS, TTL_MS, descriptor_of, ttl_config
 from headgate.types.instant import Time
 from tests.unit.state.backends import at, context_of
 
@@ -46,7 +47,7 @@ class Use:
 
     def read(self, key: Any = "key") -> Any:
         with at(self.backend, key):
-            found = getattr(self.state, READS[self.kind])()
+            found = getattr(self.state, KINDS[self.kind].read)()
             return dict(found) if self.kind == "map" else list(found) if self.kind == "list" else found
 
     def do(self, use: Callable[[Any], Any]) -> Any:
@@ -332,7 +333,7 @@ class Cells:
 def test_a_sweep_rests_until_what_was_oldest_can_have_expired() -> None:
     owner = Cells((700, "a"), (900, "b"))
     config = StateTtlConfig.new_builder(Time.milliseconds(500)).cleanup_incrementally(5, False).build()
-    cleanup = IncrementalCleanup("value", owner, FIRST, config)
+    cleanup = IncrementalCleanup(SINGLE, owner, FIRST, config)
     for now_ms in range(1000, 1200):
         cleanup.advance(now_ms)
     assert (owner.rounds, owner.emptied) == (1, [])

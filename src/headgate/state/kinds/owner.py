@@ -1,4 +1,4 @@
-"""What a handle sees of its backend, and what the backend's columns hold."""
+"""What handles and stored forms see of a backend, and what its columns hold of lists and maps."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MapLike(Protocol):
     def __len__(self) -> int: ...
 
 
-class Owner(Protocol):
+class HandleOwner(Protocol):
     """What a backend shows its handles."""
 
     cell: Cell
@@ -70,4 +70,25 @@ class Owner(Protocol):
 
     def drop(self, column: int) -> None:
         """Remove the list or map that the column of the current cell holds, if any."""
+        ...
+
+
+class CellOwner(Protocol):
+    """What a backend offers to change any cell that is safe to change. Setting a column to None is noted."""
+
+    @property
+    def emptied(self) -> list[Cell]:
+        """Where a cell is noted in which a column was set to None."""
+        ...
+
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> ListLike:
+        """Return a container of these values, which replaces what the cell's column holds."""
+        ...
+
+    def map_of(self, cell: Cell, column: int) -> MapLike:
+        """Return an empty container, which replaces what the cell's column holds."""
+        ...
+
+    def drop_of(self, cell: Cell, column: int) -> None:
+        """Remove the list or map that the cell's column holds, if any."""
         ...

@@ -1,0 +1,165 @@
+"""What all backends do that hold state in cells: states are declared, bound to columns, merged, and found by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from headgate.errors import InternalError
+from headgate.ids import CheckpointId
+from headgate.state.backend import BackendContext
+from headgate.state.formats.schema import StateMeta
+from headgate.state.keyed.cells import NO_CELL, Cell
+from headgate.state.keyed.cleanup import IncrementalCleanup
+from headgate.state.keyed.columns import ExpiryFilter, StateColumns, meta_of, snapshot_filter
+from headgate.state.keyed.increments import Increments
+from headgate.state.keyed.namespaces import NamespaceView
+from headgate.state.keyed.timer_index import TimerIndex
+from headgate.state.keyed.walk import Filter
+from headgate.state.kinds.binding import bind, merged
+from headgate.state.kinds.handle import State
+from headgate.state.kinds.kind import StateDescriptor
+from headgate.state.kinds.owner import HandleOwner, ListLike, MapLike
+from headgate.state.kinds.table import TIMERS
+from headgate.types.typeinfo import Types
+
+Index = TypeVar("Index", bound=TimerIndex)
+
+
+class CellBackend(ABC, Generic[Index]):
+    """The part of a backend that all share; see `KeyedBackend` for its interface."""
+
+    def __init__(self, context: BackendContext) -> None:
+        self.cells: dict[Any, Cell] = {}
+        self.cell: Cell = NO_CELL
+        self.emptied: list[Cell] = []
+        self.epoch = 1
+        self.prefetch: Callable[[list[Any]], None] | None = None
+        self.is_incremental = context.is_incremental
+        """Whether snapshots may build on earlier ones."""
+        self._context = context
+        self._columns = StateColumns()
+        self._filters: dict[int, ExpiryFilter] = {}
+        self._timers: dict[str, tuple[int, Index]] = {}
+        self._view = NamespaceView(self)
+        self._increments = Increments()
+
+    # --- the current key
+
+    @abstractmethod
+    def enter(self, key: Any, cell: Cell | None) -> Cell: ...
+
+    # --- states
+
+    @property
+    def has_states(self) -> bool:
+        return bool(self._columns.metas)
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor), self)
+
+    def namespaced_state(self, descriptor: StateDescriptor) -> Any:
+        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
+
+    def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
+        known = self._columns.handle(meta)
+        if known is not None:
+            return known
+        column = self._declare(meta)
+        cleanup = self._cleanup_of(descriptor, owner, column)
+        handle = bind(descriptor, owner, column, self._context.clock, cleanup)
+        self._columns.keep(meta, handle)
+        filter_ = snapshot_filter(descriptor)
+        if filter_ is not None:
+            self._filters[column] = filter_
+        return handle
+
+    @abstractmethod
+    def _declare(self, meta: StateMeta) -> int:
+        """Return the column of a state that is declared for the first time, with restored values as declared."""
+
+    @abstractmethod
+    def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> IncrementalCleanup | None:
+        """Have what expires of a new state removed, where it is to be; return what is to go on with each access."""
+
+    def _filters_at(self, now_ms: int) -> dict[int, Filter]:
+        """Return what leaves expired values out of a whole snapshot, by column."""
+        return {column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()}
+
+    # --- namespaces
+
+    def set_namespace(self, namespace: Any) -> None:
+        self._view.set(namespace)
+
+    def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
+        column = self._columns.index(descriptor.name)
+        if column is None:
+            raise InternalError(f"state {descriptor.name!r} is merged but was never declared")
+        form = descriptor.kind.form
+        stored = []
+        for source in sources:
+            cell = self._view.at(source)
+            if cell[column] is not None:
+                stored.append(form.plain(cell[column]))
+                form.put(self, cell, column, None)
+        if stored:
+            cell = self._view.at(target)
+            content = None if cell[column] is None else form.plain(cell[column])
+            form.put(self, cell, column, merged(descriptor, content, stored, self._context.clock.wall_ms()))
+
+    # --- what columns hold of lists and maps
+
+    @abstractmethod
+    def new_list(self, column: int, values: list[Any]) -> ListLike: ...
+
+    @abstractmethod
+    def new_map(self, column: int) -> MapLike: ...
+
+    @abstractmethod
+    def list_of(self, cell: Cell, column: int, values: list[Any]) -> ListLike: ...
+
+    @abstractmethod
+    def map_of(self, cell: Cell, column: int) -> MapLike: ...
+
+    @abstractmethod
+    def drop_of(self, cell: Cell, column: int) -> None: ...
+
+    def drop(self, column: int) -> None:
+        self.drop_of(self.cell, column)
+
+    # --- timers
+
+    def timers(self, name: str) -> tuple[int, Index]:
+        if name not in self._timers:
+            meta = StateMeta(name, TIMERS.name, Types.PICKLED_BYTE_ARRAY())
+            column = self._declare(meta)
+            self._columns.keep(meta, None)
+            self._timers[name] = (column, self._timer_index(column))
+        return self._timers[name]
+
+    @abstractmethod
+    def _timer_index(self, column: int) -> Index:
+        """Return the index of the timers that a column holds."""
+
+    # --- increments
+
+    @property
+    def key_groups(self) -> tuple[int, int]:
+        """The first and the last key group."""
+        groups = self._context.key_groups
+        return groups[0], groups[-1]
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        if self.is_incremental:
+            self._increments.completed(checkpoint_id)
+            self.line_moved()
+
+    @abstractmethod
+    def line_moved(self) -> None:
+        """Let go of the changes that no snapshot to come needs."""
+
+
+def _filtered(filter_: ExpiryFilter, now_ms: int, value: Any) -> Any:
+    return filter_(value, now_ms)

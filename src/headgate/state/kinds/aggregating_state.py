@@ -1,0 +1,135 @@
+"""Aggregating state: an accumulator, to which values are added and from which a result is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar, final, runtime_checkable
+
+from headgate.errors import ProgramError
+from headgate.state.kinds.forms import SINGLE
+from headgate.state.kinds.handle import SingleHandle
+from headgate.state.kinds.kind import StateDescriptor, StateKind
+from headgate.state.kinds.lifetime import Lifetime
+from headgate.state.kinds.merging import expiring, folded
+from headgate.state.kinds.owner import HandleOwner
+from headgate.types.typeinfo import TypeInformation
+
+IN = TypeVar("IN")
+OUT = TypeVar("OUT")
+
+
+@runtime_checkable
+class Aggregation(Protocol):
+    """Gathers values in an accumulator. `AggregateFunction` of the API is one."""
+
+    def create_accumulator(self) -> Any:
+        """Return an accumulator that has no value in it yet."""
+        ...
+
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """Return the accumulator with `value` in it."""
+        ...
+
+    def get_result(self, accumulator: Any) -> Any:
+        """Return what the values come to."""
+        ...
+
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        """Return an accumulator of the values of both."""
+        ...
+
+
+class AggregatingState(SingleHandle, Generic[IN, OUT]):
+    """An accumulator for each key; values go in, and a result comes out."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, descriptor: AggregatingStateDescriptor, owner: HandleOwner, column: int) -> None:
+        super().__init__(descriptor, owner, column)
+        self._function = descriptor.get_agg_function()
+
+    def get(self) -> OUT | None:
+        """Return the result of what was added, None when nothing was."""
+        accumulator = self._owner.cell[self._column]
+        return None if accumulator is None else self._function.get_result(accumulator)
+
+    def add(self, value: IN | None) -> None:
+        """Add a value to the accumulator. None clears the state.
+
+        Raises `ProgramError` when the aggregate function returns None as an accumulator, `StateAccessError` when that
+        is of another type than the state.
+        """
+        if value is None:
+            self.clear()
+        else:
+            self._owner.cell[self._column] = self._accumulated(value, self._owner.cell[self._column])
+
+    def _accumulated(self, value: IN, accumulator: Any) -> Any:
+        if accumulator is None:
+            accumulator = self._function.create_accumulator()
+        accumulator = self._function.add(value, accumulator)
+        if accumulator is None:
+            raise ProgramError(
+                f"add() of {type(self._function).__name__}, the function of aggregating state {self._name!r}, returned "
+                "None; return the accumulator, also when it was changed in place"
+            )
+        if type(accumulator) is not self._fitting:
+            self._fit(accumulator)
+        return accumulator
+
+
+@final
+class TtlAggregatingState(AggregatingState[Any, Any]):
+    """An accumulator that expires as a whole. What is added after that begins a new one."""
+
+    __slots__ = ("lifetime",)
+
+    def __init__(
+        self, descriptor: AggregatingStateDescriptor, owner: HandleOwner, column: int, lifetime: Lifetime
+    ) -> None:
+        super().__init__(descriptor, owner, column)
+        self.lifetime = lifetime
+
+    def get(self) -> Any | None:
+        accumulator = self.lifetime.read(self)
+        return None if accumulator is None else self._function.get_result(accumulator)
+
+    def add(self, value: Any | None) -> None:
+        now_ms = self.lifetime.access()
+        if value is None:
+            self.clear()
+        else:
+            self.store((now_ms, self._accumulated(value, self.lifetime.usable(self.stored(), now_ms))))
+
+
+def _merged(
+    descriptor: AggregatingStateDescriptor, target: Any | None, sources: Sequence[Any], now_ms: int
+) -> Any | None:
+    return folded(expiring(descriptor.get_agg_function().merge, descriptor.ttl, now_ms), target, sources)
+
+
+AGGREGATING: Final = StateKind["AggregatingStateDescriptor"](
+    "aggregating", SINGLE, handle=AggregatingState, expiring=TtlAggregatingState, merge=_merged
+)
+
+
+class AggregatingStateDescriptor(StateDescriptor):
+    """Describes an accumulator for each key, to which values are added and from which a result is computed.
+
+    `state_type_info` is the type of the accumulator.
+    """
+
+    kind = AGGREGATING
+
+    def __init__(self, name: str, agg_function: Aggregation, state_type_info: TypeInformation) -> None:
+        super().__init__(name, state_type_info)
+        if not isinstance(agg_function, Aggregation) or isinstance(agg_function, type):
+            raise ProgramError(
+                f"aggregating state {name!r} needs an AggregateFunction (create_accumulator, add, get_result and "
+                f"merge), not {agg_function!r}"
+            )
+        self._agg_function = agg_function
+
+    def get_agg_function(self) -> Aggregation:
+        """Return the function."""
+        return self._agg_function

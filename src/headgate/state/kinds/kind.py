@@ -1,0 +1,112 @@
+"""Kinds of keyed state: what all code but that of a kind itself has to know of one; and what all descriptors share.
+
+A kind is one file beside this one, with its handles, its descriptor and its `StateKind`, and a row of `table.KINDS`.
+docs/adding-a-state-kind.md tells how to add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NoReturn, Protocol, TypeVar, final
+
+from headgate.errors import InternalError, ProgramError
+from headgate.state.kinds.forms import SINGLE, StoredForm
+from headgate.state.ttl import StateTtlConfig
+from headgate.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:
+    from headgate.state.kinds.handle import State
+    from headgate.state.kinds.lifetime import Lifetime
+    from headgate.state.kinds.owner import HandleOwner
+
+D = TypeVar("D", bound="StateDescriptor")
+D_contra = TypeVar("D_contra", bound="StateDescriptor", contravariant=True)
+
+
+class Merge(Protocol[D_contra]):
+    """Makes the stored content of several namespaces one."""
+
+    def __call__(self, descriptor: D_contra, target: Any | None, sources: Sequence[Any], now_ms: int, /) -> Any | None:
+        """Return the sources in order, and then they added to the target; None for no content."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind as snapshots know it: the word for it, and how columns hold its content."""
+
+    name: str
+    form: StoredForm
+
+
+@final
+@dataclass(frozen=True)
+class StateKind(Kind, Generic[D]):
+    """A kind of keyed state that programs declare by a descriptor.
+
+    `handle` makes the handle of a state in a column, `expiring` that of a state with a time to live; they are classes.
+    Without `merge`, the state cannot be used in windows that merge.
+    """
+
+    handle: Callable[[D, HandleOwner, int], State]
+    expiring: Callable[[D, HandleOwner, int, Lifetime], State]
+    merge: Merge[D] | None = None
+
+
+def _no_handle(descriptor: StateDescriptor, *_: object) -> NoReturn:
+    raise InternalError(f"{descriptor!r} is of kind {descriptor.kind.name!r}, which no backend knows")
+
+
+_NO_KIND: Final = StateKind["StateDescriptor"]("", SINGLE, handle=_no_handle, expiring=_no_handle)
+
+
+class StateDescriptor:
+    """Name and type of a state. Two descriptors are equal when class and name are (as in Flink).
+
+    `type_info` is the type of all that the state holds for a key: for a list state it is the type of the list.
+    """
+
+    kind: ClassVar[StateKind[Any]] = _NO_KIND
+
+    def __init__(self, name: str, type_info: TypeInformation) -> None:
+        if not isinstance(name, str) or not name:
+            raise ProgramError(f"a state needs a name (a non-empty str), not {name!r}")
+        self.name = name
+        self.type_info = checked_type(name, type_info)
+        self.ttl: StateTtlConfig | None = None
+        """How long values live after their last access; None is for ever."""
+
+    def get_name(self) -> str:
+        """Return the name."""
+        return self.name
+
+    def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
+        """Let values of this state expire; a configuration whose update type is `Disabled` lets them live for ever.
+
+        To be called before the descriptor is handed to the runtime context. Raises `ProgramError`.
+        """
+        if not isinstance(ttl_config, StateTtlConfig):
+            raise ProgramError(
+                f"enable_time_to_live of state {self.name!r} takes a StateTtlConfig, for instance "
+                f"StateTtlConfig.new_builder(Time.hours(1)).build(), not {ttl_config!r}"
+            )
+        self.ttl = ttl_config if ttl_config.is_enabled() else None
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, StateDescriptor) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.name))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.type_info})"
+
+
+def checked_type(name: str, type_info: TypeInformation) -> TypeInformation:
+    """Return the type that a state is declared with. Raises `ProgramError` for what is no type."""
+    if not isinstance(type_info, TypeInformation):
+        raise ProgramError(
+            f"state {name!r} needs a type, for instance Types.LONG() or Types.PICKLED_BYTE_ARRAY(), not {type_info!r}"
+        )
+    return type_info

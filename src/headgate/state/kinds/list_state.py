@@ -1,0 +1,156 @@
+"""List state: a list of elements for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, TypeVar, final
+
+from headgate.errors import StateAccessError
+from headgate.state.kinds import forms
+from headgate.state.kinds.forms import Stamped
+from headgate.state.kinds.handle import ContainerHandle
+from headgate.state.kinds.kind import StateDescriptor, StateKind, checked_type
+from headgate.state.kinds.lifetime import Lifetime
+from headgate.state.kinds.owner import HandleOwner
+from headgate.types.typeinfo import TypeInformation, Types
+
+T = TypeVar("T")
+
+
+class ListState(ContainerHandle, Generic[T]):
+    """A list for each key, in the order in which elements were added. No element is None."""
+
+    __slots__ = ()
+
+    def get(self) -> Iterable[T]:
+        """Return the elements of the current key, none when it has none.
+
+        They are those of now: what is added or cleared later changes nothing of what was returned, nor does changing
+        what was returned change the state.
+        """
+        elements = self._owner.cell[self._column]
+        return [] if elements is None else list(elements)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.get())
+
+    def add(self, value: T) -> None:
+        """Add an element at the end. Raises `StateAccessError` when it is None, or of another type."""
+        if type(value) is not self._fitting:
+            self._fit_element("add()", value)
+        elements = self._owner.cell[self._column]
+        if elements is None:
+            self._owner.cell[self._column] = self._owner.new_list(self._column, [value])
+        else:
+            elements.append(value)
+
+    def add_all(self, values: Iterable[T]) -> None:
+        """Add elements at the end.
+
+        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
+        """
+        self._extend(self._checked("add_all()", values))
+
+    def update(self, values: Iterable[T]) -> None:
+        """Replace the elements; no elements is the same as `clear`.
+
+        Raises `StateAccessError` when `values`, or one of them, is None, or one is of another type.
+        """
+        self._replace(self._checked("update()", values))
+
+    def _extend(self, fresh: list[Any]) -> None:
+        elements = self._owner.cell[self._column]
+        if elements is None:
+            self._replace(fresh)
+        else:
+            elements.extend(fresh)
+
+    def _replace(self, fresh: list[Any]) -> None:
+        if fresh:
+            self._owner.cell[self._column] = self._owner.new_list(self._column, fresh)
+        else:
+            self.clear()
+
+    def _checked(self, method: str, values: Iterable[T] | None) -> list[T]:
+        if values is None:
+            raise self._no_none(method)
+        fresh = list(values)
+        for value in fresh:
+            if type(value) is not self._fitting:
+                self._fit_element(method, value)
+        return fresh
+
+    def _fit_element(self, method: str, value: Any) -> None:
+        if value is None:
+            raise self._no_none(method)
+        self._fit(value)
+
+    def _no_none(self, method: str) -> StateAccessError:
+        return StateAccessError(
+            f"{method} of list state {self._name!r} got None, which a list state does not hold; leave it out, or call "
+            "clear() to remove what the key has"
+        )
+
+
+@final
+class TtlListState(ListState[Any]):
+    """A list whose elements expire one by one. Expired ones are hidden, and removed once none lives."""
+
+    __slots__ = ("lifetime",)
+
+    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int, lifetime: Lifetime) -> None:
+        super().__init__(descriptor, owner, column)
+        self.lifetime = lifetime
+
+    def get(self) -> Iterable[Any]:
+        now_ms = self.lifetime.access()
+        stored = list(super().get())
+        if not stored:
+            return stored
+        dead_ms = now_ms - self.lifetime.ttl_ms
+        living = [stamped for stamped in stored if stamped[0] > dead_ms]
+        if not living:
+            self.clear()
+        elif self.lifetime.refreshes:
+            self._replace([(now_ms, element) for _, element in living])
+        return [element for _, element in (stored if self.lifetime.returns_expired else living)]
+
+    def add(self, value: Any) -> None:
+        if type(value) is not self._fitting:
+            self._fit_element("add()", value)
+        self._extend([(self.lifetime.access(), value)])
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        self._extend(self._stamped("add_all()", values))
+
+    def update(self, values: Iterable[Any]) -> None:
+        self._replace(self._stamped("update()", values))
+
+    def _stamped(self, method: str, values: Iterable[Any]) -> list[Stamped]:
+        now_ms = self.lifetime.access()
+        return [(now_ms, value) for value in self._checked(method, values)]
+
+
+def _joined(
+    descriptor: ListStateDescriptor, target: list[Any] | None, sources: Sequence[list[Any]], now_ms: int
+) -> list[Any] | None:
+    contents = sources if target is None else (target, *sources)
+    return [element for content in contents for element in content] or None
+
+
+LIST: Final = StateKind["ListStateDescriptor"](
+    "list", forms.LIST, handle=ListState, expiring=TtlListState, merge=_joined
+)
+
+
+class ListStateDescriptor(StateDescriptor):
+    """Describes a list of elements for each key.
+
+    >>> ListStateDescriptor("visits", Types.STRING())
+    ListStateDescriptor('visits', ListTypeInfo<String>)
+    """
+
+    kind = LIST
+
+    def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
+        super().__init__(name, Types.LIST(checked_type(name, elem_type_info)))

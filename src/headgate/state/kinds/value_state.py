@@ -1,0 +1,69 @@
+"""Value state: one value for each key."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, TypeVar, final
+
+from headgate.state.kinds.forms import SINGLE
+from headgate.state.kinds.handle import SingleHandle
+from headgate.state.kinds.kind import StateDescriptor, StateKind
+from headgate.state.kinds.lifetime import Lifetime
+from headgate.state.kinds.owner import HandleOwner
+from headgate.types.typeinfo import TypeInformation
+
+T = TypeVar("T")
+
+
+class ValueState(SingleHandle, Generic[T]):
+    """One value for each key. The value is the live object: after changing it in place, call `update`."""
+
+    __slots__ = ()
+
+    def value(self) -> T | None:
+        """Return the value of the current key, None when it has none."""
+        return self._owner.cell[self._column]  # type: ignore[no-any-return]  # a cast costs a call for each record
+
+    def update(self, value: T | None) -> None:
+        """Set the value of the current key; None clears it. Raises `StateAccessError` for one of another type."""
+        if type(value) is not self._fitting:
+            if value is None:
+                self.clear()
+                return
+            self._fit(value)
+        self._owner.cell[self._column] = value
+
+
+@final
+class TtlValueState(ValueState[Any]):
+    """A value that expires."""
+
+    __slots__ = ("lifetime",)
+
+    def __init__(self, descriptor: StateDescriptor, owner: HandleOwner, column: int, lifetime: Lifetime) -> None:
+        super().__init__(descriptor, owner, column)
+        self.lifetime = lifetime
+
+    def value(self) -> Any | None:
+        return self.lifetime.read(self)
+
+    def update(self, value: Any | None) -> None:
+        if type(value) is not self._fitting and value is not None:
+            self._fit(value)
+        self.store(None if value is None else (self.lifetime.access(), value))
+
+
+VALUE: Final[StateKind[ValueStateDescriptor]] = StateKind("value", SINGLE, handle=ValueState, expiring=TtlValueState)
+
+
+class ValueStateDescriptor(StateDescriptor):
+    """Describes one value for each key.
+
+    >>> from headgate.types.typeinfo import Types
+    >>> ValueStateDescriptor("count", Types.LONG()).get_name()
+    'count'
+    """
+
+    kind = VALUE
+
+    def __init__(self, name: str, value_type_info: TypeInformation) -> None:
+        super().__init__(name, value_type_info)
