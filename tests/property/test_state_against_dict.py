@@ -95,7 +95,7 @@ class StateAgainstDict(RuleBasedStateMachine):
     @invariant()
     def every_key_with_a_value_is_there_and_no_other(self) -> None:
         assert set(self.backend.cells) == self.model["v"].keys() | self.model["w"].keys()
-        assert self.backend._roster.live == len(self.backend.cells)
+        assert self.backend._cell_index.live == len(self.backend.cells)
 
     def teardown(self) -> None:
         for name in ("v", "w"):

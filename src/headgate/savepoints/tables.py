@@ -31,7 +31,7 @@ from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, Sav
 from headgate.state.backend import BackendContext, StateWriter
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
-from headgate.state.canonical.writer import StateTable
+from headgate.state.canonical.writer import CanonicalTable
 from headgate.state.choose import open_backend
 from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile
 from headgate.types.typeinfo import TypeInformation
@@ -189,7 +189,7 @@ class KeyedTables:
         if len(set(map(_types, files))) <= 1:
             return files
         meta = files[0].facts.meta
-        with StateTable(meta, self._new_folder("merged") / file_name(meta.name)) as table:
+        with CanonicalTable(meta, self._new_folder("merged") / file_name(meta.name)) as table:
             # In turns, so that the first rows show the types of all.
             for entry in filter(None, chain.from_iterable(zip_longest(*(file.entries(ALL_GROUPS) for file in files)))):
                 table.add(*entry)

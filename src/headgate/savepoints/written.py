@@ -15,7 +15,7 @@ from headgate.errors import ProgramError
 from headgate.ids import Attempt
 from headgate.savepoints.incoming import Given
 from headgate.state.canonical.layout import SUFFIX, file_name
-from headgate.state.canonical.writer import StateTable
+from headgate.state.canonical.writer import CanonicalTable
 from headgate.state.files import StateFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.keygroups import key_group, subtask_of_group
@@ -51,13 +51,13 @@ class StateTarget:
             ]
 
     def _write_locally(self, entries: Iterable[Given], folder: Path) -> dict[int, Path]:
-        tables: dict[int, StateTable] = {}
+        tables: dict[int, CanonicalTable] = {}
         with ExitStack() as files:
             for key, value, times in entries:
                 group = key_group(hash_code(key), self.max_parallelism)
                 subtask = subtask_of_group(group, self.parallelism, self.max_parallelism)
                 if subtask not in tables:
-                    tables[subtask] = files.enter_context(StateTable(self.meta, folder / f"{subtask}{SUFFIX}"))
+                    tables[subtask] = files.enter_context(CanonicalTable(self.meta, folder / f"{subtask}{SUFFIX}"))
                 if value is not None:
                     tables[subtask].add(group, key, self._stored(key, value, times))
             for table in tables.values():

@@ -40,7 +40,7 @@ def write_canonical(states: Sequence[StateMeta], entries: Iterable[Entry], folde
     of them are in memory at a time. Raises `SerializationError` naming the state, `StorageError` naming the file.
     """
     with ExitStack() as files:
-        tables = [files.enter_context(StateTable(meta, folder / file_name(meta.name))) for meta in states]
+        tables = [files.enter_context(CanonicalTable(meta, folder / file_name(meta.name))) for meta in states]
         for group, key, *values in entries:
             for table, value in zip(tables, values, strict=False):
                 if value is not None:
@@ -51,7 +51,7 @@ def write_canonical(states: Sequence[StateMeta], entries: Iterable[Entry], folde
 
 
 @final
-class StateTable:
+class CanonicalTable:
     """The file of one state while it is written; begun with the first rows, which tell the types of its columns.
 
     A context manager: the file is whole when it is left.
@@ -64,7 +64,7 @@ class StateTable:
         self._weight = 0
         self._table: _Table | None = None
 
-    def __enter__(self) -> StateTable:
+    def __enter__(self) -> CanonicalTable:
         return self
 
     def __exit__(self, *_: object) -> None:

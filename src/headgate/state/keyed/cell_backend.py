@@ -154,10 +154,10 @@ class CellBackend(ABC, Generic[Index]):
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         if self.is_incremental:
             self._increments.completed(checkpoint_id)
-            self.line_moved()
+            self.base_moved()
 
     @abstractmethod
-    def line_moved(self) -> None:
+    def base_moved(self) -> None:
         """Let go of the changes that no snapshot to come needs."""
 
 

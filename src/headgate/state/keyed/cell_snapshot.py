@@ -7,7 +7,7 @@ from typing import final
 
 from headgate.state.backend import StateWriter
 from headgate.state.files import KeyedState, StateFile
-from headgate.state.keyed.increments import Line
+from headgate.state.keyed.increments import IncrementBase
 from headgate.state.keyed.walk import Walk
 
 
@@ -23,18 +23,18 @@ class FileTerms:
 
 @final
 class CellSnapshot:
-    """A snapshot under way. `line` is what it builds on, None for a whole one.
+    """A snapshot under way. `base` is what it builds on, None for a whole one.
 
     `older` are walks that have to be done first; a walk that is given up meanwhile must have been taken out of it.
     """
 
-    def __init__(self, walk: Walk, line: Line | None, terms: FileTerms, older: list[Walk]) -> None:
+    def __init__(self, walk: Walk, base: IncrementBase | None, terms: FileTerms, older: list[Walk]) -> None:
         self.walk = walk
-        self.line = line
+        self.base = base
         self.epoch = walk.epoch
         self.key_groups = terms.key_groups
-        self.stored: Line | None = None
-        """The line that the snapshot has become, once it is in storage."""
+        self.stored: IncrementBase | None = None
+        """The base that the snapshot has become, once it is in storage."""
         self._terms = terms
         self._older = older
 
@@ -50,11 +50,11 @@ class CellSnapshot:
     def store(self, writer: StateWriter) -> KeyedState:
         """Write the file. Blocks."""
         pieces = self.walk.finish()
-        name = f"{'base' if self.line is None else 'delta'}-{self._terms.name}"
+        name = f"{'base' if self.base is None else 'delta'}-{self._terms.name}"
         file = StateFile(name, writer.write(name, pieces, shared=self._terms.may_be_shared))
-        if self.line is None:
+        if self.base is None:
             state = KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
-            self.stored = Line(self.epoch, state)
+            self.stored = IncrementBase(self.epoch, state)
         else:
-            self.stored = self.line.then(self.epoch, file)
+            self.stored = self.base.then(self.epoch, file)
         return self.stored.state

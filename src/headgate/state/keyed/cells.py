@@ -7,8 +7,8 @@ is, and whether an increment needs it at all.
 
 State of a namespace (of a window) lies in a cell of its own, whose key is `(NAMESPACED, key, namespace)`.
 
-The roster lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys come
-and go.
+The cell index lists the cells of each key group in chunks, so that a snapshot finds them in bounded pieces while keys
+come and go.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _no_key() -> StateAccessError:
 
 
 @final
-class Roster:
+class CellIndex:
     """The cells of a backend, by key group, in chunks of at most `CHUNK_CELLS`."""
 
     __slots__ = ("_chunks", "_dead", "_open", "_sweep", "live")

@@ -16,16 +16,16 @@ from headgate import options
 from headgate.errors import SerializationError
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.files import KeyedState
-from headgate.state.keyed.increments import Increments, Line, Stored
+from headgate.state.keyed.increments import IncrementBase, Increments, PendingBase
 from headgate.state.keyed.pace import rest_ms
 
 _log = logging.getLogger(__name__)
 
 
-class Cut(KeyedSnapshot, Stored, Protocol):
+class Cut(KeyedSnapshot, PendingBase, Protocol):
     """A snapshot that may be an increment."""
 
-    line: Line | None
+    base: IncrementBase | None
     """What it builds on, None for a whole one."""
 
 
@@ -34,10 +34,10 @@ class Cuttable(Protocol):
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the line."""
+        """Whether anything has changed since the base."""
         ...
 
-    def cut(self, line: Line | None) -> Cut:
+    def cut(self, base: IncrementBase | None) -> Cut:
         """Begin a snapshot that belongs to no checkpoint."""
         ...
 
@@ -45,8 +45,8 @@ class Cuttable(Protocol):
         """End the walk of a snapshot."""
         ...
 
-    def line_moved(self) -> None:
-        """Let go of what was kept for the line before."""
+    def base_moved(self) -> None:
+        """Let go of what was kept for the base before."""
         ...
 
 
@@ -59,17 +59,17 @@ class Changelog:
         self._increments = increments
         self._owner = owner
         self._interval_ms = context.settings.get(options.CHANGELOG_CUT_INTERVAL)
-        self._base_interval_ms = context.settings.get(options.CHANGELOG_MATERIALIZATION_INTERVAL)
+        self._whole_interval_ms = context.settings.get(options.CHANGELOG_MATERIALIZATION_INTERVAL)
         self._walking: Cut | None = None
         self._writing = False
         self._next_ms: float | None = None
         self._next_part_ms = 0.0
-        self._next_base_ms: float | None = None
+        self._next_whole_ms: float | None = None
 
     def postpone(self) -> None:
         """A checkpoint begins, which writes all changes itself: no part of the log is due for another interval."""
         self._next_part_ms = self._context.clock.monotonic_ms() + self._interval_ms
-        if self._walking is not None and self._walking.line is not None:
+        if self._walking is not None and self._walking.base is not None:
             self._owner.forget(self._walking)
             self._walking = None
 
@@ -78,7 +78,7 @@ class Changelog:
         if self._walking is not None:
             return self._walk(self._walking, now_ms)
         if self._next_ms is None:
-            self._schedule_base(now_ms)
+            self._schedule_whole(now_ms)
         elif now_ms >= self._next_ms and not self._writing:
             self._begin(now_ms)
         elif not self._writing:
@@ -86,18 +86,18 @@ class Changelog:
         self._next_ms = now_ms + self._interval_ms
         return now_ms if self._walking is not None else self._next_ms
 
-    def _schedule_base(self, now_ms: float) -> None:
-        self._next_base_ms = now_ms + self._base_interval_ms if self._base_interval_ms > 0 else None
+    def _schedule_whole(self, now_ms: float) -> None:
+        self._next_whole_ms = now_ms + self._whole_interval_ms if self._whole_interval_ms > 0 else None
 
     def _begin(self, now_ms: float) -> None:
-        line = self._increments.line
-        base_is_due = self._next_base_ms is not None and now_ms >= self._next_base_ms
-        if line is None or line.is_worn or base_is_due:
-            self._schedule_base(now_ms)
+        base = self._increments.base
+        whole_is_due = self._next_whole_ms is not None and now_ms >= self._next_whole_ms
+        if base is None or base.is_worn or whole_is_due:
+            self._schedule_whole(now_ms)
             self._walking = self._owner.cut(None)
-            self._increments.base_begun(self._walking.epoch)
+            self._increments.whole_begun(self._walking.epoch)
         elif now_ms >= self._next_part_ms and self._owner.has_changes:
-            self._walking = self._owner.cut(line)
+            self._walking = self._owner.cut(base)
 
     def _walk(self, cut: Cut, now_ms: float) -> float:
         clock = self._context.clock
@@ -122,10 +122,10 @@ class Changelog:
         self._writing = False
         if isinstance(result, BaseException):
             _log.warning("operator %r could not write its changelog: %s", self._context.name, result)
-            if cut.line is None:
-                self._increments.base_failed()
-        elif cut.line is None:
-            self._increments.base_written(Line(cut.epoch, result))
-        elif self._increments.line is not None and self._increments.since < cut.epoch:
-            self._increments.advance(Line(cut.epoch, result))
-        self._owner.line_moved()
+            if cut.base is None:
+                self._increments.whole_failed()
+        elif cut.base is None:
+            self._increments.whole_written(IncrementBase(cut.epoch, result))
+        elif self._increments.base is not None and self._increments.since < cut.epoch:
+            self._increments.advance(IncrementBase(cut.epoch, result))
+        self._owner.base_moved()

@@ -31,13 +31,13 @@ from headgate.state.keyed.cells import (
     NO_CELL,
     SAVED,
     Cell,
-    Roster,
+    CellIndex,
     namespace_of,
     plain_key,
 )
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
-from headgate.state.keyed.increments import NOTHING_KEPT, Line
+from headgate.state.keyed.increments import NOTHING_KEPT, IncrementBase
 from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
 from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import DeltaWalk, Walk, WholeWalk
@@ -64,7 +64,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._blank: list[Any] = []
         """What a cell without values holds, for each state."""
         self._fresh: list[Cell] = []
-        self._roster = Roster()
+        self._cell_index = CellIndex()
         self._swept_by_batch: list[IncrementalCleanup] = []
         self._walks: list[Walk] = []
         self._notes_changes = False
@@ -80,7 +80,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
             cell = self.cells[key] = [self.epoch, NEVER_SAVED, self._group_of(key), key, *self._blank]
-            self._roster.add(cell)
+            self._cell_index.add(cell)
             self._fresh.append(cell)
         else:
             for walk in self._walks:
@@ -125,7 +125,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _new_cell(self, epoch: int, group: int, key: Any, values: list[Any]) -> Cell:
         cell = [epoch, 0, group, key, *values]
         self.cells[key] = cell
-        self._roster.add(cell)
+        self._cell_index.add(cell)
         return cell
 
     def leave(self) -> None:
@@ -136,7 +136,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
                 cleanup.advance(now_ms, TIMES_A_BATCH)
         if self._fresh or self.emptied:
             self._drop_empty()
-        self._roster.tidy()
+        self._cell_index.tidy()
 
     def _drop_empty(self) -> None:
         """Drop the cells without any value."""
@@ -161,14 +161,14 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def _bury(self, cell: Cell) -> None:
         del self.cells[cell[KEY]]
-        self._roster.bury(cell)
+        self._cell_index.bury(cell)
         self._forgettable += cell[SAVED] == NEVER_SAVED
 
     def drop_all(self) -> None:
         """Forget every key, where no snapshot is ever taken."""
         for cell in self.cells.values():
             cell[EPOCH] = DEAD  # a clean-up may be half through
-        self.cells, self._fresh, self.emptied, self._roster = {}, [], [], Roster()
+        self.cells, self._fresh, self.emptied, self._cell_index = {}, [], [], CellIndex()
 
     # --- states
 
@@ -183,7 +183,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
                 if cell[column] is not None:
                     cell[column] = convert(cell[column])
             self._increments.restart()
-            self.line_moved()
+            self.base_moved()
         return column
 
     def _cleanup_of(self, descriptor: StateDescriptor, owner: HandleOwner, column: int) -> IncrementalCleanup | None:
@@ -202,7 +202,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
         column = self._columns.index(state_name)
         if column is not None:
-            for cell in self._roster.cells():
+            for cell in self._cell_index.cells():
                 if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
                     yield plain_key(cell[KEY])
 
@@ -226,7 +226,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def _timer_index(self, column: int) -> HeapTimerIndex:
         index = HeapTimerIndex()
-        for cell in self._roster.cells():
+        for cell in self._cell_index.cells():
             for timestamp_ms in cell[column] or ():
                 index.add(timestamp_ms, cell[KEY])
         return index
@@ -235,7 +235,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def live_cells(self) -> Iterator[Cell]:
         """Yield all cells, once; some that come or go meanwhile may be left out."""
-        return (cell for _, chunk in self._roster.chunks() for cell in list(chunk) if cell[EPOCH] != DEAD)
+        return (cell for _, chunk in self._cell_index.chunks() for cell in list(chunk) if cell[EPOCH] != DEAD)
 
     def touch(self, cell: Cell) -> None:
         """Make a cell that is not the current one safe to change."""
@@ -255,34 +255,34 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> CellSnapshot:
         return self._begin(None, FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False))
 
-    def _builds_on(self) -> Line | None:
-        """Return the line that a snapshot is to be an increment of, None when it is to be a whole one."""
-        line = self._increments.line
-        if not self.is_incremental or line is None or line.is_worn:
+    def _builds_on(self) -> IncrementBase | None:
+        """Return the base that a snapshot is to be an increment of, None when it is to be a whole one."""
+        base = self._increments.base
+        if not self.is_incremental or base is None or base.is_worn:
             return None
-        return line if self._changelog is not None or 2 * self._change_count <= len(self.cells) else None
+        return base if self._changelog is not None or 2 * self._change_count <= len(self.cells) else None
 
     @property
     def _change_count(self) -> int:
-        """How many cells have changed since the line; some count more than once."""
+        """How many cells have changed since the base; some count more than once."""
         return len(self._touched) + sum(map(len, self._changed.values()))
 
-    def _begin_shared(self, line: Line | None, name: str) -> CellSnapshot:
+    def _begin_shared(self, base: IncrementBase | None, name: str) -> CellSnapshot:
         """Begin a snapshot that later ones may build on."""
-        pending = self._begin(line, FileTerms(name, self.key_groups, self.is_incremental))
+        pending = self._begin(base, FileTerms(name, self.key_groups, self.is_incremental))
         self._notes_changes = self.is_incremental
         return pending
 
-    def _begin(self, line: Line | None, terms: FileTerms) -> CellSnapshot:
+    def _begin(self, base: IncrementBase | None, terms: FileTerms) -> CellSnapshot:
         epoch = self._close_epoch()
         walk: Walk
-        if line is None:
+        if base is None:
             filters = self._filters_at(self._context.clock.wall_ms())
-            walk = WholeWalk(epoch, self._columns.metas, self._roster, filters)
+            walk = WholeWalk(epoch, self._columns.metas, self._cell_index, filters)
         else:
-            changed = [cells for of, cells in sorted(self._changed.items()) if of > line.epoch]
-            walk = DeltaWalk(epoch, self._columns.metas, line.epoch, changed)
-        pending = CellSnapshot(walk, line, terms, self._walks)
+            changed = [cells for of, cells in sorted(self._changed.items()) if of > base.epoch]
+            walk = DeltaWalk(epoch, self._columns.metas, base.epoch, changed)
+        pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)
         return pending
 
@@ -304,9 +304,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._increments.aborted(checkpoint_id)
         if self._change_count > CHANGES_MAX + 4 * len(self.cells):
             self._increments.restart()
-        self.line_moved()
+        self.base_moved()
 
-    def line_moved(self) -> None:
+    def base_moved(self) -> None:
         """Let go of the changes that no snapshot to come needs."""
         since = self._increments.kept_since
         self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
@@ -318,12 +318,12 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the line that the next snapshot builds on."""
+        """Whether anything has changed since the base that the next snapshot builds on."""
         return bool(self._touched or self._changed)
 
-    def cut(self, line: Line | None) -> CellSnapshot:
+    def cut(self, base: IncrementBase | None) -> CellSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin_shared(line, f"e{self.epoch}")
+        return self._begin_shared(base, f"e{self.epoch}")
 
     def background(self, now_ms: float) -> float | None:
         return None if self._changelog is None else self._changelog.advance(now_ms)
@@ -334,8 +334,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         for saved in saved_files(parts, where, self._context):
             self._load(saved)
         if self.is_incremental and len(parts) == 1 and parts[0].state.key_groups == self.key_groups and parts[0].owned:
-            self._increments.advance(Line(0, parts[0].state))
-            self.line_moved()
+            self._increments.advance(IncrementBase(0, parts[0].state))
+            self.base_moved()
 
     def _load(self, saved: SavedFile) -> None:
         columns = []

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 from headgate.errors import SerializationError
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry, SnapshotWriter
-from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NEVER_SAVED, SAVED, Cell, Roster
+from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NEVER_SAVED, SAVED, Cell, CellIndex
 
 _PIECE_LEAST: Final = 32
 """Taking a chunk costs at least as much as so many cells."""
@@ -116,10 +116,10 @@ class Walk(ABC):
 class WholeWalk(Walk):
     """Takes all `live` cells. `filters` maps columns to what is to be written of their values."""
 
-    def __init__(self, epoch: int, states: Sequence[StateMeta], roster: Roster, filters: dict[int, Filter]) -> None:
+    def __init__(self, epoch: int, states: Sequence[StateMeta], index: CellIndex, filters: dict[int, Filter]) -> None:
         super().__init__(epoch, states, delta=False)
-        self._chunks = roster.chunks()[::-1]
-        self._left = roster.live
+        self._chunks = index.chunks()[::-1]
+        self._left = index.live
         self._filters = {column - FIRST: filter_ for column, filter_ in filters.items()}
 
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:

@@ -33,7 +33,7 @@ class Merge(Protocol[D_contra]):
 
 
 @dataclass(frozen=True)
-class Kind:
+class SavedKind:
     """A kind as snapshots know it: the word for it, and how columns hold its content."""
 
     name: str
@@ -42,7 +42,7 @@ class Kind:
 
 @final
 @dataclass(frozen=True)
-class StateKind(Kind, Generic[D]):
+class StateKind(SavedKind, Generic[D]):
     """A kind of keyed state that programs declare by a descriptor.
 
     `handle` makes the handle of a state in a column, `expiring` that of a state with a time to live; they are classes.

@@ -27,16 +27,16 @@ from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
 from headgate.state.keyed.changelog import Changelog
-from headgate.state.keyed.increments import Line
+from headgate.state.keyed.increments import IncrementBase
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
-from headgate.state.rocksdb.database import Database, Memory
+from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.drain import Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.loading import EntryLoader
-from headgate.state.rocksdb.restore import Place, best_base, clip, load_file, load_part, merge_part, open_files
+from headgate.state.rocksdb.restore import RestoreScope, best_base, clip, load_file, load_part, merge_part, open_files
 from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, cells_of, key_of
 from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, EntriesSnapshot, FilesSnapshot, RowsSnapshot
 from headgate.state.rocksdb.store import Store
@@ -62,12 +62,12 @@ class RocksDBBackend(CellCache):
         )
         self._groups = KeyGroups(context.key_groups, context.max_parallelism)
         layouts = Layouts(loader(context.moved_classes, f"keyed state of operator {context.uid!r}"))
-        store = self._store_of(Database(self._new_path("db"), self._memory), layouts)
+        store = self._store_of(RocksDatabase(self._new_path("db"), self._memory), layouts)
         super().__init__(context, store, settings.get(options.ROCKSDB_CACHE_SIZE))
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
         self._sweep = Sweep(self, store, context.key_groups)
 
-    def _store_of(self, database: Database, layouts: Layouts) -> Store:
+    def _store_of(self, database: RocksDatabase, layouts: Layouts) -> Store:
         frames = self._frames if self._with_frames else None
         return Store(database, layouts, self._groups, self._memory, frames)
 
@@ -143,10 +143,10 @@ class RocksDBBackend(CellCache):
         terms = FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False)
         return self._begin(lambda walk: make(walk, terms))
 
-    def _builds_on(self) -> Line | None:
-        """Return the line that a snapshot adds a delta to: with a changelog only."""
-        line = self._increments.line
-        return None if self._changelog is None or line is None or line.is_worn else line
+    def _builds_on(self) -> IncrementBase | None:
+        """Return the base that a snapshot adds a delta to: with a changelog only."""
+        base = self._increments.base
+        return None if self._changelog is None or base is None or base.is_worn else base
 
     def _begin(self, make: Callable[[BarrierWalk], RowsSnapshot]) -> RowsSnapshot:
         """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""
@@ -156,14 +156,14 @@ class RocksDBBackend(CellCache):
         self._pending = pending = make(BarrierWalk(epoch, list(self.cells.values()), self._store))
         return pending
 
-    def _kind(self, line: Line | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
+    def _kind(self, base: IncrementBase | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
         """Return a snapshot that later ones may build on, if this backend's ever do."""
         self._has_changed = False
         terms = FileTerms(name, self.key_groups, self.is_incremental)
-        if line is not None:
-            return DeltaSnapshot(walk, line, terms, self._frames, self._store.layouts)
+        if base is not None:
+            return DeltaSnapshot(walk, base, terms, self._frames, self._store.layouts)
         if self.is_incremental:
-            known = self._increments.line
+            known = self._increments.base
             return self._files(walk, terms, None if known is None else known.state)
         return self._entries(walk, terms)
 
@@ -190,22 +190,22 @@ class RocksDBBackend(CellCache):
         self._increments.aborted(checkpoint_id)
         if self._frames.size_bytes > FRAMES_BYTES_MAX:
             self._increments.restart()
-        self.line_moved()
+        self.base_moved()
 
     # --- what the changelog asks for
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything has changed since the line that the next snapshot builds on."""
+        """Whether anything has changed since the base that the next snapshot builds on."""
         return self._has_changed or self._frames.any_after(self._increments.since)
 
-    def cut(self, line: Line | None) -> RowsSnapshot:
+    def cut(self, base: IncrementBase | None) -> RowsSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin(partial(self._kind, line, f"e{self.epoch}"))
+        return self._begin(partial(self._kind, base, f"e{self.epoch}"))
 
-    def line_moved(self) -> None:
-        """Let go of the changes that the line holds, unless a snapshot that builds on an older one is under way."""
-        if self._pending is None or self._pending.line is None:
+    def base_moved(self) -> None:
+        """Let go of the changes that the base holds, unless a snapshot that builds on an older one is under way."""
+        if self._pending is None or self._pending.base is None:
             self._frames.forget(self._increments.kept_since)
 
     # --- in the background
@@ -222,7 +222,7 @@ class RocksDBBackend(CellCache):
 
     def restore(self, parts: Sequence[FetchedKeyed], where: str) -> None:
         context = self._context
-        place = Place(where, context.key_groups, context.max_parallelism, context.moved_classes)
+        place = RestoreScope(where, context.key_groups, context.max_parallelism, context.moved_classes)
         base = None if self._columns.metas else best_base(parts, context.key_groups)
         if base is not None:
             self._adopt(base, place)
@@ -237,9 +237,9 @@ class RocksDBBackend(CellCache):
         whole = len(parts) == 1 and parts[0].state.key_groups == self.key_groups
         kind = "entries" if base is None else "rocksdb"
         if self.is_incremental and whole and parts[0].owned and parts[0].state.kind == kind:
-            self._increments.advance(Line(0, parts[0].state))
+            self._increments.advance(IncrementBase(0, parts[0].state))
 
-    def _adopt(self, base: FetchedKeyed, place: Place) -> None:
+    def _adopt(self, base: FetchedKeyed, place: RestoreScope) -> None:
         """Go on with the database of a part, without the key groups that are not this subtask's."""
         self._store.database.close()
         database, layouts = open_files(base, self._new_path("db"), self._memory, place)
@@ -251,7 +251,7 @@ class RocksDBBackend(CellCache):
         self._store.rows.is_empty = False
         self._sweep = Sweep(self, self._store, place.groups)
 
-    def _add(self, parts: Sequence[FetchedKeyed], place: Place, *, has_base: bool) -> None:
+    def _add(self, parts: Sequence[FetchedKeyed], place: RestoreScope, *, has_base: bool) -> None:
         into = (self._store.database, self._store.layouts)
         for part in parts:
             can_merge = has_base and part.state.kind == "rocksdb"

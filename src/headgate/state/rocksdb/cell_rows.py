@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.state.rocksdb.database import Database
+from headgate.state.rocksdb.database import RocksDatabase
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.row_keys import cell_rows
 
@@ -23,7 +23,7 @@ _OVERHEAD_BYTES: Final = 180
 class CellRows:
     """The rows of all cells of a backend. None stands for the row of a cell without any value: there is none."""
 
-    def __init__(self, database: Database, groups: KeyGroups, buffer_bytes: int) -> None:
+    def __init__(self, database: RocksDatabase, groups: KeyGroups, buffer_bytes: int) -> None:
         self.is_empty = True
         """Whether the database holds no rows of cells."""
         self._database = database

@@ -60,7 +60,7 @@ class View:
 
 
 @final
-class Database:
+class RocksDatabase:
     """An open database in a folder of its own, which must be empty or hold the files of a checkpoint.
 
     Raises `DamagedFileError` when these are not whole.

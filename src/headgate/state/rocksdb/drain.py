@@ -211,7 +211,7 @@ _STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = 
 
 @final
 class Frames:
-    """What was drained in each epoch, pickled: the parts of deltas, until the line that the next builds on is past."""
+    """What was drained in each epoch, pickled: the parts of deltas, until the base that the next builds on is past."""
 
     def __init__(self) -> None:
         self._frames: dict[int, list[bytes]] = {}

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from headgate.state.formats.key_codec import decode_key, encode_map_key, original
 from headgate.state.keyed.cells import FIRST
-from headgate.state.rocksdb.database import Database
+from headgate.state.rocksdb.database import RocksDatabase
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, item_original
 from headgate.state.rocksdb.row_keys import items_prefix, name_of
@@ -27,7 +27,7 @@ MISSING: Final = object()
 class Items:
     """All items of a backend. `column` is the index in a cell."""
 
-    def __init__(self, database: Database, layouts: Layouts, groups: KeyGroups) -> None:
+    def __init__(self, database: RocksDatabase, layouts: Layouts, groups: KeyGroups) -> None:
         self.database = database
         self.layouts = layouts
         self.groups = groups

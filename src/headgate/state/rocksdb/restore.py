@@ -17,7 +17,7 @@ from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cells import plain_key
 from headgate.state.keyed.loading import open_file
 from headgate.state.keygroups import key_group
-from headgate.state.rocksdb.database import Database, Memory
+from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
@@ -35,7 +35,7 @@ class Loads(Protocol):
 
 
 @final
-class Place:
+class RestoreScope:
     """Where a subtask's state is restored: which groups it owns, and what errors call it."""
 
     def __init__(self, where: str, groups: range, max_parallelism: int, moved: Mapping[str, str]) -> None:
@@ -105,11 +105,11 @@ def _name(file: StateFile) -> str:
     return getattr(file.handle, "path", file.name)
 
 
-def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: Place) -> tuple[Database, Layouts]:
+def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: RestoreScope) -> tuple[RocksDatabase, Layouts]:
     """Open the database of a part in a new folder. Raises `DamagedFileError`, `RestoreError`."""
     place_files(part, folder, place.where)
     try:
-        database = Database(folder, memory)
+        database = RocksDatabase(folder, memory)
         described = database.get(LAYOUTS_ROW)
     except DamagedFileError as error:
         names = ", ".join(_name(file) for file in part.state.base)
@@ -120,7 +120,7 @@ def open_files(part: FetchedKeyed, folder: Path, memory: Memory, place: Place) -
     return database, layouts
 
 
-def clip(database: Database, groups: range) -> None:
+def clip(database: RocksDatabase, groups: range) -> None:
     """Delete the rows of all groups but these."""
     for range_ in (range(groups.start), range(groups.stop, len(_ALL_GROUPS))):
         if len(range_):
@@ -128,7 +128,7 @@ def clip(database: Database, groups: range) -> None:
     database.commit()
 
 
-def copy_rows(source: Database, target: Database, groups: range, columns: int) -> None:
+def copy_rows(source: RocksDatabase, target: RocksDatabase, groups: range, columns: int) -> None:
     """Copy the rows of groups from a database of the same layouts, timers too."""
     for row, value in source.rows(*all_of(groups)):
         target.put(row, value)
@@ -139,7 +139,7 @@ def copy_rows(source: Database, target: Database, groups: range, columns: int) -
     target.commit()
 
 
-def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> None:
+def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: RestoreScope) -> None:
     """Give a part to `target`, entry by entry. Raises `DamagedFileError`, `RestoreError`."""
     if part.state.kind != "rocksdb":
         for file in part.state.base:
@@ -154,13 +154,13 @@ def load_part(part: FetchedKeyed, folder: Path, target: Loads, place: Place) -> 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: Place) -> None:
+def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: RestoreScope) -> None:
     """Give a file of entries to `target`. Raises `DamagedFileError`, `RestoreError`."""
     saved = open_file(part, file, place.where, place.moved)
     target.load(saved.states, place.checked(saved.entries(place.groups)))
 
 
-def merge_part(part: FetchedKeyed, folder: Path, into: tuple[Database, Layouts], place: Place) -> bool:
+def merge_part(part: FetchedKeyed, folder: Path, into: tuple[RocksDatabase, Layouts], place: RestoreScope) -> bool:
     """Copy a part's rows, if its database has the same layouts; return whether it has.
 
     Raises `DamagedFileError`.

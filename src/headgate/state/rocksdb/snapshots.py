@@ -23,7 +23,7 @@ from headgate.state.formats.codecs import pickled
 from headgate.state.formats.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
 from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
-from headgate.state.keyed.increments import Line
+from headgate.state.keyed.increments import IncrementBase
 from headgate.state.keyed.walk import Filter
 from headgate.state.rocksdb.database import View
 from headgate.state.rocksdb.drain import Frames
@@ -76,13 +76,13 @@ class BarrierWalk:
 
 
 class RowsSnapshot(ABC):
-    """A snapshot under way. `line` is what it builds on, None for a whole one."""
+    """A snapshot under way. `base` is what it builds on, None for a whole one."""
 
-    def __init__(self, walk: BarrierWalk, line: Line | None, terms: FileTerms) -> None:
-        self.line = line
+    def __init__(self, walk: BarrierWalk, base: IncrementBase | None, terms: FileTerms) -> None:
+        self.base = base
         self.epoch = walk.epoch
         self.key_groups = terms.key_groups
-        self.stored: Line | None = None
+        self.stored: IncrementBase | None = None
         self.name = terms.name
         self.walk: BarrierWalk | None = walk
 
@@ -122,11 +122,13 @@ class RowsSnapshot(ABC):
 
 @final
 class DeltaSnapshot(RowsSnapshot):
-    """What has changed since the line, as entries: a part of the changelog."""
+    """What has changed since the base, as entries: a part of the changelog."""
 
-    def __init__(self, walk: BarrierWalk, line: Line, terms: FileTerms, frames: Frames, layouts: Layouts) -> None:
-        super().__init__(walk, line, terms)
-        self._since = line
+    def __init__(
+        self, walk: BarrierWalk, base: IncrementBase, terms: FileTerms, frames: Frames, layouts: Layouts
+    ) -> None:
+        super().__init__(walk, base, terms)
+        self._since = base
         self._frames = frames
         self._layouts = layouts
         self._pieces: list[bytes] = []
@@ -253,7 +255,7 @@ class FilesSnapshot(RowsSnapshot):
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
         state = KeyedState(key_groups=self.key_groups, kind="rocksdb", base=base)
-        self.stored = Line(self.epoch, state)
+        self.stored = IncrementBase(self.epoch, state)
         return state
 
     def _stored(self, writer: StateWriter, name: str) -> StateFile:

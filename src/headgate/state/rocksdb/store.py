@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from headgate.state.rocksdb.cell_rows import CellRows
-from headgate.state.rocksdb.database import Database, Memory
+from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.drain import Cells, Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.items import Items
@@ -18,7 +18,7 @@ class Store:
     """Belongs to the loop."""
 
     def __init__(
-        self, database: Database, layouts: Layouts, groups: KeyGroups, memory: Memory, frames: Frames | None
+        self, database: RocksDatabase, layouts: Layouts, groups: KeyGroups, memory: Memory, frames: Frames | None
     ) -> None:
         self.database = database
         self.layouts = layouts

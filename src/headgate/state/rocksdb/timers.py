@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from headgate.state.keyed.cells import FIRST
 from headgate.state.keyed.timer_index import NEVER, Due
-from headgate.state.rocksdb.database import Database
+from headgate.state.rocksdb.database import RocksDatabase
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts
 from headgate.state.rocksdb.row_keys import (
@@ -33,7 +33,7 @@ NEAR_MAX: Final = 8192
 class TimerRows:
     """The rows of all timers of a backend. `column` is the index in a cell."""
 
-    def __init__(self, database: Database, layouts: Layouts, groups: KeyGroups) -> None:
+    def __init__(self, database: RocksDatabase, layouts: Layouts, groups: KeyGroups) -> None:
         self._database = database
         self._layouts = layouts
         self._groups = groups

@@ -184,7 +184,6 @@ class ListModel(Model):
         return [stamped for row in [target or [], *rows] for stamped in row]
 
 
-@final
 class MapModel(Model):
     """A map. What it returns of several entries is sorted, for their order is not promised."""
 

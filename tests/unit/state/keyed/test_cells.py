@@ -1,10 +1,10 @@
-"""The roster: cells are found in pieces, and keys that go leave no memory behind."""
+"""The cell index: cells are found in pieces, and keys that go leave no memory behind."""
 
 from __future__ import annotations
 
 import pytest
 
-from headgate.state.keyed.cells import CHUNK_CELLS, EPOCH, GROUP, KEY, Cell, Roster
+from headgate.state.keyed.cells import CHUNK_CELLS, EPOCH, GROUP, KEY, Cell, CellIndex
 from tests.unit.state.backends import at, backend_of, contents, put, restored, saved, value_state
 
 
@@ -12,27 +12,27 @@ def cell(key: int, group: int = 0) -> Cell:
     return [0, 0, group, key]
 
 
-def listed(roster: Roster) -> int:
-    return sum(len(chunk) for _, chunk in roster.chunks())
+def listed(index: CellIndex) -> int:
+    return sum(len(chunk) for _, chunk in index.chunks())
 
 
 def test_cells_are_listed_by_group_in_chunks_of_bounded_size() -> None:
-    roster = Roster()
+    index = CellIndex()
     for key in range(5000):
-        roster.add(cell(key, key % 3))
-    assert {each[KEY] for each in roster.cells()} == set(range(5000))
-    for group, chunk in roster.chunks():
+        index.add(cell(key, key % 3))
+    assert {each[KEY] for each in index.cells()} == set(range(5000))
+    for group, chunk in index.chunks():
         assert len(chunk) <= CHUNK_CELLS
         assert all(each[GROUP] == group for each in chunk)
 
 
 def test_a_buried_cell_is_not_listed_as_live() -> None:
-    roster = Roster()
+    index = CellIndex()
     kept, gone = cell(1), cell(2)
-    roster.add(kept)
-    roster.add(gone)
-    roster.bury(gone)
-    assert (roster.live, roster.cells()) == (1, [kept])
+    index.add(kept)
+    index.add(gone)
+    index.bury(gone)
+    assert (index.live, index.cells()) == (1, [kept])
     assert gone[EPOCH] > 10**9
 
 
@@ -40,16 +40,16 @@ def test_a_buried_cell_is_not_listed_as_live() -> None:
     ("per_batch", "batches"), [(10, 2000), (1024, 400), pytest.param(10_000, 80, marks=pytest.mark.slow)]
 )
 def test_keys_that_come_and_go_for_ever_need_bounded_memory(per_batch: int, batches: int) -> None:
-    roster = Roster()
+    index = CellIndex()
     peaks: list[int] = []
     for batch in range(batches):
         cells = [cell(key, key % 128) for key in range(batch * per_batch, (batch + 1) * per_batch)]
         for each in cells:
-            roster.add(each)
+            index.add(each)
         for each in cells:
-            roster.bury(each)
-        roster.tidy()
-        peaks.append(listed(roster))
+            index.bury(each)
+        index.tidy()
+        peaks.append(listed(index))
     half = len(peaks) // 2
     assert max(peaks[half:]) <= 1.1 * max(peaks[:half]) + CHUNK_CELLS
     assert max(peaks) <= 40 * max(per_batch, CHUNK_CELLS)
@@ -67,18 +67,18 @@ def test_when_most_keys_are_gone_their_room_is_given_back_as_batches_go_on() -> 
     for _ in range(1000):
         with at(backend, 19_999):
             pass
-    assert listed(backend._roster) <= 2 * CHUNK_CELLS
+    assert listed(backend._cell_index) <= 2 * CHUNK_CELLS
     assert contents(restored(saved(backend))) == {key: key for key in range(19_990, 20_000)}
 
 
 def test_cleared_chunks_are_used_again() -> None:
-    roster = Roster()
+    index = CellIndex()
     for round_ in range(20):
         cells = [cell(key) for key in range(3000)]
         for each in cells:
-            roster.add(each)
+            index.add(each)
         for each in cells:
-            roster.bury(each)
+            index.bury(each)
         for _ in range(100):
-            roster.tidy()
-        assert len(roster.chunks()) <= 8, round_
+            index.tidy()
+        assert len(index.chunks()) <= 8, round_

@@ -14,7 +14,7 @@ from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FileHandle, KeyedState, StateFile
 from headgate.state.formats.snapshot import SnapshotWriter, decode
 from headgate.state.keyed.hashmap import HashMapBackend
-from headgate.state.keyed.increments import LOG_FILES_MAX, Increments, Line
+from headgate.state.keyed.increments import LOG_FILES_MAX, IncrementBase, Increments
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import at, contents, context_of, put, value_state
@@ -258,14 +258,16 @@ def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_wit
     @dataclass
     class Taken:
         epoch: int
-        stored: Line | None
+        stored: IncrementBase | None
 
     increments = Increments()
-    increments.advance(Line(1, state_of("old")))
-    increments.base_begun(2)
-    whole = Line(3, state_of("whole"))
+    increments.advance(IncrementBase(1, state_of("old")))
+    increments.whole_begun(2)
+    whole = IncrementBase(3, state_of("whole"))
     increments.begun(CheckpointId(7), Taken(3, whole))
     increments.completed(CheckpointId(7))
     assert increments.kept_since == 3
-    increments.base_written(Line(2, state_of("ahead")))  # its files may be gone: no complete checkpoint names them
-    assert increments.line is whole
+    increments.whole_written(
+        IncrementBase(2, state_of("ahead"))
+    )  # its files may be gone: no complete checkpoint names them
+    assert increments.base is whole
