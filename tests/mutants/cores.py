@@ -52,7 +52,10 @@ CORES: Final = (
         ("tests/unit/checkpoint", "tests/unit/cli", "tests/unit/runtime/master"),
     ),
     Core(["time/*.py"], ("tests/unit/time", "tests/unit/state", "tests/unit/operators")),
-    Core(["state/keyed/*.py", "state/ttl.py"], ("tests/unit/state/keyed", "tests/unit/state/test_ttl.py", *_STATE)),
+    Core(
+        ["state/keyed/*.py", "state/kinds/forms.py", "state/ttl.py"],
+        ("tests/unit/state/keyed", "tests/unit/state/test_ttl.py", *_STATE),
+    ),
     Core(["runtime/master/supervisor.py"], ("tests/unit/runtime/master", "tests/traces")),
     Core(["connectors/micro_batches/protocol.py"], ("tests/unit/connectors/micro_batches", "tests/property")),
     Core(["runtime/wire/handshake.py", "runtime/wire/frames.py"], ("tests/unit/runtime/wire",)),

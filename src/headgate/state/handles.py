@@ -1,7 +1,6 @@
 """Handles of state, under one name: what user code holds to read and write the state of the current key."""
 
 from headgate.state.kinds.aggregating_state import AggregatingState
-from headgate.state.kinds.binding import bind, merged
 from headgate.state.kinds.handle import AppendingState, MergingState, State
 from headgate.state.kinds.list_state import ListState
 from headgate.state.kinds.map_state import MapState
@@ -17,6 +16,4 @@ __all__ = [
     "ReducingState",
     "State",
     "ValueState",
-    "bind",
-    "merged",
 ]

@@ -9,7 +9,7 @@ import pytest
 from headgate.clock import VirtualClock
 from headgate.errors import InternalError, ProgramError
 from headgate.state.descriptors import ReducingStateDescriptor, StateDescriptor
-from headgate.state.handles import bind, merged
+from headgate.state.kinds.binding import bind, merged
 from headgate.testing.contracts.keyed_states import TTL_MS, descriptor_of, ttl_config
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import backend_of

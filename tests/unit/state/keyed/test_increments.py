@@ -267,7 +267,6 @@ def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_wit
     increments.begun(CheckpointId(7), Taken(3, whole))
     increments.completed(CheckpointId(7))
     assert increments.kept_since == 3
-    increments.whole_written(
-        IncrementBase(2, state_of("ahead"))
-    )  # its files may be gone: no complete checkpoint names them
+    # The files of what was written ahead may be gone: no complete checkpoint names them.
+    increments.whole_written(IncrementBase(2, state_of("ahead")))
     assert increments.base is whole
