@@ -48,6 +48,9 @@ class StoredForm:
     has_items: bool = False
     """Whether there are elements or entries, each with a type, a row and a time of its own."""
 
+    has_item_keys: bool = False
+    """Whether items have keys."""
+
     def item_type(self, declared: TypeInformation) -> TypeInformation:
         """Return the type of an item, where the state is declared with a type; of the value, without items."""
         return declared
@@ -208,6 +211,7 @@ class _List(_Items):
 @final
 class _Map(_Items):
     plain_class = dict
+    has_item_keys = True
 
     def item_type(self, declared: TypeInformation) -> TypeInformation:
         return declared.value_type_info if isinstance(declared, MapTypeInfo) else declared

@@ -11,7 +11,6 @@ from typing import Any, Protocol, final
 from headgate.state.formats.key_codec import decode_key
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import FIRST, GROUP
-from headgate.state.kinds.forms import MAP
 from headgate.state.rocksdb.database import Row
 from headgate.state.rocksdb.layouts import Layouts, item_original
 from headgate.state.rocksdb.row_keys import CELL_AT, ITEMS_AT, cells_of, items_of, key_of, name_length
@@ -52,7 +51,7 @@ class _ItemRows:
     def __init__(self, source: Rows, layouts: Layouts, group: int, column: int) -> None:
         self._layouts = layouts
         self._column = column
-        self._is_map = layouts.columns[column][-1].meta.form is MAP
+        self._has_keys = layouts.columns[column][-1].meta.form.has_item_keys
         self._rows = source.rows(*items_of(group, column))
         self._next: Row | None = next(self._rows, None)
 
@@ -66,7 +65,7 @@ class _ItemRows:
             if its_name > name:
                 break
             if its_name == name:
-                key = decode_key(row_key[end:], item_original(row), self._layouts.load) if self._is_map else None
+                key = decode_key(row_key[end:], item_original(row), self._layouts.load) if self._has_keys else None
                 found.append((key, self._layouts.decode_item(self._column, row)))
             self._next = next(self._rows, None)
         return found
