@@ -21,8 +21,11 @@ from headgate.checkpoint.workflow import Refused, Stored
 from headgate.dataflow.channel import InputChannel
 from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch
+from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.runtime.master.job_storage import JobStorage
+from headgate.dataflow.channel import InputChannel
+from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
 from headgate.runtime.slot.in_flight import Gathering, Share
 from headgate.runtime.slot.subtask import Subtask
@@ -192,11 +195,10 @@ def increment_on_foreign_state(patch: pytest.MonkeyPatch) -> None:
 
 def claimed_snapshot_deleted_too_early(patch: pytest.MonkeyPatch) -> None:
     """What a job has claimed goes with the first retention, however many checkpoints of its own there are."""
-    retain = JobStorage.retain
+    retain = CleanUp.retain
 
-    def too_early(self: JobStorage, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
-        if self._claim is not None:
-            self._claim = replace(self._claim, num_retained=1)
-        retain(self, keep, shared)
+    def too_early(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        retain(self, plan, keep, shared)
+        self.drop_claimed()
 
-    patch.setattr(JobStorage, "retain", too_early)
+    patch.setattr(CleanUp, "retain", too_early)

@@ -22,13 +22,14 @@ from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, Disca
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.checkpoint.restore import assign
 from headgate.elements import Barrier
+from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
+from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.slot.subtask import Subtask
@@ -304,12 +305,12 @@ def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
 def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
     """Retention keeps no shared file but those that a retained manifest names, and nobody minds what is gone."""
     _share_all_files(patch)
-    retain = JobStorage.retain
+    retain = CleanUp.retain
 
-    def at_once(self: JobStorage, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
-        retain(self, keep, replace(shared, in_use=frozenset()))
+    def at_once(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        retain(self, plan, keep, replace(shared, in_use=frozenset()))
 
-    patch.setattr(JobStorage, "retain", at_once)
+    patch.setattr(CleanUp, "retain", at_once)
 
 
 def folder_of_shared_files_deleted(patch: pytest.MonkeyPatch) -> None:

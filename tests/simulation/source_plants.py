@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -10,14 +12,16 @@ import pytest
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.restore.splits import KNOWN_STATE, ORDINALS_STATE, SPLITS_STATE
+from headgate.checkpoint.store import CheckpointStore
 from headgate.elements import Barrier
 from headgate.functions.fetching import FetchingReader
-from headgate.graph.physical import JobPlan
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.source import SourceOperator
+from headgate.runtime.job_storage import job_storage, sink_commits
+from headgate.runtime.job_storage.lease import Outcome
+from headgate.runtime.job_storage.sink_commits import SinkCommits
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import manifest_of
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.state.operator.list_elements import ListElements
 
 
@@ -72,7 +76,9 @@ def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
     def commit_first(self: Checkpoints, order: coordination.StoreManifest) -> None:
         manifest = manifest_of(self._plan, order, self.latest)
         if order.savepoint is None:
-            self._host.io.submit(lambda: self._storage._commit(self._plan, manifest, None), lambda _: None)
+            parts = self._storage._parts
+            assert parts.sinks is not None
+            parts.sink_owner.submit(partial(parts.sinks.commit, parts.store, manifest), lambda _: None)
         store_manifest(self, order)
 
     patch.setattr(Checkpoints, "_store_manifest", commit_first)
@@ -80,18 +86,19 @@ def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
 def global_commit_skipped_at_a_restore(patch: pytest.MonkeyPatch) -> None:
     """What a restored checkpoint holds for a commit of all subtasks together is taken for committed."""
-    commit, commit_globally = JobStorage._commit, JobStorage.commit_globally
+    commit, attempt_commit = SinkCommits.commit, sink_commits.attempt_commit
+    attempted: list[object] = []
 
-    def of_a_new_checkpoint(self: JobStorage, plan: JobPlan, manifest: Manifest, root: str | None) -> Any:
-        self._is_new = True  # type: ignore[attr-defined]
+    def of_a_new_checkpoint(attempt: Callable[[], Outcome]) -> Outcome:
+        attempted.append(attempt)
         try:
-            return commit_globally(self, plan, manifest, root)
+            return attempt_commit(attempt)
         finally:
-            self._is_new = False  # type: ignore[attr-defined]
+            attempted.pop()
 
-    def only_if_new(self: JobStorage, plan: JobPlan, manifest: Manifest, root: str | None) -> None:
-        if getattr(self, "_is_new", False):
-            commit(self, plan, manifest, root)
+    def only_if_new(self: SinkCommits, store: CheckpointStore, manifest: Manifest) -> None:
+        if attempted:
+            commit(self, store, manifest)
 
-    patch.setattr(JobStorage, "_commit", only_if_new)
-    patch.setattr(JobStorage, "commit_globally", of_a_new_checkpoint)
+    patch.setattr(SinkCommits, "commit", only_if_new)
+    patch.setattr(job_storage, "attempt_commit", of_a_new_checkpoint)

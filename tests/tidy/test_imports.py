@@ -31,7 +31,7 @@ PURE = [
     *("runtime/master/supervision.py", "runtime/master/restart.py", "runtime/master/deployment.py"),
     *("runtime/monitoring/failures.py", "runtime/monitoring/summary.py", "runtime/monitoring/statistics*.py"),
     *("runtime/monitoring/metrics.py", "runtime/control/subtask_metrics.py", "runtime/slot/metrics.py"),
-    *("dataflow/pace.py", "runtime/master/reading.py", "connectors/micro_batches/protocol.py"),
+    *("dataflow/pace.py", "runtime/job_storage/reading.py", "connectors/micro_batches/protocol.py"),
     *("batch/stages.py", "batch/check.py", "batch/column_of.py", "batch/final_reduce.py"),
 ]
 IMPURE = {

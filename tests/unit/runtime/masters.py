@@ -14,8 +14,8 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
+from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.slot import Slot, SlotServices
@@ -63,7 +63,7 @@ class MasterRig:
         services = MasterServices(
             clock=self.clock,
             io=self.io,
-            storage=JobStorage(self.store, self.clock, self.folders.__getitem__),
+            storage=JobStorage(self.store, self.io, self.clock, self.folders.__getitem__),
             launcher=self,
             collected=self._results.collected,
         )

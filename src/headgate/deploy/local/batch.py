@@ -23,7 +23,7 @@ from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt
-from headgate.runtime.master.inputs import Inputs
+from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 _CHUNK_ROWS: Final = 10_000
 """How many rows a task reads between two looks at whether the job was cancelled."""
@@ -37,7 +37,7 @@ class LocalBatch:
         self._plan = batch_plan(plan)
         self._package = pack(self._plan)
         self._put_out: dict[int, list[pa.Table]] = {}
-        self._sources = Inputs(self._plan)
+        self._sources = SourceInputs(self._plan)
         self._cancelled = False
         self._code = LocalCode(program_code(plan.settings))
 

@@ -29,9 +29,9 @@ from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
+from headgate.runtime.job_storage.job_storage import JobStorage
+from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.job_storage import JobStorage
-from headgate.runtime.master.place import keeps_in_memory, storage_location
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
@@ -78,7 +78,7 @@ class LocalHost:
         services = MasterServices(
             clock=self._clock,
             io=self._io,
-            storage=JobStorage(self._store, self._clock, FileSystemStore.open_folder),
+            storage=JobStorage(self._store, self._io, self._clock, FileSystemStore.open_folder),
             launcher=self,
             collected=results.collected,
         )

@@ -23,8 +23,8 @@ from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.physical import JobPlan
-from headgate.runtime.master.place import keeps_in_memory, storage_location
-from headgate.runtime.master.sources import sources_of
+from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.job_storage.sources import sources_of
 
 _log = logging.getLogger(__name__)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final, Protocol, assert_never, final
+from typing import Protocol, assert_never, final
 
-from headgate import options
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
-from headgate.checkpoint.commit import retry_delay_ms
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.drivers.ownership import Superseded
@@ -21,17 +19,15 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.io import Io
+from headgate.runtime.job_storage.job_storage import JobStorage
+from headgate.runtime.job_storage.lease import Outcome
+from headgate.runtime.job_storage.prepared import PreparedOutput
+from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.master.deployment import coordinator_of, manifest_of, registry_of, statistics_of
-from headgate.runtime.master.job_storage import JobStorage, RestorePoint
-from headgate.runtime.master.prepared import PreparedOutput
 from headgate.runtime.master.requests import Requests
-from headgate.runtime.master.writes import Outcome, Write, Writes
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
 _log = logging.getLogger(__name__)
-
-SAVEPOINT_TRIES_MAX: Final = 10
-"""Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
 
 
 class CheckpointHost(Protocol):
@@ -79,11 +75,10 @@ class Checkpoints:
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
-        self._next_retention: Callable[[], None] | None = None
+        self._next_retention: Callable[[Callable[[], None]], None] | None = None
         self._retaining = False
         self._tidied: list[Callable[[], None]] = []
         self._settled: list[Callable[[], None]] = []
-        self._writes = Writes(host)
         self._stored: Manifest | None = None
         self._prepared = PreparedOutput()
         self._aborting = False
@@ -116,7 +111,7 @@ class Checkpoints:
                 finishing=point.checkpoint_id if point.finishing else None,
             )
         )
-        self._clean_up(self._storage.tidy)
+        self._storage.tidy()
 
     def _note_restore(self, manifest: Manifest, root: str | None) -> None:
         checkpoint_id = manifest.checkpoint_id
@@ -143,7 +138,7 @@ class Checkpoints:
             self._aborting = False
             self._go_on_when_tidy()
 
-        self._clean_up(lambda: self._storage.abort_globally(prepared, after), ended)
+        self._storage.abort(prepared, after, ended)
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""
@@ -158,11 +153,11 @@ class Checkpoints:
 
     def step(self, now_ms: float) -> float | None:
         """Let time pass; return when to call again, None for no need."""
-        self._writes.step(now_ms)
+        storage_ms = self._storage.step(now_ms)
         due_ms = self._coordinator.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._on(coordination.Tick(now_ms=now_ms))
-        wakes = (self._coordinator.next_wake_ms(), self._writes.wake_ms())
+        wakes = (self._coordinator.next_wake_ms(), storage_ms)
         return min((wake for wake in wakes if wake is not None), default=None)
 
     def when_settled(self, action: Callable[[], None]) -> None:
@@ -224,13 +219,13 @@ class Checkpoints:
                 )
             case coordination.DiscardFiles(checkpoint_id=checkpoint_id, attempt=attempt):
                 self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
-                self._clean_up(lambda: self._storage.discard(checkpoint_id, attempt))
+                self._storage.discard(checkpoint_id, attempt)
             case coordination.DiscardSavepoint(checkpoint_id=checkpoint_id, savepoint=savepoint):
                 self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
-                self._clean_up(lambda: self._storage.discard_savepoint(savepoint.location))
+                self._storage.discard_savepoint(savepoint.location)
             case coordination.RetainCheckpoints(keep=keep):
                 shared = self._registry.files()
-                self._next_retention = lambda: self._storage.retain(keep, shared)
+                self._next_retention = lambda ended: self._storage.retain(self._plan, keep, shared, ended)
                 self._retain()
             case coordination.FailAttempt(attempt=attempt, reason=reason):
                 self._host.fail_attempt(attempt, reason)
@@ -272,21 +267,12 @@ class Checkpoints:
         if gone:
             known(Refused(f"it builds on {gone[0]}, which no kept checkpoint needs any more, so that it may be gone"))
             return
-        write = Write(
-            what=f"checkpoint {checkpoint_id}",
-            first=lambda: self._storage.store(manifest, location, stops=stops),
-            again=lambda: self._storage.settle(manifest, location, stops=stops),
-            tries_max=None if location is None else SAVEPOINT_TRIES_MAX,
-        )
-        self._writes.submit(write, known)
+        self._storage.store(manifest, location, known, stops=stops)
 
     def _record_stop(self, order: coordination.RecordStop) -> None:
         checkpoint_id, manifest = order.checkpoint_id, self._stored  # what was stored last, until others are stored
         assert manifest is not None
         assert manifest.checkpoint_id == checkpoint_id
-
-        def record() -> Outcome:
-            return self._storage.record_stop(checkpoint_id, order.savepoint.location)
 
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
@@ -298,8 +284,7 @@ class Checkpoints:
                 reason = outcome.reason
                 self._on(coordination.StopRefused(checkpoint_id=checkpoint_id, reason=reason, now_ms=now_ms))
 
-        what = f"that the job ends with savepoint {checkpoint_id}"
-        self._writes.submit(Write(what=what, first=record, again=record), known)
+        self._storage.record_stop(checkpoint_id, order.savepoint.location, known)
 
     def _commit(self, manifest: Manifest, savepoint: str | None, then: Callable[[], None]) -> None:
         """Have done what is one commit for all subtasks, then go on: until it is done, nobody hears of the checkpoint.
@@ -318,18 +303,7 @@ class Checkpoints:
                 self._heed(outcome)
             then()  # after the end of the attempt: the checkpoint is complete, but its subtasks do not hear of it
 
-        def commit() -> Outcome:
-            return self._storage.commit_globally(self._plan, manifest, savepoint)
-
-        write = Write(
-            what=f"commit of checkpoint {manifest.checkpoint_id}",
-            first=commit,
-            again=commit,
-            tries_max=self._plan.settings.get(options.COMMITTER_RETRIES),
-            in_doubt="it cannot be made now",
-            pause_ms=retry_delay_ms,
-        )
-        self._writes.submit(write, known)
+        self._storage.commit(self._plan, manifest, savepoint, known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):
@@ -347,12 +321,4 @@ class Checkpoints:
             self._retain()
             self._go_on_when_tidy()
 
-        self._clean_up(work, ended)
-
-    def _clean_up(self, work: Callable[[], None], ended: Callable[[], None] = lambda: None) -> None:
-        def done(result: object) -> None:
-            ended()
-            if isinstance(result, BaseException):
-                _log.warning("clean-up failed, which harms nothing but leaves files behind: %s", result)
-
-        self._host.io.submit(work, done)
+        work(ended)

@@ -16,7 +16,7 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.master.job_storage import RestorePoint
+from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew, shapes_of
 from headgate.runtime.master.restart import (
     Backoff,
     ExponentialDelay,
@@ -25,7 +25,6 @@ from headgate.runtime.master.restart import (
     NoRestart,
     RestartStrategy,
 )
-from headgate.runtime.master.restoring import begins_anew, shapes_of
 from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 

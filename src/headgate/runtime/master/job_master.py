@@ -12,7 +12,6 @@ import random
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import assert_never, final
 
 from headgate import options
@@ -24,6 +23,10 @@ from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.io import WaitingIo
+from headgate.runtime.job_storage.discovery import Discovery
+from headgate.runtime.job_storage.place import going_on, way_on
+from headgate.runtime.job_storage.restoring import RestorePoint, restore_may_mend
+from headgate.runtime.job_storage.snapshots import Beginning
 from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
@@ -31,23 +34,14 @@ from headgate.runtime.master.discovery import Discovery
 from headgate.runtime.master.job_storage import Beginning, RestorePoint, Splits
 from headgate.runtime.master.outcome import JobOutcome, summed
 from headgate.runtime.master.place import going_on, way_on
+from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
 from headgate.runtime.master.requests import SavepointWish
-from headgate.runtime.master.restoring import restore_may_mend
 from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import JobStatus, origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
-
-
-@final
-@dataclass(slots=True)
-class _Starting:
-    """What attempts start from: the splits of a fresh start, and the restore point of the next attempt."""
-
-    splits: Splits = field(default_factory=dict)
-    point: RestorePoint | None = None
 
 
 @final
@@ -67,7 +61,7 @@ class JobMaster:
         self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
-        self._starting = _Starting()
+        self._point: RestorePoint | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
         self._counters: dict[SlotIndex, dict[str, int]] = {}
@@ -98,10 +92,9 @@ class JobMaster:
             elif result.ended is not None:
                 self._end(JobStatus(result.ended.status), result.ended.cause)
             else:
-                self._starting.splits = result.splits
                 self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
-        self._services.io.submit(lambda: self._storage.prepare(self._plan), done)
+        self._storage.prepare(self._plan, done)
 
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
@@ -224,7 +217,7 @@ class JobMaster:
 
     def _may_pass_over(self, cause: str) -> bool:
         """Whether the next attempt can start from an older checkpoint than this one, whose files are damaged."""
-        point = self._starting.point
+        point = self._point
         return point is not None and self._storage.note_damaged(self._plan, point, cause)
 
     def _is_current(self, attempt: Attempt) -> bool:
@@ -338,33 +331,29 @@ class JobMaster:
                     supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
                 )
                 return
-            self._starting.point = result
-            self._starting.splits |= result.late_splits
+            self._point = result
             self._supervise(
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )
 
-        known = self._checkpoints.latest
-        self._services.io.submit(lambda: self._storage.resolve(self._plan, attempt, known), done)
+        self._storage.resolve(self._plan, attempt, self._checkpoints.latest, done)
 
     def _deploy(self, attempt: Attempt) -> None:
-        point = self._starting.point
+        point = self._point
         assert point is not None
         self._counters.clear()
-        for slot, message in deploy_messages(
-            self._plan, attempt, point, self._starting.splits, dict(self._addresses)
-        ).items():
+        for slot, message in deploy_messages(self._plan, attempt, point, point.splits, dict(self._addresses)).items():
             if slot in self._links:
                 self._links[slot].send(message)
 
     def _start(self, attempt: Attempt) -> None:
-        point = self._starting.point
+        point = self._point
         assert point is not None
         self.progress.attempt = attempt
         self.progress.running_since_ms = self._services.clock.wall_ms()
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
-        self._discovery.attempt_started(attempt, point, self._starting.splits)
+        self._discovery.attempt_started(attempt, point)
         self.send_all(messages.Start(attempt=attempt))
 
     def _refuse(self, cause: str) -> None:
@@ -376,7 +365,7 @@ class JobMaster:
         def done(result: object) -> None:
             self.outcome = outcome
 
-        self._services.io.submit(lambda: self._storage.release(self._plan), done)
+        self._storage.release(done)
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
@@ -393,7 +382,7 @@ class JobMaster:
             self.outcome = outcome
             self._checkpoints.job_ended(finished=status is JobStatus.FINISHED, cause=cause)
 
-        self._services.io.submit(lambda: self._storage.finish(self._plan, outcome), done)
+        self._storage.finish(self._plan, outcome, done)
 
     def _with_way_on(self, status: JobStatus, cause: str | None) -> str:
         """Return why the job ended, with how to go on with it."""

@@ -22,7 +22,7 @@ from headgate.elements import SavepointFormat, SavepointOrder
 from headgate.errors import CheckpointError, ConfigError
 from headgate.graph.physical import JobPlan
 from headgate.runtime.io import Io
-from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.job_storage.job_storage import JobStorage
 
 _NONCE_DIGITS = 12
 _JOB_ID_DIGITS = 6
@@ -104,7 +104,7 @@ class Requests:
                 reason = f"nothing can be written to {order.location}: {result}"
                 self.failed(RequestFailed(request=request, reason=reason))
 
-        self._host.io.submit(lambda: self._storage.prepare_savepoint(order.location), done)
+        self._storage.prepare_savepoint(order.location, done)
 
     def completed(self, answer: RequestCompleted) -> None:
         """What was asked for is complete."""

@@ -11,7 +11,7 @@ from headgate.ids import Launch
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
 from headgate.runtime.io import WaitingIo
-from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.job_storage.job_storage import JobStorage
 
 
 class SlotLink(Protocol):

@@ -20,8 +20,8 @@ from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
+from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervisor import SupervisorState
@@ -186,7 +186,7 @@ class MasterProcess(Process):
         self._cluster = cluster
         self.slots: dict[Launch, list[SlotProcess]] = {}
         self._ended: set[Launch] = set()
-        self._storage = JobStorage(cluster.store, self.world.clock, cluster.storage.open, self._nonce)
+        self._storage = JobStorage(cluster.store, self.io, self.world.clock, cluster.storage.open, self._nonce)
         services = MasterServices(
             clock=self.world.clock,
             io=self.io,

@@ -14,8 +14,8 @@ from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.messages import Deploy, RegisterSlot, ToSlot
 from headgate.runtime.master.control_server import ControlServer
+from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervision import JobStatus
 from headgate.runtime.wire import Connection, Handlers, NetworkConfig, Poller, Wire
@@ -52,7 +52,7 @@ class Desk:
         services = MasterServices(
             clock=self.clock,
             io=self.io,
-            storage=JobStorage(MemoryStore(), self.clock, lambda location: MemoryStore()),
+            storage=JobStorage(MemoryStore(), self.io, self.clock, lambda location: MemoryStore()),
             launcher=self.launcher,
             collected=lambda message: None,
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListState, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest, encode
+from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import Stored
 from headgate.clock import VirtualClock
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
@@ -18,7 +21,10 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.master.job_storage import JobStorage
+from headgate.runtime.job_storage.job_storage import JobStorage
+from headgate.runtime.job_storage.lease import Outcome
+from headgate.runtime.job_storage.restoring import RestorePoint
+from headgate.runtime.job_storage.snapshots import Beginning
 from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle, InlineHandle, KeyedKind, KeyedState, StateFile
@@ -50,6 +56,65 @@ PLAN = plan_with()
 SINK = plan_with(Committing())
 
 
+class AtOnce:
+    """Work is done, and its result told, before `submit` returns."""
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        result: Any
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001  # a result, as of any `Io`
+            result = error
+        done(result)
+
+
+class Driver:
+    """One driver of a job, each call of which is over when it returns."""
+
+    def __init__(self, store: CheckpointStore, open_store: Any = FileSystemStore.open_folder) -> None:
+        self.storage = JobStorage(store, AtOnce(), VirtualClock(), open_store)
+        self.plan = PLAN
+        self.tidy = self.storage.tidy
+        self.discard = self.storage.discard
+        self.note_damaged = self.storage.note_damaged
+
+    def prepare(self, plan: JobPlan) -> Beginning:
+        result: Beginning = result_of(lambda done: self.storage.prepare(plan, done))
+        return result
+
+    def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
+        self.plan = plan
+        result: RestorePoint = result_of(lambda done: self.storage.resolve(plan, attempt, known_complete, done))
+        return result
+
+    def store(self, manifest: Manifest, savepoint: str | None = None, *, stops: bool = False) -> Outcome:
+        result: Outcome = result_of(lambda done: self.storage.store(manifest, savepoint, done, stops=stops))
+        return result
+
+    def record_stop(self, checkpoint_id: CheckpointId, savepoint: str) -> Outcome:
+        result: Outcome = result_of(lambda done: self.storage.record_stop(checkpoint_id, savepoint, done))
+        return result
+
+    def retain(self, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        self.storage.retain(self.plan, keep, shared, lambda: None)
+
+    def prepare_savepoint(self, location: str) -> None:
+        result_of(lambda done: self.storage.prepare_savepoint(location, done))
+
+    def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
+        result_of(lambda done: self.storage.finish(plan, outcome, done))
+
+
+def result_of(call: Callable[[Callable[[Any], None]], None]) -> Any:
+    """Return what a call is answered, or raise it."""
+    results: list[Any] = []
+    call(results.append)
+    (result,) = results
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
 class Rig:
     """The storage of a job in a folder of a test."""
 
@@ -57,10 +122,10 @@ class Rig:
         self.folder = folder
         self.store = FileSystemStore.open(str(folder), JOB_ID)
 
-    def driver(self) -> JobStorage:
+    def driver(self, plan: JobPlan = PLAN) -> Driver:
         """A driver of the job, which has taken it over from those before."""
-        driver = JobStorage(self.store, VirtualClock(), FileSystemStore.open_folder)
-        driver.prepare(PLAN)
+        driver = Driver(self.store)
+        driver.prepare(plan)
         return driver
 
     def has(self, path: str) -> bool:
@@ -100,7 +165,7 @@ def snapshot(checkpoint_id: int, *states: OperatorState, **changes: Any) -> Mani
     return replace(base, **changes)
 
 
-def complete(driver: JobStorage, *ids: int) -> None:
+def complete(driver: Driver, *ids: int) -> None:
     for checkpoint_id in ids:
         assert driver.store(snapshot(checkpoint_id, listed("a"))) == Stored()
 

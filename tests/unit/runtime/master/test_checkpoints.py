@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
@@ -13,9 +15,11 @@ from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
+from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import CheckpointAborted
+from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
@@ -50,7 +54,9 @@ def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_th
     assert [(message.checkpoint_id, message.completed) for message in aborts] == [(complete + 1, complete)]
 
 
-def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_due_then() -> None:
+def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_due_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     source = RateLimitedSource(NumberSequenceSource(1, 100), 100)
     rig = MasterRig(line_plan(source, CollectFactory(), settings=SETTINGS))
     begun: list[tuple[CheckpointId, ...]] = []
@@ -68,7 +74,7 @@ def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_d
 
         submit(work, done_later)
 
-    rig.master._storage.retain = lambda keep, shared: begun.append(keep)  # type: ignore[method-assign]
+    monkeypatch.setattr(CleanUp, "retain", lambda self, plan, keep, shared: begun.append(keep))
     rig.io.submit = submit_slow  # type: ignore[method-assign]
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) == 6)
@@ -79,17 +85,19 @@ def test_clean_up_that_takes_long_is_done_one_after_the_other_and_only_what_is_d
     assert begun == [(first,), (sixth,)]
 
 
-def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_gone() -> None:
+def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     retained = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
     source = RateLimitedSource(NumberSequenceSource(1, 100), 100)
     rig = MasterRig(line_plan(source, CollectFactory(), settings={**SETTINGS, **retained}))
     slow: list[Callable[[], None]] = []
-    retain, submit = rig.master._storage.retain, rig.io.submit
+    retain, submit = CleanUp.retain, rig.io.submit
     begun: list[tuple[CheckpointId, ...]] = []
 
-    def retain_noted(keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+    def retain_noted(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         begun.append(keep)
-        retain(keep, shared)
+        retain(self, plan, keep, shared)
 
     def submit_slow(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         seen = len(begun)
@@ -102,7 +110,7 @@ def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_g
 
         submit(work, done_later)
 
-    rig.master._storage.retain = retain_noted  # type: ignore[method-assign]
+    monkeypatch.setattr(CleanUp, "retain", retain_noted)
     rig.io.submit = submit_slow  # type: ignore[method-assign]
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) == 3)

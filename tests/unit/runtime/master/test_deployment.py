@@ -12,8 +12,8 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
+from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.master.deployment import committing_subtasks, deploy_messages, restart_of
-from headgate.runtime.master.job_storage import RestorePoint
 from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator

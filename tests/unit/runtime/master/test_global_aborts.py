@@ -11,7 +11,7 @@ from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.sink import COMMITTABLES_STATE
-from headgate.runtime.master.prepared import PreparedOutput
+from headgate.runtime.job_storage.prepared import PreparedOutput
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import InlineHandle

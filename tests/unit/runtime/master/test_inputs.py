@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint.store import MemoryStore
-from headgate.clock import VirtualClock
 from headgate.common.configuration import Configuration
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream import StreamExecutionEnvironment
@@ -20,7 +19,7 @@ from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import JobId
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.job_storage import JobStorage
+from tests.unit.runtime.master.drivers import Driver
 from tests.unit.runtime.plans import line_plan
 
 RETAIN = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
@@ -136,8 +135,8 @@ def test_a_cancelled_job_interrupts_what_it_waits_for(tmp_path: Path) -> None:
 
 
 def test_a_job_that_was_cancelled_before_its_sources_were_asked_does_not_wait_for_them() -> None:
-    storage = JobStorage(MemoryStore(), VirtualClock(), lambda location: MemoryStore())
-    storage.interrupt()
+    storage = Driver(MemoryStore())
+    storage.storage.interrupt()
     with pytest.raises(SourceError):
         storage.prepare(line_plan(Copying(blocks=True), MapFactory(str)))
 

@@ -17,7 +17,6 @@ from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.master.drivers import (
@@ -25,6 +24,7 @@ from tests.unit.runtime.master.drivers import (
     ONE,
     PLAN,
     Committing,
+    Driver,
     Rig,
     complete,
     keyed,
@@ -49,7 +49,7 @@ def location(rig: Rig, number: int) -> str:
     return str(rig.folder / "savepoints" / f"savepoint-{number}")
 
 
-def save(rig: Rig, driver: JobStorage, number: int, *, stops: bool = False) -> str:
+def save(rig: Rig, driver: Driver, number: int, *, stops: bool = False) -> str:
     """Complete a savepoint, which has a file; return where it is."""
     place = location(rig, number)
     Path(place).mkdir(parents=True)
@@ -59,7 +59,7 @@ def save(rig: Rig, driver: JobStorage, number: int, *, stops: bool = False) -> s
     return place
 
 
-def running(rig: Rig, plan: JobPlan = NEWEST, *, stops: bool = False) -> JobStorage:
+def running(rig: Rig, plan: JobPlan = NEWEST, *, stops: bool = False) -> Driver:
     """A driver whose first attempt has completed checkpoint 1 and then savepoint 2."""
     driver = rig.driver()
     driver.resolve(plan, FIRST, None)

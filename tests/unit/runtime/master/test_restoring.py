@@ -17,8 +17,7 @@ from headgate.checkpoint.workflow import Stored
 from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
 from headgate.ids import Attempt, JobId
-from headgate.runtime.master.job_storage import JobStorage
-from headgate.runtime.master.restoring import RestorePoint
+from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
@@ -30,6 +29,7 @@ from tests.unit.runtime.master.drivers import (
     SINK,
     TWO,
     Committing,
+    Driver,
     Rig,
     complete,
     elsewhere,
@@ -89,15 +89,15 @@ def test_a_driver_that_was_taken_over_stores_records_and_deletes_nothing_and_beg
 
 
 def test_a_driver_that_is_taken_over_while_it_ends_leaves_the_checkpoints_alone(rig: Rig) -> None:
-    driver = rig.driver()
-    driver.resolve(PLAN, FIRST, None)
-    complete(driver, 1)
-
     class Releasing(Committing):
         def release(self, job_id: JobId) -> None:
             ownership.take_epoch(rig.store, "zz")
 
-    driver.finish(plan_with(Releasing()), outcome(JobStatus.FINISHED))
+    plan = plan_with(Releasing())
+    driver = rig.driver(plan)
+    driver.resolve(plan, FIRST, None)
+    complete(driver, 1)
+    driver.finish(plan, outcome(JobStatus.FINISHED))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -118,7 +118,7 @@ def test_leftovers_go_when_the_driver_has_found_what_to_start_from(rig: Rig) -> 
 # --- damage ------------------------------------------------------------------------------------------------------
 
 
-def with_files(rig: Rig) -> JobStorage:
+def with_files(rig: Rig) -> Driver:
     """A driver with two checkpoints, each with a file."""
     driver = rig.driver()
     driver.resolve(PLAN, FIRST, None)

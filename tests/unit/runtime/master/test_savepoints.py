@@ -207,7 +207,7 @@ def test_a_folder_that_cannot_be_written_to_is_told_before_any_source_stops(wish
     def refuse(location: str) -> MemoryStore:
         raise StorageError(f"cannot open {location}")
 
-    rig.master._storage._open_store = refuse
+    rig.master._storage._parts.open_store = refuse
     assert "nothing can be written to /savepoints/savepoint-" in failure(rig, take(rig, wish))
     assert rig.master.progress.restarts == 0
 

@@ -14,8 +14,8 @@ from headgate.functions.flushing import FlushingSink, FlushingWriter
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, Sink, SinkContext, SinkWriter
 from headgate.ids import CheckpointId, JobId
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.master.restoring import may_fall_back
-from headgate.runtime.master.sinks import check_transaction_timeout, repeats_output
+from headgate.runtime.job_storage.restoring import may_fall_back
+from headgate.runtime.job_storage.sink_commits import check_transaction_timeout, repeats_output
 from headgate.runtime.master.supervision import JobStatus
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Ticking
 from tests.unit.runtime.masters import MasterRig

@@ -10,15 +10,12 @@ import pytest
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents
-from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import Chunk
 from headgate.checkpoint.workflow import Stored, read_result
-from headgate.clock import VirtualClock
 from headgate.elements import SavepointFormat
 from headgate.errors import SinkError, StorageError
 from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.runtime.master.job_storage import JobStorage
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
@@ -27,6 +24,7 @@ from tests.unit.runtime.master.drivers import (
     ONE,
     PLAN,
     Committing,
+    Driver,
     Rig,
     complete,
     elsewhere,
@@ -212,7 +210,7 @@ def test_a_start_that_is_cancelled_while_a_sink_cannot_be_prepared_deletes_nothi
     first = rig.driver()
     first.resolve(PLAN, FIRST, None)
     complete(first, 1)
-    second = JobStorage(rig.store, VirtualClock(), FileSystemStore.open_folder)
+    second = Driver(rig.store)
     plan = plan_with(Unreachable())
     with pytest.raises(SinkError):
         second.prepare(plan)
@@ -233,7 +231,7 @@ class Deaf(OverMemory):
 
 def test_a_driver_that_could_not_take_the_job_over_touches_nothing_of_the_one_that_runs_it() -> None:
     store = Deaf()
-    running, late = (JobStorage(store, VirtualClock(), FileSystemStore.open_folder) for _ in range(2))
+    running, late = (Driver(store) for _ in range(2))
     running.prepare(PLAN)
     running.resolve(PLAN, FIRST, None)
     complete(running, 1)
@@ -263,7 +261,7 @@ def test_a_job_that_is_started_again_after_its_end_deletes_nothing_that_it_was_t
     complete(driver, 1)
     keeping = plan_with(execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION")
     driver.finish(keeping, outcome(JobStatus.CANCELLED))
-    again = JobStorage(rig.store, VirtualClock(), FileSystemStore.open_folder)
+    again = Driver(rig.store)
     ended = again.prepare(PLAN).ended
     assert ended is not None
     again.finish(PLAN, outcome(JobStatus(ended.status)))
@@ -300,9 +298,8 @@ def test_output_that_waits_for_its_commit_stays_with_the_checkpoint_that_is_reta
     status: JobStatus, retention: str, noted: list[str], rig: Rig
 ) -> None:
     sink = Noting()
-    rig.driver().finish(
-        plan_with(sink, execution__checkpointing__externalized_checkpoint_retention=retention), outcome(status)
-    )
+    plan = plan_with(sink, execution__checkpointing__externalized_checkpoint_retention=retention)
+    rig.driver(plan).finish(plan, outcome(status))
     assert sink.noted == noted
 
 
@@ -319,7 +316,7 @@ class EndsMeanwhile(OverMemory):
 
     def __init__(self) -> None:
         super().__init__()
-        self.earlier: JobStorage | None = None
+        self.earlier: Driver | None = None
         self.deleted: list[str] = []
 
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
@@ -336,7 +333,7 @@ class EndsMeanwhile(OverMemory):
 
 def test_a_result_is_never_away_once_the_job_has_ended() -> None:
     store = EndsMeanwhile()
-    earlier, later = (JobStorage(store, VirtualClock(), FileSystemStore.open_folder) for _ in range(2))
+    earlier, later = (Driver(store) for _ in range(2))
     earlier.prepare(PLAN)
     store.earlier = earlier
     ended = later.prepare(PLAN).ended

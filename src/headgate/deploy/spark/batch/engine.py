@@ -40,7 +40,7 @@ from headgate.deploy.spark.stage_error import explain
 from headgate.deploy.spark.task_entry import TaskEntry, task_entry
 from headgate.errors import EnvironmentFault, JobCancelledError
 from headgate.graph.physical import JobPlan
-from headgate.runtime.master.inputs import Inputs
+from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 _CANCEL_S: Final = 0.2
 """How often Spark is told to cancel a job that goes on."""
@@ -65,7 +65,7 @@ class SparkBatch:
         self._sorted = sorted_by_spark(self._stages, self._frames)
         self._read_by_spark = {self._stages[reader].inputs[0].stage for reader in self._sorted}
         """Stages that have nothing to do: the one stage that reads them reads their DataFrame, sorted by Spark."""
-        self._sources = Inputs(self._plan)
+        self._sources = SourceInputs(self._plan)
         self._group = f"headgate-{plan.job_id}"
         self._broadcasts: list[Broadcast[bytes]] = []
         self._persisted: list[DataFrame] = []

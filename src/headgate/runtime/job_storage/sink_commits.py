@@ -1,11 +1,11 @@
-"""What the job master does with the sinks of a job: checks, and the commits that are one step for all subtasks."""
+"""What the driver does with the sinks of a job: checks, and the commits that are one step for all subtasks."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, final
 
 from headgate import options
@@ -13,12 +13,14 @@ from headgate.checkpoint.commit import PendingCommit
 from headgate.checkpoint.handles import ListState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
-from headgate.errors import ProgramError, SinkError
-from headgate.functions.sink import GlobalCommitter, Sink
+from headgate.checkpoint.workflow import InDoubt, Refused
+from headgate.errors import ProgramError, SinkError, StorageError
+from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink
 from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE, CommittingFactory, SinkFactory
-from headgate.runtime.master.prepared import Prepared
+from headgate.runtime.job_storage.lease import Outcome
+from headgate.runtime.job_storage.prepared import Prepared
 from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)
@@ -71,17 +73,26 @@ def check_transaction_timeout(plan: JobPlan, uid: str, sink: Sink[Any]) -> None:
 
 
 @final
-class GlobalCommits:
-    """The commits of a job that are one step for all subtasks of a sink. Its methods block, `any` excepted."""
+class SinkCommits:
+    """The sinks of a job, as the driver sees them. Its methods block, and are called one after the other."""
 
     def __init__(self, plan: JobPlan) -> None:
-        found = {uid: sink.global_committer() for uid, sink in sinks_by_uid(plan).items()}
+        self._job_id = plan.job_id
+        self._sinks = sinks_by_uid(plan)
         self._moved = plan.settings.get(options.MOVED_CLASSES)
+        self._committers: dict[str, GlobalCommitter[Any]] = {}
+
+    def prepare(self, plan: JobPlan) -> None:
+        """Prepare every sink's target. Raises `SinkError`, `ProgramError`."""
+        for uid, sink in self._sinks.items():
+            sink.prepare(self._job_id)
+            check_transaction_timeout(plan, uid, sink)
+        found = {uid: sink.global_committer() for uid, sink in self._sinks.items()}
         self._committers = {uid: committer for uid, committer in found.items() if committer is not None}
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
+        """Whether some commit in one step for all subtasks, once they are prepared. Does not block."""
         return bool(self._committers)
 
     def commit(self, store: CheckpointStore, manifest: Manifest) -> None:
@@ -106,6 +117,18 @@ class GlobalCommits:
                     if checkpoint_id > after:
                         committer.abort(checkpoint_id, committables)
 
+    def discard(self) -> None:
+        """Have all sinks remove what no checkpoint of the job will ever commit; raise the first failure at the end."""
+        with contextlib.ExitStack() as stack:
+            for sink in self._sinks.values():
+                stack.callback(sink.discard, self._job_id)
+
+    def release(self) -> None:
+        """Give the targets of all sinks back; raise the first failure at the end."""
+        with contextlib.ExitStack() as stack:
+            for sink in self._sinks.values():
+                stack.callback(sink.release, self._job_id)
+
     def _commit(self, committer: GlobalCommitter[Any], pending: list[PendingCommit]) -> None:
         for checkpoint_id, committables in _by_checkpoint(pending).items():
             try:
@@ -127,6 +150,18 @@ class GlobalCommits:
         # From the job's own storage, with the checksum that its manifest or its subtask names.
         elements = ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301
         return elements.values(f"the committables of operator {operator!r}", self._moved)
+
+
+def attempt_commit(commit: Callable[[], Outcome]) -> Outcome:
+    """Return what came of a commit, Refused if it cannot be made. Raises `InDoubt` when it is to be tried again."""
+    try:
+        return commit()
+    except CommitLostError as error:
+        return Refused(str(error), may_mend=False)
+    except (RetriableCommitError, StorageError) as error:
+        raise InDoubt(str(error)) from error
+    except SinkError as error:
+        return Refused(str(error))
 
 
 def _by_checkpoint(pending: list[PendingCommit]) -> dict[CheckpointId, list[Any]]:

@@ -1,37 +1,21 @@
-"""Writes that decide what a job does next: done beside the loop, and looked at again until their outcome is known."""
+"""Writes that decide what a job does next: done on an I/O thread, and looked at again until their outcome is known."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, final
+from typing import Final, final
 
-from headgate.checkpoint.drivers.ownership import Superseded
-from headgate.checkpoint.workflow import InDoubt, Refused, Stored
+from headgate.checkpoint.workflow import InDoubt, Refused
 from headgate.clock import Clock
 from headgate.runtime.io import Io
+from headgate.runtime.job_storage.lease import Outcome
 
 _log = logging.getLogger(__name__)
 
 SETTLE_RETRY_MS: Final = 200.0
 """Pause before a write in doubt is looked at again."""
-
-Outcome = Stored | Refused | Superseded
-
-
-class WriteHost(Protocol):
-    """What writes ask of the job master."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    @property
-    def io(self) -> Io:
-        """Where work on storage is done."""
-        ...
 
 
 @final
@@ -55,12 +39,12 @@ class Write:
 class Writes:
     """The writes of one job that are in doubt. Owned by the job master's loop."""
 
-    def __init__(self, host: WriteHost) -> None:
-        self._host = host
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._retries: list[tuple[float, Callable[[], None]]] = []
 
-    def submit(self, write: Write, known: Callable[[Outcome], None]) -> None:
-        """Have it written; call `known` with the outcome, on the loop."""
+    def submit(self, owner: Io, write: Write, known: Callable[[Outcome], None]) -> None:
+        """Have the owner write it; call `known` with the outcome, on the loop."""
         tries = 0
 
         def done(result: Outcome | BaseException) -> None:
@@ -73,11 +57,11 @@ class Writes:
                 known(Refused(f"{write.in_doubt}: {result}"))
             else:
                 _log.warning("%s: %s, and is looked at again: %s", write.what, write.in_doubt, result)
-                due_ms = self._host.clock.monotonic_ms() + write.pause_ms(tries)
+                due_ms = self._clock.monotonic_ms() + write.pause_ms(tries)
                 tries += 1
-                self._retries.append((due_ms, lambda: self._host.io.submit(write.again, done)))
+                self._retries.append((due_ms, lambda: owner.submit(write.again, done)))
 
-        self._host.io.submit(write.first, done)
+        owner.submit(write.first, done)
 
     def wake_ms(self) -> float | None:
         """Return when to step next, None for no need."""

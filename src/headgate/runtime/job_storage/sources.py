@@ -19,6 +19,9 @@ from headgate.graph.physical import JobPlan
 from headgate.operators.source import SourceFactory
 from headgate.state.operator.list_elements import ListElements
 
+Splits = dict[int, list[Any]]
+"""The splits of each source, by vertex."""
+
 
 def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:
     """Return the sources of a job by vertex."""

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
-from headgate.checkpoint.workflow import JobResult
 from headgate.graph.physical import JobPlan
-from headgate.ids import Attempt, SubtaskId
+from headgate.ids import SubtaskId
 from headgate.operators.base import expect
-from headgate.runtime.master.restoring import RestorePoint, begins_anew
-from headgate.runtime.master.sources import read_list, sources_of
+from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew
+from headgate.runtime.job_storage.sources import Acknowledgers, Splits, check_discovery, read_list, sources_of
 
-Splits = dict[int, list[Any]]
-"""The splits of each source, by vertex."""
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
-    """What a driver knows before the first attempt: the splits of a fresh start, and what drivers before it have done.
-
-    `ended` is how the job ended, if it has: nothing may run a second time then.
-    """
-
-    splits: Splits
-    last_attempt: Attempt
-    ended: JobResult | None = None
+_log = logging.getLogger(__name__)
 
 
 @final
-class Inputs:
-    """The sources of one job. Its methods block, `interrupt` excepted."""
+class SourceInputs:
+    """The sources of one job. Its methods block and are called one after the other, `interrupt` excepted."""
 
     def __init__(self, plan: JobPlan) -> None:
         self._plan = plan
         self._sources = sources_of(plan)
-        self._listed: set[int] = set()
+        self._listed: Splits = {}
+        self._acknowledgers: Acknowledgers | None = None
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether sources acknowledge what they have read, once they are prepared. Does not block."""
+        return self._acknowledgers is not None and self._acknowledgers.any
+
+    def begin(self, known: frozenset[str] | None) -> None:
+        """Check and prepare all sources, and list the splits of those that are not `known` by what a job starts from.
+
+        None: that cannot be said yet. Raises `SourceError`, `ProgramError`.
+        """
+        self._acknowledgers = Acknowledgers(self._plan)
+        for vertex, source in self._sources.items():
+            check_discovery(self._plan.vertices[vertex].operators[0].name, source)
+        self.prepare()
+        if known is not None:
+            self.splits(known)
 
     def prepare(self) -> None:
         """Tell sources of the job."""
@@ -61,23 +64,27 @@ class Inputs:
                 self.discard()
             raise
 
-    def late_splits(self, point: RestorePoint) -> Splits:
-        """Return the splits of sources that begin anew from here, but were thought to go on from a snapshot."""
+    def start(self, store: CheckpointStore, point: RestorePoint) -> Splits:
+        """Tell sources that acknowledge what an attempt starts from, from `store`; none of a job that only commits.
+
+        Return the splits of all sources that begin to read from here. Raises `RestoreError`, `StorageError`.
+        """
+        if self._acknowledgers is not None and not point.finishing:
+            self._acknowledgers.restored(store, point.manifest)
         return self._list(
             [
                 vertex
-                for vertex in self._sources.keys() - self._listed
+                for vertex in self._sources
                 if any(begins_anew(self._plan, subtask, point) for subtask in self._subtasks(vertex))
             ]
         )
 
     def _list(self, vertices: list[int]) -> Splits:
-        found: Splits = {}
         for vertex in vertices:
-            source = self._sources[vertex]
-            found[vertex] = expect(list, source.splits(self._plan.vertices[vertex].parallelism), source, "splits()")
-            self._listed.add(vertex)
-        return found
+            if vertex not in self._listed:
+                source, parallelism = self._sources[vertex], self._plan.vertices[vertex].parallelism
+                self._listed[vertex] = expect(list, source.splits(parallelism), source, "splits()")
+        return {vertex: self._listed[vertex] for vertex in vertices}
 
     @contextlib.contextmanager
     def listed(self) -> Iterator[Splits]:
@@ -103,9 +110,23 @@ class Inputs:
         for vertex in self._unread(store, manifest):
             self._sources[vertex].keep()
 
-    def needed_by(self, store: CheckpointStore, manifests: Sequence[Manifest]) -> bool:
-        """Return whether one of these checkpoints still reads of any source. Raises StorageError."""
-        return any(self._unread(store, manifest) for manifest in manifests)
+    def acknowledge(self, store: CheckpointStore, manifest: Manifest) -> None:
+        """Have sources acknowledge what a complete checkpoint or savepoint in `store` holds. Raises `StorageError`."""
+        if self._acknowledgers is not None:
+            self._acknowledgers.completed(store, manifest)
+
+    def close(self) -> None:
+        """Tell sources that acknowledge that the job is over."""
+        try:
+            if self._acknowledgers is not None:
+                self._acknowledgers.close()
+        except Exception:  # noqa: BLE001  # the job has ended, whatever a source makes of it
+            _log.exception("a source could not be told that the job is over")
+
+    def discard_unread(self, store: CheckpointStore, manifests: Sequence[Manifest]) -> None:
+        """Have all sources remove what they have made, unless one of these checkpoints has still to read of it."""
+        if not any(self._unread(store, manifest) for manifest in manifests):
+            self.discard()
 
     def discard(self) -> None:
         """Have all sources remove what they have made; raise the first failure at the end."""
@@ -115,7 +136,7 @@ class Inputs:
 
     def discard_new(self) -> None:
         """Have all sources remove what they have made, if all have made it for this driver: no checkpoint reads it."""
-        if self._listed == self._sources.keys():
+        if self._listed.keys() == self._sources.keys():
             self.discard()
 
     def release(self) -> None:

@@ -8,9 +8,9 @@ before anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import final
 
 from headgate import options
 from headgate.checkpoint import workflow
@@ -23,7 +23,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.paths import absolute
 from headgate.checkpoint.restore.assign import check_backend, follow_uid_hashes
 from headgate.checkpoint.restore.in_flight import assign_in_flight
-from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageError
@@ -31,8 +31,9 @@ from headgate.functions.sink import CommitLostError
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.master.newest_savepoint import NewestSavepoint
-from headgate.runtime.master.sinks import repeats_output
+from headgate.runtime.job_storage.newest_savepoint import open_savepoint, pass_over
+from headgate.runtime.job_storage.sink_commits import repeats_output
+from headgate.runtime.job_storage.sources import Splits
 
 
 @final
@@ -52,7 +53,8 @@ class RestorePoint:
     root: str | None = None
     finishing: bool = False
     older: tuple[Manifest, ...] = ()
-    late_splits: dict[int, list[Any]] = field(default_factory=dict)
+    splits: Splits = field(default_factory=dict)
+    """At least those of the sources that begin to read from here."""
 
     @property
     def checkpoint_id(self) -> CheckpointId | None:
@@ -66,21 +68,32 @@ class RestorePoint:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A snapshot that goes once the job has `num_retained` checkpoints of its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What this driver knows of the job's snapshots that storage does not tell.
 
-    location: str
-    num_retained: int
+    `damaged` are checkpoints with a file that is not what was written, with why. `savepoint` is the newest that is
+    complete and that the job was not to end with. `acknowledges`: sources acknowledge what they have read.
+    """
+
+    complete: CheckpointId | None = None
+    damaged: Mapping[CheckpointId, str] = field(default_factory=dict)
+    savepoint: OwnSavepoint | None = None
+    acknowledges: bool = False
+
+    def with_damaged(self, checkpoint_id: CheckpointId, reason: str) -> Known:
+        """Return this with one more checkpoint that is damaged."""
+        return replace(self, damaged={**self.damaged, checkpoint_id: reason})
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What an attempt starts from, and what the search for it saw of the job's own checkpoints."""
+    """What an attempt starts from, what the search for it saw of the job's own checkpoints, and what is known now."""
 
     point: RestorePoint
     resolution: Resolution
+    known: Known
 
     @property
     def base(self) -> CheckpointId:
@@ -90,37 +103,38 @@ class Found:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds what one attempt starts from. `chain` tells what of earlier drivers counts, `newest` of savepoints."""
+    """Finds what one attempt starts from. `chain` tells what of earlier drivers counts."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
     plan: JobPlan
     chain: Chain
-    newest: NewestSavepoint = field(default_factory=NewestSavepoint)
 
-    def find(self, known_complete: CheckpointId | None, damaged: dict[CheckpointId, str]) -> Found:
-        """Return what to start from; add to `damaged` what turns out to be. Raises RestoreError, StorageError."""
+    def find(self, known: Known) -> Found:
+        """Return what to start from. Raises RestoreError, StorageError."""
         stop = intents.read_stop(self.store, self.chain)
         while True:
-            resolution = self._own(known_complete, damaged, stop)
+            resolution = self._own(known, stop)
             if stop is not None:
-                return Found(point=self._stopped(stop, resolution), resolution=resolution)
-            savepoint = self.newest.open(self.plan, resolution, self.open_store)
+                return Found(point=self._stopped(stop, resolution), resolution=resolution, known=known)
+            savepoint = open_savepoint(
+                self.plan, known.savepoint, resolution, self.open_store, acknowledges=known.acknowledges
+            )
             if savepoint is not None:
                 try:
-                    return Found(point=self._ahead(savepoint, resolution), resolution=resolution)
+                    return Found(point=self._ahead(savepoint, resolution), resolution=resolution, known=known)
                 except DamagedFileError as error:
-                    self.newest.is_damaged(savepoint.root, str(error))
+                    known = without_savepoint(known, str(error))
                     continue
             if resolution.manifest is None:
-                return Found(point=self._from_outside(resolution), resolution=resolution)
+                return Found(point=self._from_outside(resolution), resolution=resolution, known=known)
             try:
                 point = self._of(self.store, resolution.manifest, resolution)
-                return Found(point=replace(point, older=resolution.older), resolution=resolution)
-            except DamagedFileError as error:
-                damaged[resolution.manifest.checkpoint_id] = str(error)  # which may now be passed over, or may not
+                return Found(point=replace(point, older=resolution.older), resolution=resolution, known=known)
+            except DamagedFileError as error:  # which may now be passed over, or may not
+                known = known.with_damaged(resolution.manifest.checkpoint_id, str(error))
 
     def known_operators(self) -> frozenset[str] | None:
         """Return the uids of the operators that the snapshot to start from knows; None: it cannot be read, or is final.
@@ -130,7 +144,7 @@ class Finder:
         try:
             if intents.read_stop(self.store, self.chain) is not None:
                 return None
-            manifest = self._own(None, {}, None).manifest
+            manifest = self._own(Known(), None).manifest
             location = self.plan.settings.get(options.RECOVERY_PATH)
             if manifest is None and location is not None:
                 manifest = open_snapshot(absolute(location), self.open_store).manifest
@@ -139,19 +153,16 @@ class Finder:
         found = () if manifest is None else follow_uid_hashes(manifest, shapes_of(self.plan)).operators
         return frozenset(operator.uid for operator in found)
 
-    def claim(self) -> Claim | None:
-        """Return the snapshot that the job has claimed, by this driver or an earlier one, if it is not yet gone."""
-        location = intents.read_claim(self.store)
-        return None if location is None else Claim(location, self.plan.settings.get(options.CHECKPOINTS_RETAINED))
+    def complete(self, known: Known) -> Resolution:
+        """Return which checkpoints of the job are complete."""
+        return self._search(known, may_fall_back=True)
 
-    def _own(
-        self, known_complete: CheckpointId | None, damaged: dict[CheckpointId, str], stop: StopIntent | None
-    ) -> Resolution:
+    def _own(self, known: Known, stop: StopIntent | None) -> Resolution:
+        return self._search(known, may_fall_back=stop is not None or may_fall_back(self.plan))
+
+    def _search(self, known: Known, *, may_fall_back: bool) -> Resolution:
         search = workflow.Search(
-            known_complete=known_complete,
-            may_fall_back=stop is not None or may_fall_back(self.plan),
-            chain=self.chain,
-            damaged=damaged,
+            known_complete=known.complete, may_fall_back=may_fall_back, chain=self.chain, damaged=known.damaged
         )
         return workflow.resolve_latest(self.store, self.plan.job_id, search)
 
@@ -208,6 +219,13 @@ class Finder:
         if get(options.RECOVER_WITHOUT_CHANNEL_STATE) == manifest.checkpoint_id:
             return {}
         return assign_in_flight(manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE))
+
+
+def without_savepoint(known: Known, reason: str) -> Known:
+    """Return what is known when a file of the savepoint is damaged: none begins from it again."""
+    assert known.savepoint is not None
+    pass_over(known.savepoint, reason)
+    return replace(known, savepoint=None)
 
 
 def begins_anew(plan: JobPlan, subtask: SubtaskId, point: RestorePoint) -> bool:

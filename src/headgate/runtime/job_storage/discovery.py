@@ -30,9 +30,9 @@ from headgate.operators.base import expect
 from headgate.operators.error_text import causes
 from headgate.runtime.control.messages import AddSplits, SplitsRead, ToSlot
 from headgate.runtime.io import WaitingIo
-from headgate.runtime.master.job_storage import RestorePoint, Splits
-from headgate.runtime.master.reading import Reading
-from headgate.runtime.master.sources import sources_of
+from headgate.runtime.job_storage.reading import Reading
+from headgate.runtime.job_storage.restoring import RestorePoint
+from headgate.runtime.job_storage.sources import sources_of
 from headgate.state.operator.list_elements import ListElements
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Discovery:
         self._looking: dict[int, _Looking] = {}
         self._asked: set[int] = set()
 
-    def attempt_started(self, attempt: Attempt, point: RestorePoint, splits: Splits) -> None:
+    def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """Look from now on: at once where the attempt starts from a snapshot, which may be old."""
         self._attempt = None if point.finishing else attempt
         now_ms = self._host.clock.monotonic_ms()
@@ -107,7 +107,7 @@ class Discovery:
             if restored:
                 starts_from, due_ms = partial(self._restored_ids, vertex, source, restored), now_ms
             else:
-                starts_from = partial(_ids, source, splits.get(vertex.id, []))
+                starts_from = partial(_ids, source, point.splits.get(vertex.id, []))
                 due_ms = now_ms + (source.discovery_interval_ms or 0)
             self._looking[vertex.id] = _Looking(source, starts_from, due_ms, self._reading(vertex, restored))
 

@@ -1,0 +1,66 @@
+"""Clean-up: what is deleted while a job runs and when it has ended. All of it blocks, and takes the lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import final
+
+from headgate import options
+from headgate.checkpoint import workflow
+from headgate.checkpoint.cleanup import disposal
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.drivers import intents
+from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.store import CheckpointStore
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId
+from headgate.runtime.job_storage.lease import Lease
+
+
+@final
+class CleanUp:
+    """Deletes what is not needed any more. Each method raises LeaseLost, StorageError."""
+
+    def __init__(self, lease: Lease, open_store: Callable[[str], CheckpointStore]) -> None:
+        self._lease = lease
+        self._open_store = open_store
+
+    def tidy(self, found: Resolution, before: Attempt) -> None:
+        """Delete what earlier drivers, and attempts before this one, have left behind."""
+        disposal.remove_leftovers(self._lease.folder(), self._lease.driver, found, before)
+
+    def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
+        """Delete the files of a checkpoint that was given up."""
+        workflow.discard_files(self._lease.folder(), checkpoint_id, attempt)
+
+    def discard_savepoint(self, location: str) -> None:
+        """Delete the folder of a savepoint that was given up."""
+        self._lease.folder()
+        self._open_store(location).delete_folder("")
+
+    def retain(self, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+        """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
+        workflow.retain(self._lease.folder(), keep, shared)
+        if len(keep) >= plan.settings.get(options.CHECKPOINTS_RETAINED):
+            self.drop_claimed()
+
+    def drop_claimed(self) -> None:
+        """Delete the snapshot that the job has claimed, by this driver or an earlier one, if it is not yet gone."""
+        folder = self._lease.folder()
+        location = intents.read_claim(folder)
+        if location is not None:
+            disposal.dispose_claimed(location, self._open_store)
+            intents.drop_claim(folder)
+
+    def keep_retained(self, found: Resolution, num_retained: int) -> None:
+        """Of a job that has ended: delete what attempts have left behind, and checkpoints beyond the number."""
+        folder = self._lease.folder()
+        beyond = found.older[num_retained - 1 :]
+        retained = replace(
+            found,
+            older=found.older[: len(found.older) - len(beyond)],
+            leftovers=(*found.leftovers, *(manifest.checkpoint_id for manifest in beyond)),
+        )
+        next_attempt = Attempt(workflow.last_attempt(folder) + 1)
+        disposal.remove_leftovers(folder, self._lease.driver, retained, next_attempt)

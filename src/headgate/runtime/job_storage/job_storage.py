@@ -1,0 +1,365 @@
+"""Job storage: what the job master has done on storage, sinks and sources.
+
+There is one owner for the snapshots, the clean-up, the commits of sinks and the inputs of sources. The loop says here
+which owner does what and in which order; the result of each piece of work comes back to the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeVar, final
+
+from headgate import options
+from headgate.checkpoint import paths, workflow
+from headgate.checkpoint.cleanup.registry import SharedFiles
+from headgate.checkpoint.commit import retry_delay_ms
+from headgate.checkpoint.drivers.intents import StopIntent
+from headgate.checkpoint.manifest import Manifest
+from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution
+from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.workflow import InDoubt, Refused, Stored
+from headgate.clock import Clock
+from headgate.errors import RestoreError, StorageError
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt, CheckpointId
+from headgate.runtime.io import Io
+from headgate.runtime.job_storage.clean_up import CleanUp
+from headgate.runtime.job_storage.finishing import Finishing, releasing
+from headgate.runtime.job_storage.lease import LeaseLost, Outcome
+from headgate.runtime.job_storage.owners import Steps, run, step
+from headgate.runtime.job_storage.parts import Parts
+from headgate.runtime.job_storage.prepared import Prepared
+from headgate.runtime.job_storage.restoring import Known, RestorePoint, may_fall_back, without_savepoint
+from headgate.runtime.job_storage.sink_commits import SinkCommits, attempt_commit
+from headgate.runtime.job_storage.snapshots import Beginning, Snapshots, begin
+from headgate.runtime.job_storage.source_inputs import SourceInputs
+from headgate.runtime.job_storage.writes import Write, Writes
+from headgate.runtime.master.outcome import JobOutcome
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Done = Callable[[T | BaseException], None]
+
+SAVEPOINT_TRIES_MAX: Final = 10
+"""Times that a savepoint's manifest in doubt is looked at again: its folder is no part of the job's own storage."""
+
+
+def new_nonce() -> str:
+    """Return what tells this driver from all others."""
+    return secrets.token_hex(8)
+
+
+@final
+class JobStorage:
+    """The storage of one job, which one driver acts on at a time: see `lease`. Owned by the loop; nothing blocks."""
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        io: Io,
+        clock: Clock,
+        open_store: Callable[[str], CheckpointStore],
+        nonce: Callable[[], str] = new_nonce,
+    ) -> None:
+        """`store` is the job's folder; `open_store` opens another one by its location; `nonce` tells drivers apart."""
+        self._io = io
+        self._clock = clock
+        self._nonce = nonce
+        self._parts = Parts.of(store, open_store, io)
+        self._writes = Writes(clock)
+        self._interrupted = False
+        self._known = Known()
+        self._newest_attempt = Attempt(0)
+        self._untidy: tuple[Resolution, Attempt] | None = None
+        self._has_restored = self._has_tidied = False
+        self.has_completed = False
+        """Whether this driver has completed a checkpoint."""
+
+    # --- before the first attempt
+
+    def prepare(self, plan: JobPlan, done: Done[Beginning]) -> None:
+        """Take the lease, check the storage and every sink's target, list the splits of every source that begins.
+
+        `done` gets what drivers before this one have done, or `SinkError`, `SourceError`, `StorageError`,
+        `ProgramError`.
+        """
+        run(self._preparing(plan), done)
+
+    def _preparing(self, plan: JobPlan) -> Steps[Beginning]:
+        self._parts.sinks = sinks = SinkCommits(plan)
+        beginning = yield from step(self._parts.snapshot_owner, lambda: begin(self._parts.store, self._nonce))
+        self._parts.lease = lease = beginning.lease
+        if beginning.ended is not None or lease is None:
+            return beginning
+        self._has_restored = beginning.last_attempt == 0
+        self._parts.snapshots = snapshots = Snapshots(self._parts.store, self._parts.open_store, lease)
+        yield from step(self._parts.sink_owner, lambda: sinks.prepare(plan))
+        known = yield from step(self._parts.snapshot_owner, lambda: snapshots.known_operators(plan))
+        self._parts.inputs = inputs = SourceInputs(plan)
+        if self._interrupted:
+            inputs.interrupt()
+        yield from step(self._parts.source_owner, lambda: inputs.begin(known))
+        return beginning
+
+    def interrupt(self) -> None:
+        """End the waiting of `prepare` for sources, if there is any: the job was cancelled."""
+        self._interrupted = True
+        if self._parts.inputs is not None:
+            self._parts.inputs.interrupt()
+
+    def release(self, done: Done[None]) -> None:
+        """Give the targets of all sinks back, and close sources."""
+        run(releasing(self._parts), done)
+
+    @property
+    def owner(self) -> str:
+        """What tells this driver from all others of the job; empty before it owns the job."""
+        return "" if self._parts.lease is None else str(self._parts.lease.driver)
+
+    # --- what attempts start from
+
+    def resolve(
+        self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None, done: Done[RestorePoint]
+    ) -> None:
+        """Begin an attempt: find what it starts from.
+
+        What it holds for commits of all subtasks together is committed, and sources that acknowledge are told. `done`
+        gets `RestoreError` when that cannot be used, a source cannot go on from it, or the job is another driver's by
+        now, `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
+        """
+        self._newest_attempt = attempt
+        run(self._resolving(plan, attempt, known_complete), done)
+
+    def _resolving(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> Steps[RestorePoint]:
+        parts, snapshots, sinks, inputs = self._parts, self._parts.snapshots, self._parts.sinks, self._parts.inputs
+        assert snapshots is not None
+        assert sinks is not None
+        known = replace(self._known, complete=known_complete, acknowledges=self._acknowledges)
+        found = yield from step(parts.snapshot_owner, lambda: snapshots.find(plan, attempt, known))
+        self._check_newest(attempt)
+        self._known, point, manifest = found.known, found.point, found.point.manifest
+        if not self._has_tidied:
+            self._untidy = found.resolution, attempt
+        if manifest is not None and sinks.any:
+            yield from step(parts.sink_owner, lambda: sinks.commit(parts.folder_of(point.root), manifest))
+            self._check_newest(attempt)
+        if inputs is None:
+            return point
+        splits = yield from step(parts.source_owner, lambda: inputs.start(parts.folder_of(point.root), point))
+        return replace(point, splits=splits)
+
+    def _check_newest(self, attempt: Attempt) -> None:
+        """Raise when the attempt has ended before it began: the next one does all this for itself."""
+        if attempt != self._newest_attempt:
+            raise RestoreError(f"attempt {attempt} has ended before it began")
+
+    def note_damaged(self, plan: JobPlan, point: RestorePoint, reason: str) -> bool:
+        """Note that a file of what was restored is not what was written; return whether an older one may be used."""
+        if point.own is not None:
+            self._known = self._known.with_damaged(point.own.checkpoint_id, reason)
+            return may_fall_back(plan)
+        if self._known.savepoint is None or self._known.savepoint.location != point.root:
+            return False
+        self._known = without_savepoint(self._known, reason)
+        return True
+
+    def tidy(self) -> None:
+        """Delete what drivers before this one have left behind, once, when all subtasks have restored."""
+        self._has_restored = True
+        untidy, self._untidy = self._untidy, None
+        if untidy is not None:
+            self._has_tidied = True
+            self._clean(lambda clean_up: clean_up.tidy(*untidy))
+
+    # --- checkpoints
+
+    def store(
+        self, manifest: Manifest, savepoint: str | None, known: Callable[[Outcome], None], *, stops: bool = False
+    ) -> None:
+        """Write a manifest, to the folder at `savepoint` if it is one's, and look again until its outcome is known.
+
+        `stops`: the job is to end with the savepoint, so that no restart begins from it if that fails. After
+        Superseded the job is another driver's: this one tells no process of it, and deletes nothing.
+        """
+
+        def stored(outcome: Outcome) -> None:
+            if isinstance(outcome, Stored) and savepoint is None:
+                self.has_completed = True
+            elif isinstance(outcome, Stored) and savepoint is not None and not stops:
+                self._note_savepoint(OwnSavepoint(savepoint, manifest.checkpoint_id))
+            known(outcome)
+
+        def kept(result: BaseException | None) -> None:
+            if isinstance(result, BaseException):
+                known(Refused(str(result)))
+            else:
+                self._writes.submit(self._io, self._write_of(manifest, savepoint), stored)
+
+        if savepoint is None:
+            self._writes.submit(self._parts.snapshot_owner, self._write_of(manifest, None), stored)
+        else:  # in a folder of its own, so whatever happens there holds up no checkpoint
+            self._parts.source_owner.submit(lambda: self._keep_inputs(savepoint, manifest), kept)
+
+    def _write_of(self, manifest: Manifest, savepoint: str | None) -> Write:
+        lease = self._parts.held()
+
+        def target() -> CheckpointStore | None:
+            return None if savepoint is None else self._parts.open_store(savepoint)
+
+        def first() -> Outcome:
+            try:
+                folder = target()
+            except (StorageError, OSError) as error:
+                return Refused(str(error))
+            return lease.store(manifest, folder)
+
+        def again() -> Outcome:
+            try:
+                folder = target()
+            except StorageError as error:
+                raise InDoubt(str(error)) from error
+            return lease.settle(manifest, folder)
+
+        tries_max = None if savepoint is None else SAVEPOINT_TRIES_MAX
+        return Write(what=f"checkpoint {manifest.checkpoint_id}", first=first, again=again, tries_max=tries_max)
+
+    def _keep_inputs(self, savepoint: str, manifest: Manifest) -> None:
+        if self._parts.inputs is not None:
+            self._parts.inputs.keep_for(self._parts.open_store(savepoint), manifest)
+
+    def _note_savepoint(self, savepoint: OwnSavepoint) -> None:
+        if self._known.savepoint is None or self._known.savepoint.checkpoint_id < savepoint.checkpoint_id:
+            self._known = replace(self._known, savepoint=savepoint)
+
+    def record_stop(self, checkpoint_id: CheckpointId, savepoint: str, known: Callable[[Outcome], None]) -> None:
+        """Record that the job ends with the savepoint at this location."""
+        lease = self._parts.held()
+
+        def record() -> Outcome:
+            return lease.record_stop(StopIntent(savepoint, checkpoint_id))
+
+        what = f"that the job ends with savepoint {checkpoint_id}"
+        self._writes.submit(self._parts.snapshot_owner, Write(what=what, first=record, again=record), known)
+
+    def commit(self, plan: JobPlan, manifest: Manifest, root: str | None, known: Callable[[Outcome], None]) -> None:
+        """Commit what a checkpoint, or the savepoint at `root`, holds for commits of all subtasks together.
+
+        Then have sources acknowledge what it holds. What can be done later is tried again.
+        """
+        lease, sinks, inputs = self._parts.held(), self._parts.sinks, self._parts.inputs
+        assert sinks is not None
+
+        def attempted(action: Callable[[CheckpointStore, Manifest], None]) -> Write:
+            def work() -> Outcome:
+                return attempt_commit(lambda: lease.act(lambda _: action(self._parts.folder_of(root), manifest)))
+
+            return Write(
+                what=f"commit of checkpoint {manifest.checkpoint_id}",
+                first=work,
+                again=work,
+                tries_max=plan.settings.get(options.COMMITTER_RETRIES),
+                in_doubt="it cannot be made now",
+                pause_ms=retry_delay_ms,
+            )
+
+        def committed(outcome: Outcome) -> None:
+            if isinstance(outcome, Stored) and inputs is not None and inputs.acknowledges:
+                self._writes.submit(self._parts.source_owner, attempted(inputs.acknowledge), known)
+            else:
+                known(outcome)
+
+        if sinks.any:
+            self._writes.submit(self._parts.sink_owner, attempted(sinks.commit), committed)
+        else:
+            committed(Stored())
+
+    def abort(self, prepared: Prepared, after: CheckpointId, ended: Callable[[], None]) -> None:
+        """Abort what was prepared for commits of all subtasks together, for checkpoints after this one. Best effort."""
+        lease, sinks = self._parts.held(), self._parts.sinks
+        assert sinks is not None
+
+        def work() -> None:
+            if prepared:
+                sinks.abort(lease.folder(), prepared, after)
+
+        self._parts.sink_owner.submit(work, _cleaned(ended))
+
+    @property
+    def acts_on_completion(self) -> bool:
+        """Whether sinks commit, or sources acknowledge, in the driver when a checkpoint is complete."""
+        return self.commits_globally or self._acknowledges
+
+    @property
+    def commits_globally(self) -> bool:
+        """Whether sinks of the job, which is prepared, commit for all subtasks together."""
+        return self._parts.sinks is not None and self._parts.sinks.any
+
+    @property
+    def _acknowledges(self) -> bool:
+        return self._parts.inputs is not None and self._parts.inputs.acknowledges
+
+    def locate(self, checkpoint_id: CheckpointId) -> str:
+        """Return where a checkpoint is, in full."""
+        return self._parts.store.locate(paths.checkpoint_folder(checkpoint_id))
+
+    def prepare_savepoint(self, location: str, done: Done[None]) -> None:
+        """Look whether a savepoint can be written to this location; `done` gets StorageError if not."""
+
+        def work() -> None:
+            store = self._parts.open_store(location)
+            workflow.check_writable(store, self._nonce())
+            store.delete_folder(paths.PROBES)
+            if not store.list_files(""):
+                store.delete_folder("")  # the savepoint may still be refused, and then nothing of it is to stay
+
+        self._io.submit(work, done)
+
+    def discard(self, checkpoint_id: CheckpointId, attempt: Attempt) -> None:
+        """Delete the files of a checkpoint that was given up."""
+        self._clean(lambda clean_up: clean_up.discard(checkpoint_id, attempt))
+
+    def discard_savepoint(self, location: str) -> None:
+        """Delete the folder of a savepoint that was given up."""
+        self._clean(lambda clean_up: clean_up.discard_savepoint(location))
+
+    def retain(
+        self, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles, ended: Callable[[], None]
+    ) -> None:
+        """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
+        self._clean(lambda clean_up: clean_up.retain(plan, keep, shared), ended)
+
+    def _clean(self, work: Callable[[CleanUp], None], ended: Callable[[], None] = lambda: None) -> None:
+        clean_up = self._parts.clean_up()
+        self._parts.clean_up_owner.submit(lambda: work(clean_up), _cleaned(ended))
+
+    def step(self, now_ms: float) -> float | None:
+        """Look again at writes whose outcome is not known; return when to call again, None for no need."""
+        self._writes.step(now_ms)
+        return self._writes.wake_ms()
+
+    def finish(self, plan: JobPlan, outcome: JobOutcome, done: Done[None]) -> None:
+        """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""
+        self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
+        end = Finishing(
+            parts=self._parts,
+            plan=plan,
+            outcome=outcome,
+            ended_ms=self._clock.wall_ms(),
+            known=self._known,
+            has_restored=self._has_restored,
+            has_completed=self.has_completed,
+        )
+        run(end.steps(), done)
+
+
+def _cleaned(ended: Callable[[], None]) -> Done[None]:
+    def done(result: BaseException | None) -> None:
+        ended()
+        if isinstance(result, BaseException) and not isinstance(result, LeaseLost):
+            _log.warning("clean-up failed, which harms nothing but leaves files behind: %s", result)
+
+    return done

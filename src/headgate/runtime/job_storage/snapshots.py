@@ -1,0 +1,92 @@
+"""Snapshots: what drivers of a job have stored, what an attempt starts from, how the job ended. All of it blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from headgate.checkpoint import workflow
+from headgate.checkpoint.drivers import intents, ownership
+from headgate.checkpoint.drivers.epochs import Chain
+from headgate.checkpoint.restore.resolve import Resolution
+from headgate.checkpoint.store import CheckpointStore
+from headgate.checkpoint.workflow import JobResult
+from headgate.graph.physical import JobPlan
+from headgate.ids import Attempt
+from headgate.runtime.job_storage.lease import Lease
+from headgate.runtime.job_storage.restoring import Finder, Found, Known, RestorePoint
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What a driver knows before the first attempt: the last one of drivers before it, and how the job ended, if so.
+
+    Nothing may run a second time if it has. `lease` is None then, unless it ended while the lease was taken.
+    """
+
+    lease: Lease | None
+    last_attempt: Attempt
+    ended: JobResult | None = None
+
+
+def begin(store: CheckpointStore, nonce: Callable[[], str]) -> Beginning:
+    """Take the lease of a job that has not ended, on storage that can be written to. Raises StorageError."""
+    ended = recorded_result(store)
+    if ended is not None:
+        return Beginning(lease=None, last_attempt=Attempt(0), ended=ended)
+    workflow.check_writable(store, nonce())
+    lease = Lease.take(store, nonce())
+    ended = recorded_result(store)  # again: an earlier driver may have ended the job meanwhile
+    return Beginning(lease=lease, last_attempt=workflow.last_attempt(store), ended=ended)
+
+
+def recorded_result(store: CheckpointStore) -> JobResult | None:
+    """Return how the job ended, None if it has not. Raises StorageError."""
+    return ownership.valid_result(store, ownership.read_chain(store))
+
+
+@final
+class Snapshots:
+    """What attempts start from. Used by one owner."""
+
+    def __init__(self, store: CheckpointStore, open_store: Callable[[str], CheckpointStore], lease: Lease) -> None:
+        self._store = store
+        self._open_store = open_store
+        self._lease = lease
+        self._chain: Chain | None = None
+
+    def known_operators(self, plan: JobPlan) -> frozenset[str] | None:
+        """Look ahead at what the first attempt will start from: see `Finder.known_operators`."""
+        return self._finder(plan, ownership.read_chain(self._store)).known_operators()
+
+    def find(self, plan: JobPlan, attempt: Attempt, known: Known) -> Found:
+        """Begin an attempt: find what it starts from, and see to it that there is evidence of that.
+
+        Raises `RestoreError` when it cannot be used, `LeaseLost`, `StorageError`.
+        """
+        workflow.begin_attempt(self._store, attempt)
+        folder = self._lease.folder()
+        chain = ownership.read_chain(folder) if self._chain is None else self._chain
+        found = self._finder(plan, chain).find(known)
+        if self._chain is None:
+            self._chain = ownership.record_base(folder, self._lease.driver, chain, found.base)
+            self._lease.folder()
+        self._attest(found.point, chain)
+        return found
+
+    def _attest(self, point: RestorePoint, chain: Chain) -> None:
+        """See to it that there is evidence of what is started from: it is committed next."""
+        if point.finishing:
+            intents.attest_stop(self._store, chain)
+        elif point.own is not None:
+            ownership.attest_restored(self._store, point.own)
+
+    def complete(self, plan: JobPlan, known: Known) -> Resolution:
+        """Return which checkpoints of the job are complete. Raises `RestoreError`, `StorageError`."""
+        chain = ownership.read_chain(self._store) if self._chain is None else self._chain
+        return self._finder(plan, chain).complete(known)
+
+    def _finder(self, plan: JobPlan, chain: Chain) -> Finder:
+        return Finder(self._store, self._open_store, plan, chain)
