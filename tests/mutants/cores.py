@@ -39,7 +39,15 @@ class Core:
 _STATE: Final = ("tests/unit/state/test_backend_contract.py", "tests/unit/state")
 CORES: Final = (
     Core(["checkpoint/alignment/*.py"], ("tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/slot")),
-    Core(["checkpoint/coordination/*.py"], ("tests/unit/checkpoint", "tests/traces", "tests/unit/runtime/master")),
+    Core(
+        ["checkpoint/coordination/*.py"],
+        (
+            "tests/unit/checkpoint",
+            "tests/traces",
+            "tests/unit/runtime/master",
+            "tests/unit/runtime/job_storage",
+        ),
+    ),
     Core(
         [
             "checkpoint/restore/*.py",
@@ -49,7 +57,7 @@ CORES: Final = (
             "checkpoint/manifest.py",
             "checkpoint/seal.py",
         ],
-        ("tests/unit/checkpoint", "tests/unit/cli", "tests/unit/runtime/master"),
+        ("tests/unit/checkpoint", "tests/unit/cli", "tests/unit/runtime/master", "tests/unit/runtime/job_storage"),
     ),
     Core(["time/*.py"], ("tests/unit/time", "tests/unit/state", "tests/unit/operators")),
     Core(

@@ -23,8 +23,6 @@ from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch
 from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId, SubtaskId
-from headgate.runtime.master.job_storage import JobStorage
-from headgate.dataflow.channel import InputChannel
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
 from headgate.runtime.slot.in_flight import Gathering, Share

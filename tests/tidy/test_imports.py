@@ -28,10 +28,11 @@ PURE = [
     *("checkpoint/restore/resolve.py", "checkpoint/restore/assign.py", "checkpoint/restore/in_flight.py"),
     *("checkpoint/cleanup/retention.py", "checkpoint/cleanup/registry.py", "checkpoint/drivers/epochs.py"),
     "runtime/master/supervisor*.py",
+    *("runtime/job_storage/ending.py", "runtime/job_storage/place.py", "runtime/job_storage/reading.py"),
     *("runtime/master/supervision.py", "runtime/master/restart.py", "runtime/master/deployment.py"),
     *("runtime/monitoring/failures.py", "runtime/monitoring/summary.py", "runtime/monitoring/statistics*.py"),
     *("runtime/monitoring/metrics.py", "runtime/control/subtask_metrics.py", "runtime/slot/metrics.py"),
-    *("dataflow/pace.py", "runtime/job_storage/reading.py", "connectors/micro_batches/protocol.py"),
+    *("dataflow/pace.py", "connectors/micro_batches/protocol.py"),
     *("batch/stages.py", "batch/check.py", "batch/column_of.py", "batch/final_reduce.py"),
 ]
 IMPURE = {

@@ -27,9 +27,9 @@ class SourceProgress(Generic[Split]):
 
 
 class Acknowledger(ABC, Generic[Split]):
-    """Follows how far a job has read a source for good. Runs in the driver, beside the job master's loop.
+    """Follows how far a job has read a source for good. Runs in the driver, on I/O threads.
 
-    Its methods may block, and are called from several threads.
+    Its methods may block, and are called one after the other, but not on the same thread.
     """
 
     @abstractmethod

@@ -157,7 +157,7 @@ class Committer(ABC, Generic[Committable]):
 class GlobalCommitter(ABC, Generic[Committable]):
     """Makes what all subtasks have prepared for a checkpoint visible in one step.
 
-    Called in the driver, beside its loop, one call after the other but not on the same thread; may block. While it
+    Called in the driver, on I/O threads, one call after the other but not on the same thread; may block. While it
     does, no other checkpoint completes and no attempt starts, so it must not wait for ever.
     """
 

@@ -36,9 +36,9 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Launch
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
-from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.wire import JobSecret, Poller, Wire

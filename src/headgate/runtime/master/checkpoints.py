@@ -18,7 +18,6 @@ from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
-from headgate.runtime.io import Io
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import PreparedOutput
@@ -36,11 +35,6 @@ class CheckpointHost(Protocol):
     @property
     def clock(self) -> Clock:
         """The injected clock."""
-        ...
-
-    @property
-    def io(self) -> Io:
-        """Where work on storage is done."""
         ...
 
     def handle(self, event: Callable[[], None]) -> None:

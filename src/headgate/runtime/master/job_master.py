@@ -30,11 +30,7 @@ from headgate.runtime.job_storage.snapshots import Beginning
 from headgate.runtime.master import supervision
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.deployment import deploy_messages, supervisor_of
-from headgate.runtime.master.discovery import Discovery
-from headgate.runtime.master.job_storage import Beginning, RestorePoint, Splits
 from headgate.runtime.master.outcome import JobOutcome, summed
-from headgate.runtime.master.place import going_on, way_on
-from headgate.runtime.master.outcome import JobOutcome, JobProgress, summed
 from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import JobStatus, origin_of_event

@@ -21,7 +21,6 @@ from headgate.clock import Clock
 from headgate.elements import SavepointFormat, SavepointOrder
 from headgate.errors import CheckpointError, ConfigError
 from headgate.graph.physical import JobPlan
-from headgate.runtime.io import Io
 from headgate.runtime.job_storage.job_storage import JobStorage
 
 _NONCE_DIGITS = 12
@@ -48,11 +47,6 @@ class RequestHost(Protocol):
     @property
     def clock(self) -> Clock:
         """The injected clock."""
-        ...
-
-    @property
-    def io(self) -> Io:
-        """Where work on storage is done."""
         ...
 
 

@@ -13,8 +13,8 @@ from headgate.ids import Launch, SlotIndex
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.messages import Deploy, RegisterSlot, ToSlot
-from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.job_storage.job_storage import JobStorage
+from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervision import JobStatus

@@ -19,7 +19,7 @@ from headgate.ids import Attempt, CheckpointId
 from headgate.operators.map import MapFactory
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
-from tests.unit.runtime.master.drivers import (
+from tests.unit.runtime.job_storage.drivers import (
     FIRST,
     ONE,
     PLAN,
@@ -32,7 +32,7 @@ from tests.unit.runtime.master.drivers import (
     plan_with,
     snapshot,
 )
-from tests.unit.runtime.master.test_acknowledging import Acknowledged, Notes
+from tests.unit.runtime.job_storage.test_acknowledging import Acknowledged, Notes
 from tests.unit.runtime.plans import line_plan
 
 WANTED = {"execution__checkpointing__prefer_checkpoint_for_recovery": "false"}

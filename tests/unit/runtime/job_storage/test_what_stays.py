@@ -19,7 +19,7 @@ from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
-from tests.unit.runtime.master.drivers import (
+from tests.unit.runtime.job_storage.drivers import (
     FIRST,
     ONE,
     PLAN,

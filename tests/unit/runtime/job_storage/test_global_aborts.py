@@ -16,7 +16,7 @@ from headgate.runtime.master.requests import SavepointWish
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListMode
-from tests.unit.runtime.master.test_global_commits import COUNT, Appending, Table, rig_of
+from tests.unit.runtime.job_storage.test_global_commits import COUNT, Appending, Table, rig_of
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT
 
 ABORTED: list[tuple[int, list[int]]] = []

@@ -8,7 +8,7 @@ from headgate.checkpoint.workflow import JobResult
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.ids import Attempt
 from headgate.operators.map import MapFactory
-from tests.unit.runtime.master.drivers import Driver
+from tests.unit.runtime.job_storage.drivers import Driver
 from tests.unit.runtime.plans import line_plan
 
 PLAN = line_plan(NumberSequenceSource(1, 4), MapFactory(str), readers=2)

@@ -21,7 +21,7 @@ from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.master.supervision import JobStatus
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
-from tests.unit.runtime.master.drivers import (
+from tests.unit.runtime.job_storage.drivers import (
     FIRST,
     ONE,
     OTHER,

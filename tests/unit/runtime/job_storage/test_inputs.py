@@ -19,7 +19,7 @@ from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
 from headgate.ids import JobId
 from headgate.operators.map import MapFactory
-from tests.unit.runtime.master.drivers import Driver
+from tests.unit.runtime.job_storage.drivers import Driver
 from tests.unit.runtime.plans import line_plan
 
 RETAIN = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}

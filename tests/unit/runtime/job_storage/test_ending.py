@@ -1,0 +1,75 @@
+"""What stays of a job at its end: a function of what is known of it, for all there is to know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from headgate.checkpoint.workflow import JobResult
+from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
+from headgate.runtime.master.supervision import JobStatus
+
+FACTS = EndFacts(
+    status=JobStatus.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None
+)
+KEPT, NOT_KEPT = (JobResult(status="finished", cause=None, ended_ms=5, kept=kept) for kept in (True, False))
+STATUSES = [JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELLED, JobStatus.SUSPENDED]
+ENDS = [
+    EndFacts(status=status, keeps=keeps, owns=owns, has_restored=restored, has_completed=completed, recorded=recorded)
+    for status, recorded in product(STATUSES, [None, KEPT, NOT_KEPT])
+    for keeps, owns, restored, completed in product([False, True], repeat=4)
+]
+
+
+def goes(ending: Ending) -> bool:
+    return ending.output_goes or ending.claimed_goes or ending.checkpoints is not CheckpointsThatGo.NONE
+
+
+def test_of_a_finished_job_only_the_result_stays() -> None:
+    assert ending_of(FACTS) == Ending(
+        records=True,
+        kept=False,
+        output_goes=True,
+        inputs=InputsThatGo.ALL,
+        claimed_goes=True,
+        checkpoints=CheckpointsThatGo.ALL,
+    )
+
+
+def test_a_job_that_keeps_its_checkpoints_keeps_what_they_commit_and_read() -> None:
+    ending = ending_of(replace(FACTS, status=JobStatus.CANCELLED, keeps=True))
+    assert (ending.kept, ending.output_goes, ending.claimed_goes) == (True, False, False)
+    assert (ending.inputs, ending.checkpoints) == (InputsThatGo.UNREAD, CheckpointsThatGo.BEYOND)
+
+
+@pytest.mark.parametrize("facts", [each for each in ENDS if each.status is JobStatus.SUSPENDED])
+def test_everything_stays_of_a_job_that_is_suspended(facts: EndFacts) -> None:
+    assert ending_of(facts) == Ending()
+
+
+@pytest.mark.parametrize("facts", [each for each in ENDS if not each.owns and each.recorded is None])
+def test_a_driver_that_does_not_own_the_job_deletes_nothing_but_what_it_has_made(facts: EndFacts) -> None:
+    ending = ending_of(facts)
+    assert not goes(ending)
+    assert not ending.records
+    assert ending.inputs in {InputsThatGo.NONE, InputsThatGo.NEW}
+
+
+@pytest.mark.parametrize("facts", [each for each in ENDS if not each.has_restored and each.recorded is None])
+def test_the_checkpoints_that_wait_to_be_restored_never_go(facts: EndFacts) -> None:
+    ending = ending_of(facts)
+    assert ending.checkpoints is CheckpointsThatGo.NONE
+    assert not ending.output_goes
+    assert ending.inputs is not InputsThatGo.ALL
+
+
+@pytest.mark.parametrize("facts", [each for each in ENDS if each.recorded is not None])
+def test_what_an_earlier_driver_has_recorded_counts_and_is_not_written_again(facts: EndFacts) -> None:
+    ending = ending_of(facts)
+    assert not ending.records
+    if facts.recorded is KEPT:
+        assert ending.kept
+        assert not ending.output_goes
+        assert ending.checkpoints is not CheckpointsThatGo.ALL
