@@ -47,12 +47,19 @@ class World:
         self.answers: Counter[int] = Counter()
         self.told: list[CheckpointId] = []
         self.stored: set[CheckpointId] = set()
+        self.commits_for_all = self.rng.random() < 0.5
+        self.commit: CheckpointId | None = None
+        self.committed: set[CheckpointId] = set()
+        self.retaining = False
+        self.aborting = False
+        self.restorable = False
+        self.may_end = False
 
     # --- what happens
 
     def step(self) -> None:
         self.now_ms += self.rng.choice([0.0, 0.0, 1.0, 20.0, 90.0])
-        actions = [self.tick, self.ask, self.answer_storage]
+        actions = [self.tick, self.ask, self.answer_storage, self.answer_storage]
         actions += [self.speak] * 6 if self.running else [self.start] * 3
         actions += [self.fail] if self.running and self.rng.random() < 0.1 else []
         self.rng.choice(actions)()
@@ -114,9 +121,26 @@ class World:
             else:
                 self.feed(c.StopRefused(checkpoint_id=id_, reason="no", now_ms=self.now_ms))
 
+        elif self.commit is not None:
+            id_, self.commit = self.commit, None
+            if good:
+                self.committed.add(id_)
+                self.feed(c.CommittedForAll(checkpoint_id=id_, now_ms=self.now_ms))
+            else:
+                self.feed(c.CommitRefused(checkpoint_id=id_, reason="no", may_mend=True, now_ms=self.now_ms))
+        elif self.retaining:
+            self.retaining = False
+            self.feed(c.CheckpointsRetained(now_ms=self.now_ms))
+        elif self.aborting:
+            self.aborting = False
+            self.feed(c.OutputAborted(now_ms=self.now_ms))
+
     def start(self) -> None:
-        if self.coordinator.in_doubt() is not None or self.over:
+        if not self.over and not self.restorable:
+            self.feed(c.RestoreAwaited(attempt=Attempt(self.attempt + 1), now_ms=self.now_ms))
+        if not self.restorable or self.over:
             return
+        self.restorable = False
         self.attempt = Attempt(self.attempt + 1)
         self.running = True
         own = [id_ for id_ in self.stored if id_ not in self.savepoints]
@@ -131,6 +155,7 @@ class World:
                 restored=max(own, default=None),
                 recovering=frozenset(SUBTASKS[:1]) if self.rng.random() < 0.2 else frozenset(),
                 finishing=self.finishing,
+                commits_for_all=self.commits_for_all,
             )
         )
 
@@ -142,7 +167,8 @@ class World:
         """The job is cancelled, wherever it is."""
         if self.running:
             self.fail()
-        while self.coordinator.in_doubt() is not None:
+        self.feed(c.EndAwaited(now_ms=self.now_ms))
+        while not self.may_end:
             self.answer_storage()
         if not self.over:
             self.over = True
@@ -168,17 +194,39 @@ class World:
                     self.savepoints.add(barrier.checkpoint_id)
             case c.StoreManifest(checkpoint_id=checkpoint_id, states=states):
                 assert self.manifest is None, "two manifests at a time"
+                assert self.commit is None or self.commit in self.savepoints, "a manifest before the commit of another"
                 assert set(states) == set(SUBTASKS)
                 self.manifest = checkpoint_id
             case c.RecordStop(checkpoint_id=checkpoint_id):
                 assert checkpoint_id in self.stored
                 self.record = checkpoint_id
+            case c.CommitForAll(order=order):
+                assert order.checkpoint_id in self.stored, "committed before it is durable"
+                assert order.checkpoint_id not in self.savepoints or order.checkpoint_id == self.finishing
+                self.commit = order.checkpoint_id
             case c.NotifyCompleted(checkpoint_id=checkpoint_id):
                 assert checkpoint_id in self.stored, "told before it is durable"
+                assert not self.commits_for_all or checkpoint_id in self.committed, (
+                    "told before it is committed for all"
+                )
                 assert checkpoint_id not in self.savepoints or checkpoint_id == self.finishing
                 self.told.append(checkpoint_id)
             case c.RetainCheckpoints(keep=keep):
                 assert not self.savepoints & set(keep)
+                assert not self.retaining, "two retentions at a time"
+                self.retaining = True
+            case c.AbortOutput():
+                assert self.coordinator.in_doubt() is None, "aborted what may be committed"
+                self.aborting = True
+            case c.BeginRestore():
+                assert not self.aborting, "restored before what is left over is aborted"
+                assert self.coordinator.in_doubt() is None, "restored in doubt"
+                self.restorable = True
+            case c.BeginEnd():
+                assert not self.aborting, "ended before what is left over is aborted"
+                assert not self.retaining, "ended amid a retention"
+                assert self.coordinator.in_doubt() is None, "ended in doubt"
+                self.may_end = True
             case c.DiscardFiles(checkpoint_id=checkpoint_id) | c.DiscardSavepoint(checkpoint_id=checkpoint_id):
                 assert checkpoint_id not in self.stored, "files of a complete one are deleted"
             case c.RequestCompleted(request=request, checkpoint_id=checkpoint_id):

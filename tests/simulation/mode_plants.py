@@ -11,7 +11,6 @@ from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, Barri
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.pending import PendingCheckpoint
-from headgate.checkpoint.coordination.progress import SubtaskProgress
 from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, NotifyCompleted
 from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.drivers.epochs import Owner
@@ -113,16 +112,16 @@ def routed_anew_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
 
 def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
     """Nobody waits with checkpoints until what was in flight is processed."""
-    begin = SubtaskProgress.begin
+    begin = CheckpointCoordinator._begin_subtasks
     _slow(patch)
 
-    def at_once(self: SubtaskProgress, recovering: frozenset[SubtaskId]) -> None:
+    def at_once(self: CheckpointCoordinator, recovering: frozenset[SubtaskId]) -> None:
         begin(self, frozenset())
 
     def attend(self: Subtask) -> bool:
         return self._barriers.attend(None)
 
-    patch.setattr(SubtaskProgress, "begin", at_once)
+    patch.setattr(CheckpointCoordinator, "_begin_subtasks", at_once)
     patch.setattr(Subtask, "_attend", attend)
 
 

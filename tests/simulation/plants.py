@@ -105,8 +105,8 @@ def _as_current(coordinator: CheckpointCoordinator, message: CheckpointMessage) 
     """Return a message of an older attempt as one of this attempt, about the checkpoint that is being collected."""
     if coordinator._attempt in (None, message.attempt):
         return message
-    if isinstance(message, SubtaskAcked) and len(coordinator._under_way):
-        oldest = min(pending.checkpoint_id for pending in coordinator._under_way)
+    if isinstance(message, SubtaskAcked) and coordinator._pending:
+        oldest = min(coordinator._pending)
         return replace(message, attempt=coordinator._attempt, checkpoint_id=oldest)
     return replace(message, attempt=coordinator._attempt)
 
@@ -187,21 +187,20 @@ def abort_in_doubt(patch: pytest.MonkeyPatch) -> None:
 
     def give_up_all(self: CheckpointCoordinator, attempt: Attempt) -> list[CoordinatorEffect]:
         effects = ended(self, attempt)
-        if self._under_way.storing is None:
+        if self._storing is None:
             return effects
-        doubtful = self._under_way.settle(self._under_way.storing)
+        doubtful, self._storing = self._pending.pop(self._storing), None
         return [*effects, DiscardFiles(checkpoint_id=doubtful.checkpoint_id, attempt=doubtful.attempt)]
 
     def when_known(settle: Callable[..., list[CoordinatorEffect]]) -> Callable[..., list[CoordinatorEffect]]:
         def handle(self: CheckpointCoordinator, checkpoint_id: CheckpointId, *rest: Any) -> list[CoordinatorEffect]:
-            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._under_way.storing else []
+            return settle(self, checkpoint_id, *rest) if checkpoint_id == self._storing else []
 
         return handle
 
     patch.setattr(CheckpointCoordinator, "_on_attempt_ended", give_up_all)
     patch.setattr(CheckpointCoordinator, "_on_stored", when_known(stored))
     patch.setattr(CheckpointCoordinator, "_on_refused", when_known(refused))
-    patch.setattr(Checkpoints, "when_settled", lambda self, action: action())
 
 
 def lost_replay(patch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, CancelReceived, CheckpointAborted
+from headgate.checkpoint.coordination.failures import CheckpointFailure
 from headgate.checkpoint.coordination.vocabulary import CheckpointRequest
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted
 from headgate.elements import Barrier, SavepointOrder
@@ -184,6 +185,8 @@ def _render_value(value: Any) -> str:
         return value.location + (" (stops)" if value.stops else "")
     if isinstance(value, CheckpointRequest):
         return f"#{value.number}"
+    if isinstance(value, CheckpointFailure):
+        return repr(value.text)
     if isinstance(value, Enum):
         return str(value.value)
     return repr(value)

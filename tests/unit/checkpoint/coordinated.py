@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from headgate.checkpoint.coordination import vocabulary as c
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
+from headgate.checkpoint.coordination.failures import FailureReason
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import (
     CheckpointMessage,
@@ -21,13 +22,17 @@ SOURCE, SINK = SubtaskId(0, 0), SubtaskId(1, 0)
 SUBTASKS = (SOURCE, SINK)
 WALL_MS = 1_000_000
 STATE = SubtaskState(operators=())
+DECLINED = FailureReason.DECLINED.told(subtask=SINK, why="disk full")
 T = TypeVar("T")
 
 
 class Job:
-    """A coordinator of a source and a committing sink, with the clock in hand. Attempt 1 starts at 0 ms."""
+    """A coordinator of a source and a committing sink, with the clock in hand. Attempt 1 starts at 0 ms.
 
-    def __init__(self, **settings: Any) -> None:
+    `deletes_at_once`: each retention is over as soon as it is ordered.
+    """
+
+    def __init__(self, *, deletes_at_once: bool = True, commits_for_all: bool = False, **settings: Any) -> None:
         values: dict[str, Any] = {"interval_ms": 100, "timeout_ms": 500, **settings}
         self.coordinator = CheckpointCoordinator(
             c.CheckpointSettings(**values),
@@ -36,12 +41,16 @@ class Job:
         )
         self.now_ms = 0.0
         self.attempt = Attempt(1)
+        self.deletes_at_once = deletes_at_once
+        self.commits_for_all = commits_for_all
 
     def handle(self, event: c.CoordinatorEvent) -> list[c.CoordinatorEffect]:
         effects = self.coordinator.handle(event)
         self.coordinator.check_invariants()
         wake_ms = self.coordinator.next_wake_ms()
         assert wake_ms is None or wake_ms > self.now_ms
+        if self.deletes_at_once and of_type(effects, c.RetainCheckpoints):
+            effects += self.retained()
         return effects
 
     def start(
@@ -67,6 +76,7 @@ class Job:
                 older=ids[1:],
                 recovering=recovering,
                 finishing=None if finishing is None else CheckpointId(finishing),
+                commits_for_all=self.commits_for_all,
             )
         )
 
@@ -104,6 +114,25 @@ class Job:
     def refused(self, checkpoint_id: int) -> list[c.CoordinatorEffect]:
         id_ = CheckpointId(checkpoint_id)
         return self.handle(c.ManifestRefused(checkpoint_id=id_, reason="no space", now_ms=self.now_ms))
+
+    def committed_for_all(self, checkpoint_id: int) -> list[c.CoordinatorEffect]:
+        return self.handle(c.CommittedForAll(checkpoint_id=CheckpointId(checkpoint_id), now_ms=self.now_ms))
+
+    def commit_refused(self, checkpoint_id: int, *, may_mend: bool = True) -> list[c.CoordinatorEffect]:
+        id_ = CheckpointId(checkpoint_id)
+        return self.handle(c.CommitRefused(checkpoint_id=id_, reason="gone", may_mend=may_mend, now_ms=self.now_ms))
+
+    def retained(self) -> list[c.CoordinatorEffect]:
+        return self.handle(c.CheckpointsRetained(now_ms=self.now_ms))
+
+    def aborted(self) -> list[c.CoordinatorEffect]:
+        return self.handle(c.OutputAborted(now_ms=self.now_ms))
+
+    def await_restore(self, attempt: int) -> list[c.CoordinatorEffect]:
+        return self.handle(c.RestoreAwaited(attempt=Attempt(attempt), now_ms=self.now_ms))
+
+    def await_end(self) -> list[c.CoordinatorEffect]:
+        return self.handle(c.EndAwaited(now_ms=self.now_ms))
 
     def request(self, request: c.CheckpointRequest | None = None) -> list[c.CoordinatorEffect]:
         wanted = request or c.CheckpointRequest(number=1)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from headgate.checkpoint.coordination import vocabulary as c
-from headgate.checkpoint.coordination.phase import Phase
+from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.messages import SubtaskDeclined, SubtaskRecovered
 from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
-from tests.unit.checkpoint.coordinated import SINK, SOURCE, SUBTASKS, Job, keep, of_type, order
+from tests.unit.checkpoint.coordinated import DECLINED, SINK, SOURCE, SUBTASKS, Job, keep, of_type, order
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def completed(effects: list[c.CoordinatorEffect]) -> list[tuple[int, int]]:
     return [(each.request.number, each.checkpoint_id) for each in of_type(effects, c.RequestCompleted)]
 
 
-def failed(effects: list[c.CoordinatorEffect]) -> dict[int, str]:
+def failed(effects: list[c.CoordinatorEffect]) -> dict[int, CheckpointFailure]:
     """The requests that were answered with a reason, by number."""
-    return {each.request.number: each.reason for each in of_type(effects, c.RequestFailed)}
+    return {each.request.number: each.failure for each in of_type(effects, c.RequestFailed)}
 
 
 def discard_savepoint(number: int, checkpoint_id: int, *, stops: bool = False) -> c.DiscardSavepoint:
@@ -69,7 +69,7 @@ def test_an_asker_is_told_why_there_is_no_checkpoint() -> None:
     job = Job(tolerable_failures=1)
     job.start()
     job.request(c.CheckpointRequest(number=7))
-    assert failed(job.decline(1)) == {7: "declined by subtask 1.0: disk full"}
+    assert failed(job.decline(1)) == {7: DECLINED}
 
 
 def test_what_waits_is_refused_when_the_attempt_ends(job: Job) -> None:
@@ -114,7 +114,7 @@ def test_no_checkpoint_but_the_final_one_starts_after_a_subtask_has_ended_if_so_
     assert of_type(effects, c.FailAttempt) == []
     assert list(failed(effects)) == [1]
     assert job.at(1_000.0) == []
-    assert "switched off" in failed(job.savepoint(2))[2]
+    assert failed(job.savepoint(2))[2].reason is FailureReason.SUBTASK_ENDED
     assert job.end_data(SINK) == [job.trigger(2, final=True)]
 
 
@@ -170,7 +170,7 @@ def test_failed_savepoints_never_fail_the_job_and_leave_no_files(job: Job) -> No
     for number in range(1, 6):
         job.savepoint(number)
         effects = job.decline(number)
-        assert failed(effects) == {number: "declined by subtask 1.0: disk full"}
+        assert failed(effects) == {number: DECLINED}
         assert discard_savepoint(number, number) in effects
         assert of_type(effects, c.FailAttempt) == []
 
@@ -178,7 +178,7 @@ def test_failed_savepoints_never_fail_the_job_and_leave_no_files(job: Job) -> No
 def test_a_late_savepoint_is_given_up_and_late_files_of_it_go_too(job: Job) -> None:
     job.savepoint(1)
     job.ack(1, SOURCE)
-    assert "not complete after 500 ms" in failed(job.at(500.0))[1]
+    assert failed(job.at(500.0))[1].reason is FailureReason.EXPIRED
     assert job.ack(1, SINK) == [discard_savepoint(1, 1)]
 
 
@@ -236,7 +236,7 @@ def test_a_job_ends_when_the_savepoint_is_complete_recorded_and_committed(job: J
     assert stopped(job, drains=drains) == [record]
     assert job.coordinator.in_doubt() == 1
     assert job.recorded(1) == [job.notify(1)]
-    assert job.coordinator.phase is Phase.COMMITTING
+    assert job.coordinator.phase is c.Phase.COMMITTING
     assert job.commit(1) == [c.FinishJob(attempt=Attempt(1))]
     assert job.end_attempt() == []
     assert completed(job.end_job()) == [(9, 1)]
@@ -273,9 +273,9 @@ def test_draining_says_so_once_more_when_a_checkpoint_under_way_is_given_up() ->
 def test_from_the_turn_of_the_stop_on_nothing_else_starts_and_everybody_is_told(job: Job) -> None:
     job.at(100.0)
     job.request(c.CheckpointRequest(number=1))
-    assert "being stopped" in failed(job.stop(9))[1]
+    assert failed(job.stop(9))[1].reason is FailureReason.STOPPING
     for effects in (job.request(c.CheckpointRequest(number=2)), job.savepoint(2), job.stop(2)):
-        assert "being stopped" in failed(effects)[2]
+        assert failed(effects)[2].reason is FailureReason.STOPPING
 
 
 def test_a_checkpoint_under_way_may_still_complete_before_the_stop_and_is_subsumed_by_it() -> None:
@@ -298,9 +298,9 @@ def test_a_stop_whose_savepoint_fails_fails_the_attempt_however_much_is_tolerate
     job.start()
     job.stop(9)
     effects = job.decline(1)
-    assert failed(effects) == {9: "declined by subtask 1.0: disk full"}
+    assert failed(effects) == {9: DECLINED}
     (failure,) = of_type(effects, c.FailAttempt)
-    assert "sources have stopped for a savepoint that failed (declined by subtask 1.0: disk full)" in failure.reason
+    assert failure.failure == FailureReason.SOURCES_HAVE_STOPPED.told(why=DECLINED)
     assert job.end_attempt() == []
     job.start(2, last_id=1)
     assert job.at(100.0) == [job.trigger(2)]
@@ -314,7 +314,7 @@ def test_a_stop_whose_savepoint_is_late_or_refused_fails_the_attempt(job: Job) -
     job.stop(10)
     job.ack(2)
     effects = job.refused(2)
-    assert failed(effects) == {10: "manifest not stored: no space"}
+    assert failed(effects) == {10: FailureReason.NOT_STORED.told(why="no space")}
     assert len(of_type(effects, c.FailAttempt)) == 1
 
 
@@ -325,23 +325,23 @@ def test_a_failure_before_the_savepoint_is_complete_answers_the_stop_and_the_job
     job.stop(9, drains=drains)
     assert list(failed(job.end_attempt())) == [9]
     job.start(2, last_id=1)
-    assert job.coordinator.phase is Phase.RUNNING
+    assert job.coordinator.phase is c.Phase.RUNNING
 
 
 def test_a_savepoint_that_is_complete_only_after_the_attempt_ended_does_not_stop_the_job(job: Job) -> None:
     job.stop(9)
     job.ack(1)
     assert job.end_attempt() == []
-    reason = failed(job.stored(1))[9]
-    assert reason.startswith("the savepoint /savepoints/9 is complete, but the job failed before")
+    assert failed(job.stored(1))[9] == FailureReason.FAILED_BEFORE_STOP.told(location="/savepoints/9")
     job.start(2, last_id=1)
-    assert job.coordinator.phase is Phase.RUNNING
+    assert job.coordinator.phase is c.Phase.RUNNING
 
 
 def test_a_stop_that_cannot_be_recorded_fails_the_attempt_and_names_the_savepoint(job: Job) -> None:
     stopped(job)
     effects = job.not_recorded(1)
-    assert failed(effects)[9].startswith("the savepoint /savepoints/9 is complete, but that the job is to end")
+    told = FailureReason.STOP_NOT_RECORDED.told(location="/savepoints/9", why="no space")
+    assert failed(effects)[9] == told
     assert len(of_type(effects, c.FailAttempt)) == 1
     job.end_attempt()
     job.start(2, last_id=1)
@@ -360,9 +360,9 @@ def test_after_the_stop_is_recorded_every_attempt_only_commits(job: Job) -> None
     job.end_attempt()
     assert job.recorded(1) == []
     assert job.start(2, last_id=1, finishing=1) == []
-    assert job.coordinator.phase is Phase.COMMITTING
+    assert job.coordinator.phase is c.Phase.COMMITTING
     assert job.at(10_000.0) == []
-    assert "is ending" in failed(job.savepoint(10))[10]
+    assert failed(job.savepoint(10))[10].reason is FailureReason.ENDING
     assert job.commit(1) == [c.FinishJob(attempt=Attempt(2))]
     job.end_attempt()
     assert completed(job.end_job()) == [(9, 1)]
@@ -390,16 +390,15 @@ def test_a_job_that_cannot_commit_what_the_savepoint_holds_names_it(job: Job, ca
     stopped(job)
     job.recorded(1)
     job.end_attempt()
-    reason = failed(job.end_job(finished=False, cause=cause))[9]
-    assert reason.startswith("the savepoint /savepoints/9 is complete, but the job could not commit what it holds")
-    assert words in reason
+    told = FailureReason.STOP_NOT_COMMITTED.told(location="/savepoints/9", why=words)
+    assert failed(job.end_job(finished=False, cause=cause))[9] == told
 
 
 def test_a_stop_during_the_final_checkpoint_is_refused_when_that_is_complete(job: Job) -> None:
     job.end_data()
     assert job.stop(9) == []
     job.ack(1)
-    assert "is ending" in failed(job.stored(1))[9]
+    assert failed(job.stored(1))[9].reason is FailureReason.ENDING
     assert job.commit(1) == [c.FinishJob(attempt=Attempt(1))]
 
 

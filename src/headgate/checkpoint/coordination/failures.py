@@ -1,4 +1,4 @@
-"""Failed checkpoints in a row: which ones count, and when there are too many. Pure.
+"""Why there is no checkpoint, no savepoint, or no further attempt: the reasons, and which failures count. Pure.
 
 A timeout, a state that cannot be written, a refusal by a subtask and a manifest that cannot be stored count. Savepoints
 do not, nor does what is no fault: a newer checkpoint came first, or the attempt ended. Each checkpoint counts once, and
@@ -7,9 +7,66 @@ not if a later one is complete already. Each completed checkpoint begins a new r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import final
 
 from headgate.ids import CheckpointId
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CheckpointFailure:
+    """A reason, and its text with the details."""
+
+    reason: FailureReason
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@final
+class FailureReason(Enum):
+    """Why something is not had. The value is its text, with places for the details."""
+
+    EXPIRED = "not complete after {timeout_ms} ms: {missing} of {subtasks} subtasks have not acknowledged ({names})"
+    DECLINED = "declined by subtask {subtask}: {why}"
+    SUBSUMED = "subsumed by checkpoint {newer}"
+    NOT_STORED = "manifest not stored: {why}"
+    ATTEMPT_ENDED = "the job failed, or ended, before it was complete"
+    SUBTASK_ENDED = "subtask {subtask} has processed all its input, and checkpoints after that are switched off"
+
+    NOT_RUNNING = "the job does not run at the moment: ask again when it does"
+    STOPPING = "the job is being stopped with a savepoint"
+    ENDING = "the job is ending"
+    TOO_MANY_REQUESTS = "{waiting} requests wait already: ask again later"
+    NOT_WRITABLE = "nothing can be written to {location}: {why}"
+
+    FAILED_BEFORE_STOP = (
+        "the savepoint {location} is complete, but the job failed before it could end with it, and goes on without"
+    )
+    STOP_NOT_RECORDED = (
+        "the savepoint {location} is complete, but that the job is to end with it could not be noted: {why}"
+    )
+    STOP_NOT_COMMITTED = (
+        "the savepoint {location} is complete, but the job could not commit what it holds before {why}. A job that "
+        "starts from this savepoint commits it"
+    )
+
+    TOO_MANY_IN_A_ROW = "checkpoint {checkpoint_id} failed ({why}): {in_row} in a row, {tolerated} tolerated"
+    SOURCES_HAVE_STOPPED = (
+        "sources have stopped for a savepoint that failed ({why}): they go on from the last checkpoint"
+    )
+    NOT_COMMITTED = "commit of checkpoint {checkpoint_id} failed: {why}"
+
+    def told(self, **details: object) -> CheckpointFailure:
+        """Return this reason with its text.
+
+        >>> str(FailureReason.SUBSUMED.told(newer=4))
+        'subsumed by checkpoint 4'
+        """
+        return CheckpointFailure(self, self.value.format(**details))
 
 
 @final
@@ -27,7 +84,7 @@ class FailureCounter:
             self._completed = checkpoint_id
             self._failed.clear()
 
-    def failed(self, checkpoint_id: CheckpointId, reason: str) -> str | None:
+    def failed(self, checkpoint_id: CheckpointId, why: CheckpointFailure) -> CheckpointFailure | None:
         """The checkpoint has failed. If these are too many in a row, say so, and begin a new row."""
         if checkpoint_id > self._completed:
             self._failed.add(checkpoint_id)
@@ -35,4 +92,6 @@ class FailureCounter:
         if in_row <= self._tolerable:
             return None
         self._failed.clear()
-        return f"checkpoint {checkpoint_id} failed ({reason}): {in_row} in a row, {self._tolerable} tolerated"
+        return FailureReason.TOO_MANY_IN_A_ROW.told(
+            checkpoint_id=checkpoint_id, why=why, in_row=in_row, tolerated=self._tolerable
+        )

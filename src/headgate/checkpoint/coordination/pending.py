@@ -1,16 +1,18 @@
-"""A pending checkpoint or savepoint: who has acknowledged it, and what becomes of it when it is given up. Pure."""
+"""What is under way: a checkpoint or savepoint that is neither complete nor given up, and the stop of a job. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
+from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.coordination.vocabulary import (
     CheckpointRequest,
     CoordinatorEffect,
     DiscardFiles,
     DiscardSavepoint,
     NotifyAborted,
+    RequestCompleted,
     RequestFailed,
     StoreManifest,
 )
@@ -18,7 +20,7 @@ from headgate.checkpoint.handles import SubtaskState
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 
-_NAMED_MAX = 5
+_NAMED_MAX: Final = 5
 
 
 @final
@@ -52,13 +54,16 @@ class PendingCheckpoint:
         """Whether all subtasks have acknowledged it."""
         return self.states.keys() == subtasks
 
-    def describe_missing(self, subtasks: frozenset[SubtaskId], timeout_ms: int) -> str:
-        """Return why it is late, as a text."""
+    def ack(self, subtask: SubtaskId, state: SubtaskState) -> None:
+        """A subtask has acknowledged it; what it says again does not count."""
+        self.states.setdefault(subtask, state)
+
+    def expired(self, subtasks: frozenset[SubtaskId], timeout_ms: int) -> CheckpointFailure:
+        """Return why it is late."""
         missing = sorted(subtasks - self.states.keys())
         names = ", ".join(str(subtask) for subtask in missing[:_NAMED_MAX]) + (", ..." if missing[_NAMED_MAX:] else "")
-        return (
-            f"not complete after {timeout_ms} ms: {len(missing)} of {len(subtasks)} subtasks have not acknowledged "
-            f"({names})"
+        return FailureReason.EXPIRED.told(
+            timeout_ms=timeout_ms, missing=len(missing), subtasks=len(subtasks), names=names
         )
 
     def manifest_order(self) -> StoreManifest:
@@ -72,18 +77,46 @@ class PendingCheckpoint:
             savepoint=self.savepoint,
         )
 
-    def abort(self, reason: str) -> list[CoordinatorEffect]:
+    def abort(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
         """Return what is owed to its subtasks, its files and its asker when it is given up while its attempt runs."""
-        told = NotifyAborted(attempt=self.attempt, checkpoint_id=self.checkpoint_id, reason=reason)
-        return [told, *self.forget(reason)]
+        told = NotifyAborted(attempt=self.attempt, checkpoint_id=self.checkpoint_id, failure=failure)
+        return [told, *self.forget(failure)]
 
-    def forget(self, reason: str) -> list[CoordinatorEffect]:
+    def forget(self, failure: CheckpointFailure) -> list[CoordinatorEffect]:
         """Return what is owed to its files and its asker."""
-        answer = [] if self.request is None else [RequestFailed(request=self.request, reason=reason)]
-        return [self.discard(), *answer]
+        return [
+            self.discard(),
+            *([] if self.request is None else [RequestFailed(request=self.request, failure=failure)]),
+        ]
 
     def discard(self) -> DiscardFiles | DiscardSavepoint:
         """Return the order to delete what was written for it."""
         if self.savepoint is not None:
             return DiscardSavepoint(checkpoint_id=self.checkpoint_id, savepoint=self.savepoint)
         return DiscardFiles(checkpoint_id=self.checkpoint_id, attempt=self.attempt)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A request to stop the job, from its turn to the end of the job. `saved` is the savepoint once it is complete."""
+
+    request: CheckpointRequest
+    saved: PendingCheckpoint | None = None
+
+    @property
+    def savepoint(self) -> SavepointOrder:
+        """The savepoint's place and form."""
+        assert self.request.savepoint is not None
+        return self.request.savepoint
+
+    def answer_without(self, reason: FailureReason, **details: object) -> RequestFailed:
+        """Return the answer when the savepoint is complete, but the job does not end with it."""
+        return RequestFailed(request=self.request, failure=reason.told(location=self.savepoint.location, **details))
+
+    def answer_at_end(self, finished: bool, cause: str | None) -> RequestCompleted | RequestFailed:
+        """Return the answer when the job is over."""
+        if finished and self.saved is not None:
+            return RequestCompleted(request=self.request, checkpoint_id=self.saved.checkpoint_id)
+        why = "it was cancelled" if cause is None else f"it failed: {cause}"
+        return self.answer_without(FailureReason.STOP_NOT_COMMITTED, why=why)

@@ -6,12 +6,38 @@ Effects are performed in the order given; the docstrings say what else the perfo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import final
 
+from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import CheckpointMessage
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
+
+
+@final
+class Phase(Enum):
+    """What the coordinator is doing; see its theory of operation."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    RECORDING = "recording"
+    FAILING = "failing"
+    COMMITTING = "committing"
+    DONE = "done"
+
+    @property
+    def refusal(self) -> CheckpointFailure:
+        """Why no checkpoint that is asked for now can start."""
+        match self:
+            case Phase.IDLE | Phase.FAILING:
+                return FailureReason.NOT_RUNNING.told()
+            case Phase.STOPPING | Phase.RECORDING:
+                return FailureReason.STOPPING.told()
+            case _:
+                return FailureReason.ENDING.told()
 
 
 @final
@@ -61,7 +87,8 @@ class AttemptStarted:
     the job's own checkpoints that the attempt started from, `older` those before its start that are complete, too.
     `wall_ms` is the wall clock at `now_ms`: trigger times are reckoned from it, and so never step back within an
     attempt. No checkpoint starts before the `recovering` subtasks have recovered. `finishing` is the savepoint that the
-    job was stopped with: the attempt only commits what it holds.
+    job was stopped with: the attempt only commits what it holds. `commits_for_all`: each complete checkpoint is to be
+    committed for all subtasks before anybody hears of it, and what an attempt has left behind is to be aborted.
     """
 
     attempt: Attempt
@@ -72,6 +99,7 @@ class AttemptStarted:
     older: tuple[CheckpointId, ...] = ()
     recovering: frozenset[SubtaskId] = frozenset()
     finishing: CheckpointId | None = None
+    commits_for_all: bool = False
 
 
 @final
@@ -107,6 +135,59 @@ class ManifestRefused:
 
     checkpoint_id: CheckpointId
     reason: str
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedForAll:
+    """What the checkpoint, or the savepoint that ends the job, holds for all subtasks together is committed."""
+
+    checkpoint_id: CheckpointId
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRefused:
+    """What the checkpoint holds for all subtasks together cannot be committed now; `may_mend`: later it may."""
+
+    checkpoint_id: CheckpointId
+    reason: str
+    may_mend: bool
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsRetained:
+    """`RetainCheckpoints` is done, as far as it could be."""
+
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputAborted:
+    """`AbortOutput` is done, as far as it could be."""
+
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreAwaited:
+    """`attempt` is to start from what is complete: `BeginRestore` says when that can be looked for."""
+
+    attempt: Attempt
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAwaited:
+    """The job is to end, and no attempt follows: `BeginEnd` says when."""
+
     now_ms: float
 
 
@@ -157,14 +238,19 @@ class JobEnded:
     now_ms: float
 
 
+AftermathEvent = CheckpointsRetained | OutputAborted | RestoreAwaited | EndAwaited
+
 CoordinatorEvent = (
     AttemptStarted
     | Tick
     | Received
     | ManifestStored
     | ManifestRefused
+    | CommittedForAll
+    | CommitRefused
     | StopRecorded
     | StopRefused
+    | AftermathEvent
     | CheckpointRequested
     | AttemptEnded
     | JobEnded
@@ -223,6 +309,17 @@ class RecordStop:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitForAll:
+    """Commit what the checkpoint with this manifest holds for all subtasks together, and have sources acknowledge it.
+
+    Answer `CommittedForAll` or `CommitRefused`, after settling any doubt. Until the answer no restore begins.
+    """
+
+    order: StoreManifest
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyCompleted:
     """Tell all subtasks of the attempt that the manifest is durable. May be lost: the next one covers it."""
 
@@ -237,7 +334,7 @@ class NotifyAborted:
 
     attempt: Attempt
     checkpoint_id: CheckpointId
-    reason: str
+    failure: CheckpointFailure
 
 
 @final
@@ -261,18 +358,48 @@ class DiscardSavepoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainCheckpoints:
-    """Keep these completed checkpoints; delete the older ones of this job, but no file that a kept manifest names."""
+    """Keep these completed checkpoints; delete the older ones of this job, but no file that a kept manifest names.
+
+    Best effort; answer `CheckpointsRetained`.
+    """
 
     keep: tuple[CheckpointId, ...]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailAttempt:
-    """Too many checkpoints failed in a row, or sources have stopped for a savepoint that failed."""
+class AbortOutput:
+    """Abort what the ended attempt has prepared for commits for all, and no complete checkpoint holds.
+
+    Best effort; answer `OutputAborted`.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginRestore:
+    """Find what `attempt` starts from: nothing is in doubt any more."""
 
     attempt: Attempt
-    reason: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginEnd:
+    """Write the result of the job: nothing is in doubt, and no deletion is under way."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailAttempt:
+    """Too many checkpoints failed, sources have stopped for a savepoint that failed, or a commit did.
+
+    `may_mend`: another attempt may do better.
+    """
+
+    attempt: Attempt
+    failure: CheckpointFailure
+    may_mend: bool = True
 
 
 @final
@@ -298,7 +425,7 @@ class RequestFailed:
     """Tell the asker why there is no such checkpoint, or why the job did not end with it."""
 
     request: CheckpointRequest
-    reason: str
+    failure: CheckpointFailure
 
 
 CoordinatorEffect = (
@@ -306,11 +433,15 @@ CoordinatorEffect = (
     | EndSources
     | StoreManifest
     | RecordStop
+    | CommitForAll
     | NotifyCompleted
     | NotifyAborted
     | DiscardFiles
     | DiscardSavepoint
     | RetainCheckpoints
+    | AbortOutput
+    | BeginRestore
+    | BeginEnd
     | FailAttempt
     | FinishJob
     | RequestCompleted

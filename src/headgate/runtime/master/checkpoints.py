@@ -9,6 +9,7 @@ from typing import Protocol, assert_never, final
 from headgate.checkpoint.cleanup.registry import SharedStateRegistry
 from headgate.checkpoint.coordination import vocabulary as coordination
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
+from headgate.checkpoint.coordination.failures import CheckpointFailure, FailureReason
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
@@ -53,6 +54,14 @@ class CheckpointHost(Protocol):
         """Another driver owns the job."""
         ...
 
+    def begin_restore(self, attempt: Attempt) -> None:
+        """Find what the attempt starts from: nothing that was ordered before is in doubt."""
+        ...
+
+    def begin_end(self) -> None:
+        """Write the result of the job: nothing that was ordered before is in doubt, or deletes."""
+        ...
+
     def job_done(self, attempt: Attempt) -> None:
         """Everything is processed and committed."""
         ...
@@ -69,13 +78,7 @@ class Checkpoints:
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
         self._registry: SharedStateRegistry = registry_of(plan)
-        self._next_retention: Callable[[Callable[[], None]], None] | None = None
-        self._retaining = False
-        self._tidied: list[Callable[[], None]] = []
-        self._settled: list[Callable[[], None]] = []
-        self._stored: Manifest | None = None
         self._prepared = PreparedOutput()
-        self._aborting = False
         self.requests = Requests(plan, storage, host, self._on)
 
     @property
@@ -103,6 +106,7 @@ class Checkpoints:
                 older=tuple(manifest.checkpoint_id for manifest in point.older),
                 recovering=frozenset(subtask for subtask, parts in point.in_flight.items() if parts),
                 finishing=point.checkpoint_id if point.finishing else None,
+                commits_for_all=self._storage.acts_on_completion,
             )
         )
         self._storage.tidy()
@@ -120,19 +124,6 @@ class Checkpoints:
     def attempt_ended(self, attempt: Attempt) -> None:
         """Nothing of the attempt counts any more."""
         self._on(coordination.AttemptEnded(attempt=attempt, now_ms=self._now()))
-        if self._storage.commits_globally:
-            # Behind that event: what came before it may yet complete a checkpoint.
-            self._host.handle(lambda: self.when_settled(self._abort_output))
-
-    def _abort_output(self) -> None:
-        after, prepared = self._prepared.take(self.latest)
-        self._aborting = True
-
-        def ended() -> None:
-            self._aborting = False
-            self._go_on_when_tidy()
-
-        self._storage.abort(prepared, after, ended)
 
     def received(self, message: CheckpointMessage) -> None:
         """A subtask has answered, ended or committed."""
@@ -154,27 +145,13 @@ class Checkpoints:
         wakes = (self._coordinator.next_wake_ms(), storage_ms)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def when_settled(self, action: Callable[[], None]) -> None:
-        """Act now, or once the manifest write that is in doubt is settled."""
-        if self._coordinator.in_doubt() is None:
-            action()
-        else:
-            self._settled.append(action)
+    def await_restore(self, attempt: Attempt) -> None:
+        """Have the host begin the restore when nothing is in doubt."""
+        self._on(coordination.RestoreAwaited(attempt=attempt, now_ms=self._now()))
 
-    def when_tidy(self, action: Callable[[], None]) -> None:
-        """Act as `when_settled` does, and not before what is not retained is gone, and what is left over aborted."""
-
-        def settled() -> None:
-            self._tidied.append(action)
-            self._go_on_when_tidy()
-
-        self.when_settled(settled)
-
-    def _go_on_when_tidy(self) -> None:
-        if not self._retaining and not self._aborting:
-            tidied, self._tidied = self._tidied, []
-            for waiting in tidied:
-                waiting()
+    def await_end(self) -> None:
+        """Have the host begin the end of the job when nothing is in doubt, or being cleaned up."""
+        self._on(coordination.EndAwaited(now_ms=self._now()))
 
     def _now(self) -> float:
         return self._host.clock.monotonic_ms()
@@ -185,10 +162,6 @@ class Checkpoints:
     def _handle(self, event: coordination.CoordinatorEvent) -> None:
         for effect in self._coordinator.handle(event):
             self._perform(effect)
-        if self._coordinator.in_doubt() is None:
-            settled, self._settled = self._settled, []
-            for waiting in settled:
-                waiting()
 
     # --- what is ordered
 
@@ -203,26 +176,33 @@ class Checkpoints:
                 self._store_manifest(effect)
             case coordination.RecordStop():
                 self._record_stop(effect)
+            case coordination.CommitForAll(order=order):
+                self._commit_for_all(order)
             case coordination.NotifyCompleted(attempt=attempt, checkpoint_id=checkpoint_id):
                 self._host.send_all(messages.CheckpointCompleted(attempt=attempt, checkpoint_id=checkpoint_id))
-            case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, reason=reason):
-                _log.warning("checkpoint %d was given up: %s", checkpoint_id, reason)
-                self.statistics.failed(checkpoint_id, reason, self._host.clock.wall_ms())
+            case coordination.NotifyAborted(attempt=attempt, checkpoint_id=checkpoint_id, failure=failure):
+                _log.warning("checkpoint %d was given up: %s", checkpoint_id, failure)
+                self._note_failed(checkpoint_id, failure)
                 self._host.send_all(
                     messages.CheckpointAborted(attempt=attempt, checkpoint_id=checkpoint_id, completed=self.latest)
                 )
             case coordination.DiscardFiles(checkpoint_id=checkpoint_id, attempt=attempt):
-                self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
+                self._note_failed(checkpoint_id)
                 self._storage.discard(checkpoint_id, attempt)
             case coordination.DiscardSavepoint(checkpoint_id=checkpoint_id, savepoint=savepoint):
-                self.statistics.failed(checkpoint_id, "its attempt has ended", self._host.clock.wall_ms())
+                self._note_failed(checkpoint_id)
                 self._storage.discard_savepoint(savepoint.location)
             case coordination.RetainCheckpoints(keep=keep):
-                shared = self._registry.files()
-                self._next_retention = lambda ended: self._storage.retain(self._plan, keep, shared, ended)
-                self._retain()
-            case coordination.FailAttempt(attempt=attempt, reason=reason):
-                self._host.fail_attempt(attempt, reason)
+                self._storage.retain(self._plan, keep, self._registry.files(), self._telling(coordination.CheckpointsRetained))
+            case coordination.AbortOutput():
+                after, prepared = self._prepared.take(self.latest)
+                self._storage.abort(prepared, after, self._telling(coordination.OutputAborted))
+            case coordination.BeginRestore(attempt=attempt):
+                self._host.begin_restore(attempt)
+            case coordination.BeginEnd():
+                self._host.begin_end()
+            case coordination.FailAttempt(attempt=attempt, failure=failure, may_mend=may_mend):
+                self._host.fail_attempt(attempt, failure.text, may_mend=may_mend)
             case coordination.FinishJob(attempt=attempt):
                 self._host.job_done(attempt)
             case coordination.RequestCompleted():
@@ -231,6 +211,11 @@ class Checkpoints:
                 self.requests.failed(effect)
             case _:
                 assert_never(effect)
+
+    def _note_failed(self, checkpoint_id: CheckpointId, failure: CheckpointFailure | None = None) -> None:
+        """Have statistics say why; of one that is only discarded, unless they have been told already."""
+        text = str(failure or FailureReason.ATTEMPT_ENDED.told())
+        self.statistics.failed(checkpoint_id, text, self._host.clock.wall_ms())
 
     def _store_manifest(self, order: coordination.StoreManifest) -> None:
         checkpoint_id = order.checkpoint_id
@@ -246,12 +231,7 @@ class Checkpoints:
                 if location is None:
                     self._registry.register(manifest)
                 self.statistics.completed(checkpoint_id, location or self._storage.locate(checkpoint_id), now_ms)
-                self._stored = manifest
-                stored = coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms)
-                if location is None:
-                    self._commit(manifest, None, lambda: self._on(stored))
-                else:
-                    self._on(stored)
+                self._on(coordination.ManifestStored(checkpoint_id=checkpoint_id, now_ms=now_ms))
             else:
                 self._heed(outcome)
                 reason = outcome.reason
@@ -264,15 +244,12 @@ class Checkpoints:
         self._storage.store(manifest, location, known, stops=stops)
 
     def _record_stop(self, order: coordination.RecordStop) -> None:
-        checkpoint_id, manifest = order.checkpoint_id, self._stored  # what was stored last, until others are stored
-        assert manifest is not None
-        assert manifest.checkpoint_id == checkpoint_id
+        checkpoint_id = order.checkpoint_id
 
         def known(outcome: Outcome) -> None:
             now_ms = self._now()
             if isinstance(outcome, Stored):
-                recorded = coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms)
-                self._commit(manifest, order.savepoint.location, lambda: self._on(recorded))
+                self._on(coordination.StopRecorded(checkpoint_id=checkpoint_id, now_ms=now_ms))
             else:
                 self._heed(outcome)
                 reason = outcome.reason
@@ -280,39 +257,30 @@ class Checkpoints:
 
         self._storage.record_stop(checkpoint_id, order.savepoint.location, known)
 
-    def _commit(self, manifest: Manifest, savepoint: str | None, then: Callable[[], None]) -> None:
-        """Have done what is one commit for all subtasks, then go on: until it is done, nobody hears of the checkpoint.
-
-        If it cannot be done the attempt fails, and what it restores is committed again.
-        """
-        if not self._storage.acts_on_completion:
-            then()
-            return
+    def _commit_for_all(self, order: coordination.StoreManifest) -> None:
+        checkpoint_id = order.checkpoint_id
+        savepoint = None if order.savepoint is None else order.savepoint.location
 
         def known(outcome: Outcome) -> None:
-            if isinstance(outcome, Refused):
-                reason = f"commit of checkpoint {manifest.checkpoint_id} failed: {outcome.reason}"
-                self._host.fail_attempt(manifest.attempt, reason, may_mend=outcome.may_mend)
-            elif isinstance(outcome, Superseded):
-                self._heed(outcome)
-            then()  # after the end of the attempt: the checkpoint is complete, but its subtasks do not hear of it
+            now_ms = self._now()
+            if isinstance(outcome, Stored):
+                self._on(coordination.CommittedForAll(checkpoint_id=checkpoint_id, now_ms=now_ms))
+                return
+            self._heed(outcome)
+            may_mend = isinstance(outcome, Refused) and outcome.may_mend
+            refused = coordination.CommitRefused(
+                checkpoint_id=checkpoint_id, reason=outcome.reason, may_mend=may_mend, now_ms=now_ms
+            )
+            self._on(refused)
 
-        self._storage.commit(self._plan, manifest, savepoint, known)
+        self._storage.commit(self._plan, manifest_of(self._plan, order, None), savepoint, known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):
             self._host.taken_over(outcome.reason)
 
-    def _retain(self) -> None:
-        """Have the newest retention done, which covers those before: one at a time, as deleting may take long."""
-        if self._retaining or self._next_retention is None:
-            return
-        work, self._next_retention = self._next_retention, None
-        self._retaining = True
-
-        def ended() -> None:
-            self._retaining = False
-            self._retain()
-            self._go_on_when_tidy()
-
-        work(ended)
+    def _telling(
+        self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]
+    ) -> Callable[[], None]:
+        """Return what tells the coordinator that clean-up is over, however it went."""
+        return lambda: self._on(over(now_ms=self._now()))

@@ -66,6 +66,7 @@ class JobMaster:
         self._preparing = False
         self._ending = False
         self._left: JobStatus | None = None
+        self._verdict: supervision.EndJob | None = None
 
     @property
     def status(self) -> str:
@@ -275,7 +276,7 @@ class JobMaster:
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._drop_link(effect.slot)
             case supervision.ResolveRestore():
-                self._checkpoints.when_settled(lambda: self._resolve(effect.attempt))
+                self._checkpoints.await_restore(effect.attempt)
             case supervision.Deploy():
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
@@ -292,7 +293,8 @@ class JobMaster:
             case supervision.ShutDownSlots():
                 self.send_all(messages.Shutdown())
             case supervision.EndJob():
-                self._checkpoints.when_tidy(lambda: self._end(effect.status, effect.cause))
+                self._verdict = effect
+                self._checkpoints.await_end()
             case _:
                 assert_never(effect)
 
@@ -315,7 +317,9 @@ class JobMaster:
         if slot in self._links:
             self._links[slot].send(message)
 
-    def _resolve(self, attempt: Attempt) -> None:
+    def begin_restore(self, attempt: Attempt) -> None:
+        """Find in storage what the attempt starts from."""
+
         def done(result: RestorePoint | BaseException) -> None:
             if attempt != self._supervisor.attempt:
                 return  # a slot was lost meanwhile, and the next attempt looks for itself
@@ -362,6 +366,11 @@ class JobMaster:
             self.outcome = outcome
 
         self._storage.release(done)
+
+    def begin_end(self) -> None:
+        """End the job as the supervisor has ordered."""
+        assert self._verdict is not None
+        self._end(self._verdict.status, self._verdict.cause)
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
@@ -416,7 +425,7 @@ class JobMaster:
         self._end_as_failed(reason)
 
     def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
-        """Too many checkpoints failed, or one that sources have stopped for, or a commit."""
+        """Have the supervisor end the attempt."""
         self._supervise(
             supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=may_mend, now_ms=self._now())
         )

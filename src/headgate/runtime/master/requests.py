@@ -10,6 +10,7 @@ from typing import Protocol, final
 
 from headgate import options
 from headgate.checkpoint import paths
+from headgate.checkpoint.coordination.failures import FailureReason
 from headgate.checkpoint.coordination.vocabulary import (
     CheckpointRequest,
     CheckpointRequested,
@@ -95,8 +96,8 @@ class Requests:
             if result is None:
                 self._ask(request)
             else:
-                reason = f"nothing can be written to {order.location}: {result}"
-                self.failed(RequestFailed(request=request, reason=reason))
+                failure = FailureReason.NOT_WRITABLE.told(location=order.location, why=result)
+                self.failed(RequestFailed(request=request, failure=failure))
 
         self._storage.prepare_savepoint(order.location, done)
 
@@ -109,9 +110,9 @@ class Requests:
     def failed(self, answer: RequestFailed) -> None:
         """There is nothing of the kind that was asked for, or the job did not end with it."""
         what = "checkpoint" if answer.request.savepoint is None else "savepoint"
-        error = CheckpointError(f"no {what} for job {self._plan.job_id}: {answer.reason}")
+        error = CheckpointError(f"no {what} for job {self._plan.job_id}: {answer.failure}")
         if answer.request.stops:
-            error = CheckpointError(f"job {self._plan.job_id} was not stopped with a savepoint: {answer.reason}")
+            error = CheckpointError(f"job {self._plan.job_id} was not stopped with a savepoint: {answer.failure}")
         self._answers.pop(answer.request.number).set_exception(error)
 
     def _ask(self, request: CheckpointRequest) -> None:

@@ -159,9 +159,7 @@ class SlotProcess(Process):
             is_ours = is_simulated(text) or self._cluster.storage.is_damage(text)
             if not (is_ours or self._misses_what_others_deleted(text)):
                 self.world.violated(f"{self.name} failed without being made to: {text}")
-        elif isinstance(message, SubtaskDeclined) and not (
-            is_simulated(message.reason) or message.reason.startswith("subsumed")
-        ):
+        elif isinstance(message, SubtaskDeclined) and message.fault and not is_simulated(message.reason):
             self.world.violated(f"{self.name} declined without being made to: {message.reason}")
 
     def _misses_what_others_deleted(self, failure: str) -> bool:

@@ -8,11 +8,11 @@ import pytest
 
 from headgate.checkpoint.coordination import vocabulary as c
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
-from headgate.checkpoint.coordination.phase import Phase
-from headgate.checkpoint.coordination.requests import REQUESTS_MAX
+from headgate.checkpoint.coordination.failures import FailureReason
+from headgate.checkpoint.coordination.schedule import REQUESTS_MAX
 from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
-from tests.unit.checkpoint.coordinated import SINK, SOURCE, STATE, Job, keep, of_type
+from tests.unit.checkpoint.coordinated import DECLINED, SINK, SOURCE, STATE, Job, keep, of_type
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_request_between_attempts_is_refused(job: Job) -> None:
     job.end_attempt()
     (refused,) = job.request()
     assert isinstance(refused, c.RequestFailed)
-    assert "does not run at the moment" in refused.reason
+    assert refused.failure.reason is FailureReason.NOT_RUNNING
     assert job.start(2) == []
 
 
@@ -130,7 +130,7 @@ def test_a_request_is_refused_when_a_thousand_wait(job: Job) -> None:
     (refusal,) = job.request(c.CheckpointRequest(number=REQUESTS_MAX))
     assert isinstance(refusal, c.RequestFailed)
     assert refusal.request.number == REQUESTS_MAX
-    assert "1000 requests wait already: ask again later" in refusal.reason
+    assert refusal.failure == FailureReason.TOO_MANY_REQUESTS.told(waiting=REQUESTS_MAX)
     assert len(of_type(job.end_attempt(), c.RequestFailed)) == REQUESTS_MAX
 
 
@@ -179,7 +179,7 @@ def test_a_late_checkpoint_is_aborted_and_says_who_has_not_acknowledged() -> Non
     job.ack(1, SOURCE)
     effects = job.at(600.0)
     (aborted,) = of_type(effects, c.NotifyAborted)
-    assert aborted.reason == "not complete after 500 ms: 1 of 2 subtasks have not acknowledged (1.0)"
+    assert aborted.failure == FailureReason.EXPIRED.told(timeout_ms=500, missing=1, subtasks=2, names="1.0")
     assert job.discard(1) in effects
     assert effects[-1] == job.trigger(2)
 
@@ -189,7 +189,7 @@ def test_a_declined_checkpoint_is_aborted_with_the_reason_of_the_subtask() -> No
     job.start()
     job.at(100.0)
     (aborted,) = of_type(job.decline(1), c.NotifyAborted)
-    assert aborted.reason == "declined by subtask 1.0: disk full"
+    assert aborted.failure == DECLINED
 
 
 def test_more_failures_in_a_row_than_tolerated_fail_the_attempt_once() -> None:
@@ -200,7 +200,7 @@ def test_more_failures_in_a_row_than_tolerated_fail_the_attempt_once() -> None:
     job.at(200.0)
     (failure,) = of_type(job.decline(2), c.FailAttempt)
     assert failure.attempt == 1
-    assert "checkpoint 2 failed (declined by subtask 1.0: disk full): 2 in a row, 1 tolerated" in failure.reason
+    assert failure.failure == FailureReason.TOO_MANY_IN_A_ROW.told(checkpoint_id=2, why=DECLINED, in_row=2, tolerated=1)
     assert job.at(10_000.0) == []
 
 
@@ -230,7 +230,9 @@ def test_a_refused_manifest_counts_as_a_failure_and_its_files_go(job: Job) -> No
     effects = job.refused(1)
     assert job.discard(1) in effects
     (failure,) = of_type(effects, c.FailAttempt)
-    assert "manifest not stored: no space" in failure.reason
+    assert failure.failure == FailureReason.TOO_MANY_IN_A_ROW.told(
+        checkpoint_id=1, why=FailureReason.NOT_STORED.told(why="no space"), in_row=1, tolerated=0
+    )
 
 
 def test_a_checkpoint_in_doubt_is_neither_late_nor_declined_nor_cleaned_up(job: Job) -> None:
@@ -369,7 +371,7 @@ def test_the_job_finishes_when_the_final_checkpoint_is_complete_and_committed(jo
     assert isinstance(order, c.StoreManifest)
     assert order.final
     assert job.stored(1) == [job.notify(1), keep(1)]
-    assert job.coordinator.phase is Phase.COMMITTING
+    assert job.coordinator.phase is c.Phase.COMMITTING
     assert job.at(10_000.0) == []
     assert job.commit(1) == [c.FinishJob(attempt=Attempt(1))]
     assert job.commit(1) == []

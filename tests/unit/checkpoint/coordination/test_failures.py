@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.checkpoint.coordination.failures import FailureCounter
+from headgate.checkpoint.coordination.failures import FailureCounter, FailureReason
 from headgate.ids import CheckpointId
+
+DECLINED = FailureReason.DECLINED.told(subtask="1.0", why="disk full")
 
 
 @pytest.mark.parametrize(
@@ -44,13 +46,15 @@ def test_failures_in_a_row_are_counted(tolerable: int, story: str, too_many: lis
         checkpoint_id = CheckpointId(int(step[1:]))
         if step[0] == "c":
             counter.completed(checkpoint_id)
-        elif counter.failed(checkpoint_id, "disk full") is not None:
+        elif counter.failed(checkpoint_id, DECLINED) is not None:
             told.append(checkpoint_id)
     assert told == too_many
 
 
 def test_what_is_said_names_the_checkpoint_its_reason_and_how_many_there_were() -> None:
     counter = FailureCounter(1)
-    counter.failed(CheckpointId(4), "late")
-    text = counter.failed(CheckpointId(5), "disk full")
-    assert text == "checkpoint 5 failed (disk full): 2 in a row, 1 tolerated"
+    counter.failed(CheckpointId(4), FailureReason.ATTEMPT_ENDED.told())
+    failure = counter.failed(CheckpointId(5), DECLINED)
+    assert failure is not None
+    assert failure.reason is FailureReason.TOO_MANY_IN_A_ROW
+    assert str(failure) == f"checkpoint 5 failed ({DECLINED}): 2 in a row, 1 tolerated"

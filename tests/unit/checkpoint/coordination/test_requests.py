@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headgate.checkpoint.coordination.pending import PendingCheckpoint
-from headgate.checkpoint.coordination.requests import NOW, REQUESTS_MAX, Pace, RequestQueue
+from headgate.checkpoint.coordination.schedule import NOW, REQUESTS_MAX, CheckpointSchedule, RequestQueue
 from headgate.checkpoint.coordination.vocabulary import CheckpointRequest, CheckpointSettings
 from headgate.elements import Barrier
 from headgate.ids import Attempt, CheckpointId
@@ -57,10 +57,10 @@ def under_way(*kinds: str) -> list[PendingCheckpoint]:
 def test_a_request_starts_as_soon_as_there_is_room(
     request_: CheckpointRequest, pending: str, settings: dict[str, int], starts: bool
 ) -> None:
-    pace = Pace(CheckpointSettings(interval_ms=100, **settings))  # type: ignore[arg-type]
-    pace.begin(0.0)
-    pace.ended(0.0)
-    assert pace.due_ms(request_, under_way(*pending)) == (NOW if starts else None)
+    schedule = CheckpointSchedule(CheckpointSettings(interval_ms=100, **settings))  # type: ignore[arg-type]
+    schedule.begin(0.0)
+    schedule.ended(0.0)
+    assert schedule.due_ms(request_, under_way(*pending)) == (NOW if starts else None)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +79,16 @@ def test_a_request_starts_as_soon_as_there_is_room(
 def test_a_periodic_checkpoint_starts_by_interval_pause_and_limit(
     pending: str, settings: dict[str, int], due_ms: float | None
 ) -> None:
-    pace = Pace(CheckpointSettings(interval_ms=100, **settings))  # type: ignore[arg-type]
-    pace.begin(0.0)
-    pace.ended(90.0)
-    assert pace.due_ms(None, under_way(*pending)) == due_ms
+    schedule = CheckpointSchedule(CheckpointSettings(interval_ms=100, **settings))  # type: ignore[arg-type]
+    schedule.begin(0.0)
+    schedule.ended(90.0)
+    assert schedule.due_ms(None, under_way(*pending)) == due_ms
 
 
 def test_a_request_that_waits_holds_the_periodic_checkpoint_back() -> None:
-    pace = Pace(CheckpointSettings(interval_ms=100))
-    pace.begin(0.0)
-    assert pace.due_ms(CHECKPOINT, under_way("c")) is None
+    schedule = CheckpointSchedule(CheckpointSettings(interval_ms=100))
+    schedule.begin(0.0)
+    assert schedule.due_ms(CHECKPOINT, under_way("c")) is None
 
 
 def test_savepoints_go_first_and_then_the_oldest() -> None:
