@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,6 @@ from headgate.checkpoint.alignment import (
     CompleteInFlight,
     DeclineCheckpoint,
     ForwardCancel,
-    OvertakingAligner,
     RecordChannel,
     StopRecording,
     TakeSnapshot,
@@ -189,9 +188,9 @@ def every(given_inputs: list[Input]) -> frozenset[int]:
     return frozenset(range(len(given_inputs)))
 
 
-def overtaking(given_inputs: list[Input]) -> OvertakingAligner:
+def overtaking(given_inputs: list[Input]) -> BarrierAligner:
     overtakable = frozenset(number for number, each in enumerate(given_inputs) if each.overtakable)
-    return OvertakingAligner(every(given_inputs), overtakable=overtakable)
+    return BarrierAligner(every(given_inputs), overtakable=overtakable)
 
 
 seeds = st.integers(0, 2**32)
@@ -227,7 +226,7 @@ def test_every_snapshot_is_completed_or_aborted_and_only_what_may_be_overtaken_i
 def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(
     seed: int, given_inputs: list[Input], mode: str
 ) -> None:
-    run = Run(given_inputs, strategy_of(mode, given_inputs), random.Random(seed)).drive(abort_one_in=12)
+    run = Run(*of_mode(mode, given_inputs), random.Random(seed)).drive(abort_one_in=12)
     assert run.forwarded == sorted(set(run.forwarded))
     assert not set(run.declined) & run.whole
 
@@ -237,15 +236,17 @@ def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(
 def test_whatever_was_lost_or_given_up_the_next_whole_checkpoint_is_taken_and_everything_is_read(
     seed: int, given_inputs: list[Input], mode: str
 ) -> None:
-    run = Run(given_inputs, strategy_of(mode, given_inputs), random.Random(seed)).drive(abort_one_in=12)
+    run = Run(*of_mode(mode, given_inputs), random.Random(seed)).drive(abort_one_in=12)
     assert CLOSING in run.whole
     assert [records[-1] for records in run.processed] == [99] * len(given_inputs)
 
 
-def strategy_of(mode: str, given_inputs: list[Input]) -> AlignmentStrategy:
+def of_mode(mode: str, given_inputs: list[Input]) -> tuple[list[Input], AlignmentStrategy]:
+    """The inputs as they come in this mode, and its strategy."""
     if mode == "aligned":
-        return BarrierAligner(every(given_inputs))
-    return BarrierTracker(every(given_inputs)) if mode == "tracker" else overtaking(given_inputs)
+        never = [replace(in_order(each), overtakable=False) for each in given_inputs]
+        return never, BarrierAligner(every(never))
+    return given_inputs, BarrierTracker(every(given_inputs)) if mode == "tracker" else overtaking(given_inputs)
 
 
 @settings(max_examples=60)

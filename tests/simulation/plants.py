@@ -28,7 +28,6 @@ from headgate.operators.base import OperatorSnapshot
 from headgate.operators.pending import PendingOperator
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.supervision import SupervisorEffect
 from headgate.runtime.master.supervisor import Supervisor
@@ -50,8 +49,11 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def no_alignment(patch: pytest.MonkeyPatch) -> None:
     """The first barrier of a checkpoint takes the snapshot; no channel waits for the others."""
+    aligned = BarrierAligner.handle
 
     def handle(self: BarrierAligner, event: AlignmentEvent) -> list[AlignmentEffect]:
+        if self._overtakable:
+            return aligned(self, event)
         if not isinstance(event, BarrierReceived) or event.barrier.checkpoint_id <= self._current:
             return []
         self._current = event.barrier.checkpoint_id

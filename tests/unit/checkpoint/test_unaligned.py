@@ -6,9 +6,9 @@ import pytest
 
 from headgate.checkpoint.alignment import (
     AlignmentEffect,
+    BarrierAligner,
     BlockChannel,
     CompleteInFlight,
-    OvertakingAligner,
     RecordChannel,
     StopRecording,
     TakeSnapshot,
@@ -22,7 +22,7 @@ from tests.unit.checkpoint.alignments import TRIGGER_MS, Events, cancelled, forg
 def at_once(channels: int, overtakable: set[int] | None = None, *, after_ms: int | None = 0) -> Events:
     every = frozenset(range(channels))
     own = every if overtakable is None else frozenset(overtakable)
-    return Events(OvertakingAligner(every, overtakable=own), after_ms)
+    return Events(BarrierAligner(every, overtakable=own), after_ms)
 
 
 def recorded(*channels: int, of_checkpoint: int = 1) -> list[AlignmentEffect]:

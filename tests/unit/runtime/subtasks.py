@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headgate.checkpoint.alignment import OvertakingAligner
+from headgate.checkpoint.alignment import BarrierAligner
 from headgate.clock import VirtualClock
 from headgate.connectors.collection import CollectionSource
 from headgate.dataflow.channel import ChannelAddress, InputChannel
@@ -119,7 +119,7 @@ def overtaking_rig(
     wiring = replace(
         rig.wiring,
         overtakable={number: address(number) for number in overtakable},
-        strategy=OvertakingAligner(frozenset(range(len(rig.inputs))), overtakable=frozenset(overtakable)),
+        strategy=BarrierAligner(frozenset(range(len(rig.inputs))), overtakable=frozenset(overtakable)),
         in_flight_bytes_max=in_flight_bytes_max,
     )
     rig.subtask = Subtask(SubtaskId(1, 0), rig.subtask.operators, wiring, rig.host, rest.get("batch_records", 100))

@@ -1,14 +1,14 @@
 """Which input channels of a subtask wait for barriers, and when its snapshot is taken: one strategy for each mode.
 
-    aligned     exactly once: a channel waits, from its barrier on, for the barriers of all others
+    aligner     exactly once: a channel waits, from its barrier on, for the barriers of all others; or barriers overtake
+                batches, which become part of the checkpoint, at once or after a time
     tracker     at least once: no channel waits
-    unaligned   exactly once: barriers overtake batches, which become part of the checkpoint; at once or after a time
 
-All of them take the same events and give the same effects.
+Both take the same events and give the same effects.
 """
 
 from headgate.checkpoint.alignment.aborted import ABORTED_IDS_MAX, AbortedAhead
-from headgate.checkpoint.alignment.aligned import BarrierAligner
+from headgate.checkpoint.alignment.aligner import BarrierAligner
 from headgate.checkpoint.alignment.events import (
     AbortAlignment,
     AlignmentEffect,
@@ -29,7 +29,6 @@ from headgate.checkpoint.alignment.events import (
 )
 from headgate.checkpoint.alignment.strategy import AlignmentStrategy
 from headgate.checkpoint.alignment.tracker import BarrierTracker
-from headgate.checkpoint.alignment.unaligned import OvertakingAligner
 
 __all__ = [
     "ABORTED_IDS_MAX",
@@ -48,7 +47,6 @@ __all__ = [
     "CompleteInFlight",
     "DeclineCheckpoint",
     "ForwardCancel",
-    "OvertakingAligner",
     "RecordChannel",
     "StopRecording",
     "TakeSnapshot",

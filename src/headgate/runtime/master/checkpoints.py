@@ -193,7 +193,9 @@ class Checkpoints:
                 self._note_failed(checkpoint_id)
                 self._storage.discard_savepoint(savepoint.location)
             case coordination.RetainCheckpoints(keep=keep):
-                self._storage.retain(self._plan, keep, self._registry.files(), self._telling(coordination.CheckpointsRetained))
+                self._storage.retain(
+                    self._plan, keep, self._registry.files(), self._telling(coordination.CheckpointsRetained)
+                )
             case coordination.AbortOutput():
                 after, prepared = self._prepared.take(self.latest)
                 self._storage.abort(prepared, after, self._telling(coordination.OutputAborted))
@@ -279,8 +281,6 @@ class Checkpoints:
         if isinstance(outcome, Superseded):
             self._host.taken_over(outcome.reason)
 
-    def _telling(
-        self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]
-    ) -> Callable[[], None]:
+    def _telling(self, over: type[coordination.CheckpointsRetained | coordination.OutputAborted]) -> Callable[[], None]:
         """Return what tells the coordinator that clean-up is over, however it went."""
         return lambda: self._on(over(now_ms=self._now()))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from headgate import options
-from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker, OvertakingAligner
+from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
 from headgate.dataflow.channel import ChannelAddress, InputChannel, LocalOutput, OvertakableChannel
 from headgate.dataflow.output import Output
 from headgate.dataflow.partition import partitioner
@@ -134,7 +134,7 @@ class Execution:
         every = frozenset(range(max(1, channels)))
         if self._plan.settings.get(options.CHECKPOINT_MODE) == "AT_LEAST_ONCE":
             return BarrierTracker(every)
-        return OvertakingAligner(every, overtakable=overtakable) if self._unaligned else BarrierAligner(every)
+        return BarrierAligner(every, overtakable=overtakable)
 
     def _address(self, channel: ChannelPlan) -> ChannelAddress | None:
         """Return the address of a channel on which barriers may overtake, None for any other."""

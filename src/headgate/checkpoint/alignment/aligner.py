@@ -1,20 +1,27 @@
-"""Unaligned, exactly once: barriers overtake batches, which become part of the checkpoint; at once, or after a time.
+"""Exactly once: a channel waits, from its barrier on, for the barriers of all others; or barriers overtake batches.
 
 Theory of operation
 -------------------
+A snapshot of a subtask must hold the effects of every record before the barrier and of none after it, on every input
+channel. The subtask therefore stops reading a channel on which the barrier has arrived until it has arrived on all of
+them: then it forwards the barrier, takes its snapshot and reads on. *Which* channels have delivered is a set, never a
+count: a repeated or late barrier must not stand in for a missing one.
+
 A snapshot need not wait for the records before the barrier if they are part of it. A barrier that may overtake is
 *announced* when it arrives on a channel, ahead of what is queued there. As soon as one has come, the subtask forwards
-it ahead of what it has put out, takes its snapshot, and goes on. What lies before the barrier on each channel is
+it ahead of what it has emitted, takes its snapshot, and goes on. What lies before the barrier on each channel is
 *recorded*: what is queued then, and what still comes until the barrier does. When it has come on all channels, all
 data in flight is known.
 
-Some channels may not be overtaken (`in_order`: all but `overtakable`). The snapshot then waits until their barriers
-have been read, as aligned ones do. So subtasks may differ within one checkpoint.
+Some channels may not be overtaken: all but `overtakable`. The snapshot then waits until their barriers have been read.
+So subtasks may differ within one checkpoint. Where nothing may be overtaken all checkpoints are aligned.
 
-`Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: this is then aligned, see
-`aligned`, and so are all savepoints), or that long after the trigger. Until then barriers are read in order and their
-channels wait. When the time has come before the barrier was read on all channels, the same happens as at once: what
-waits on the channels whose barrier was not read is recorded.
+`Barrier.unaligned_after_ms` says when a barrier overtakes: at once (0), never (None: all savepoints), or that long
+after the trigger. Until then barriers are read in order and their channels wait. When the time has come before the
+barrier was read on all channels, the same happens as at once: what waits on the channels whose barrier was not read is
+recorded.
+
+Ids only grow. `current` is the highest id that this subtask has dealt with (aligned, cancelled, or is aligning now):
 
     state       meaning                                     legal edges
     IDLE        nothing waits; ids <= current are over      a barrier of a later id -> ALIGNING, from there at once on
@@ -29,6 +36,14 @@ waits on the channels whose barrier was not read is recorded.
                                                             cancelled or aborted -> IDLE
 
 A barrier of a checkpoint that was forwarded is not cancelled downstream any more: who gave it up has told the master.
+
+A blocked channel is not read, so an element from a blocked channel is a broken rule. Channels stay open after end of
+data and still deliver barriers: the end of data is no event here.
+
+The master may abort a checkpoint whose barrier has not come yet. Its id is kept, and its barrier, when it comes, is
+taken for a cancel. Acting at once instead would harm an earlier checkpoint whose barrier is still on its way.
+
+A source subtask has no input; to its aligner the trigger is a barrier on a single channel of its own.
 """
 
 from __future__ import annotations
@@ -60,10 +75,17 @@ from headgate.story import Story
 
 
 @final
-class OvertakingAligner:
-    """Decides on the barriers of one subtask where they may overtake. Pure; owned by the slot's loop.
+class BarrierAligner:
+    """Decides on the barriers of one subtask, exactly once. Pure; owned by the slot's loop.
 
-    >>> aligner = OvertakingAligner(frozenset({0, 1}), overtakable=frozenset({0, 1}))
+    >>> aligner = BarrierAligner(frozenset({0, 1}))
+    >>> barrier = Barrier(CheckpointId(1), 0)
+    >>> aligner.handle(BarrierReceived(channel=0, barrier=barrier))
+    [BlockChannel(channel=0)]
+    >>> [type(effect).__name__ for effect in aligner.handle(BarrierReceived(channel=1, barrier=barrier))]
+    ['TakeSnapshot', 'UnblockChannels']
+
+    >>> aligner = BarrierAligner(frozenset({0, 1}), overtakable=frozenset({0, 1}))
     >>> barrier = Barrier(CheckpointId(1), 0, unaligned_after_ms=0)
     >>> [type(effect).__name__ for effect in aligner.handle(BarrierAnnounced(channel=0, barrier=barrier))]
     ['TakeSnapshot', 'RecordChannel', 'RecordChannel']
@@ -85,7 +107,7 @@ class OvertakingAligner:
         "_story",
     )
 
-    def __init__(self, channels: frozenset[int], *, overtakable: frozenset[int]) -> None:
+    def __init__(self, channels: frozenset[int], *, overtakable: frozenset[int] = frozenset()) -> None:
         if not channels:
             raise ValueError("a subtask aligns at least one channel (a source: the one of its triggers)")
         self._channels = channels
@@ -98,7 +120,7 @@ class OvertakingAligner:
         self._recorded: CheckpointId | None = None
         self._late: set[int] = set()
         self._aborted = AbortedAhead()
-        self._story = Story("overtaking aligner")
+        self._story = Story("barrier aligner")
 
     @property
     def pending(self) -> CheckpointId | None:
