@@ -31,6 +31,7 @@ from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, Restored
 from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.services import Services
 from headgate.runtime.slot.garbage import survivors_set_aside
 from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.local_copies import LocalCopies
@@ -79,8 +80,8 @@ class Keep(KeyedProcessFunction):
 
 
 @final
-class Services:
-    """What an operator may ask of its slot. Work beside the loop is done at once."""
+class MeasuredServices(Services):
+    """What an operator may ask of its slot. Work for an I/O thread is done at once."""
 
     clock = SystemClock()
 
@@ -88,21 +89,9 @@ class Services:
         self._work = work
         self._writer = writer
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do the work; hand over its result."""
-        done(work())
-
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do the work; hand over its result."""
-        done(work())
-
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         """Never: nothing here waits for a time."""
         raise NotImplementedError
-
-    def of_backend(self, uid: str) -> Services:
-        """Return what keyed state may ask for, which is this."""
-        return self
 
     def state_writer(self) -> StateWriter:
         """Return a writer for files that belong to no checkpoint yet."""
@@ -112,21 +101,9 @@ class Services:
         """Return a local folder."""
         return Path(tempfile.mkdtemp(dir=self._work))
 
-    def committed(self, checkpoint_id: CheckpointId) -> None:
-        """Nobody waits for it."""
-
-    def fail(self, error: BaseException) -> None:
-        """End the measurement."""
-        raise error
-
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Nobody waits for it."""
-
-    def splits_read(self, given: int) -> None:
-        """Nobody waits for it."""
-
-    def count(self, name: str, by: int) -> None:
-        """Nobody waits for it."""
+        """Never: nothing here collects."""
+        raise NotImplementedError
 
 
 @final
@@ -155,7 +132,7 @@ class Rig:
                 attempt=Attempt(1),
                 checkpointing=True,
                 parameters={},
-                services=Services(self._folder / "work", lambda: self._writers().ahead(self._own(subtask))),
+                services=MeasuredServices(self._folder / "work", lambda: self._writers().ahead(self._own(subtask))),
                 restored=restored,
                 settings=self._settings,
             )

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import length_hint
-from pathlib import Path
 from typing import Any, Final, Protocol, cast, final
 
-from headgate.clock import Clock
 from headgate.config import Settings
 from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.errors import InternalError, ProgramError, StateAccessError
@@ -21,8 +19,9 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.operators.services import Services
 from headgate.options import USER_METRICS
-from headgate.state.backend import BackendServices, KeyedBackend, KeyedSnapshot
+from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -35,55 +34,6 @@ from headgate.state.files import FetchedKeyed
 from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
-
-
-class Services(Protocol):
-    """What an operator may ask of the slot that runs it."""
-
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
-        ...
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop and call `done` on the loop with its result or exception."""
-        ...
-
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work`, which may wait for long, beside the loop; its result is dropped when the attempt is over."""
-        ...
-
-    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Have the loop make the call when the time is over."""
-        ...
-
-    def committed(self, checkpoint_id: CheckpointId) -> None:
-        """Report that this subtask's sinks have committed everything up to the checkpoint."""
-        ...
-
-    def fail(self, error: BaseException) -> None:
-        """Fail the subtask because of something that happened beside the loop."""
-        ...
-
-    def of_backend(self, uid: str) -> BackendServices:
-        """Return what the keyed state of the operator `uid` may ask for."""
-        ...
-
-    def scratch(self, uid: str) -> Path:
-        """Return a local folder for files of the operator `uid`, empty in each attempt, removed at the slot's end."""
-        ...
-
-    def splits_read(self, given: int) -> None:
-        """Report that this subtask's reader has read all it was given, `given` splits of it since the attempt began."""
-        ...
-
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
-        ...
-
-    def count(self, name: str, by: int) -> None:
-        """Add to a named counter of the job."""
-        ...
 
 
 @final

@@ -46,6 +46,7 @@ from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
+from headgate.operators.services import Services
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
@@ -115,7 +116,7 @@ class _Inline:
 
 @final
 @dataclass(slots=True)
-class RecordingServices:
+class RecordingServices(Services):
     """The slot's part: does work at once, and notes what an operator reports."""
 
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -125,18 +126,6 @@ class RecordingServices:
     parts: list[int] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     folder: TemporaryDirectory[str] | None = None
-
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do the work at once; its exception is a result, as in a slot."""
-        try:
-            result: Any = work()
-        except Exception as error:  # noqa: BLE001  # handed on, as the slot does
-            result = error
-        done(result)
-
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Do the work at once."""
-        self.submit(work, done)
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         """Let the time pass, then call."""
@@ -151,10 +140,6 @@ class RecordingServices:
         """Note it in `failures`."""
         self.failures.append(error)
 
-    def of_backend(self, uid: str) -> RecordingServices:
-        """Return what keyed state may ask for, which is this."""
-        return self
-
     def state_writer(self) -> StateWriter:
         """Return a writer that keeps everything in the handles."""
         return _Inline()
@@ -163,9 +148,6 @@ class RecordingServices:
         """Return a folder of its own, which goes with the harness."""
         self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
         return Path(self.folder.name)
-
-    def splits_read(self, given: int) -> None:
-        """Do nothing: nobody waits for it."""
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Note the records in `collections`, and their number in `parts`."""

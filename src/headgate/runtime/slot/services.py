@@ -7,15 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, final
 
+from headgate.checkpoint.messages import SubtaskCommitted
 from headgate.clock import Clock
-from headgate.ids import CheckpointId, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.failure import UserFailure
+from headgate.operators.services import Services
+from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead
 from headgate.runtime.slot.subtask import SubtaskHost
 from headgate.state.backend import BackendServices, StateWriter
 
 
 class ExecutionHost(SubtaskHost, Protocol):
     """What the subtasks of an execution ask of their slot."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt that runs. Raises InternalError when none does."""
+        ...
+
+    def send(self, message: FromSlot) -> None:
+        """Take a message to the job master. Does not block."""
+        ...
 
     def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
@@ -35,18 +47,6 @@ class ExecutionHost(SubtaskHost, Protocol):
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
         """Return a local folder for files of an operator."""
-        ...
-
-    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
-        """The subtask's sinks have committed everything up to the checkpoint."""
-        ...
-
-    def splits_read(self, subtask: SubtaskId, given: int) -> None:
-        """The subtask's reader has read all it was given, `given` splits of it since the attempt began."""
-        ...
-
-    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Send records to the program that waits for them."""
         ...
 
     def count(self, name: str, by: int) -> None:
@@ -79,9 +79,9 @@ class OperatorServices:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SubtaskServices:
-    """The `Services` of one subtask's operators."""
+@dataclass(slots=True)
+class SubtaskServices(Services):
+    """The services of one subtask's operators in a slot."""
 
     host: ExecutionHost
     subtask: SubtaskId
@@ -97,7 +97,8 @@ class SubtaskServices:
         self.host.call_later(delay_ms, call)
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
-        self.host.committed(self.subtask, checkpoint_id)
+        host = self.host
+        host.send(SubtaskCommitted(attempt=host.attempt, checkpoint_id=checkpoint_id, subtask=self.subtask))
 
     def fail(self, error: BaseException) -> None:
         self.host.failed(self.subtask, f"{type(error).__name__}: {error}", error)
@@ -109,10 +110,13 @@ class SubtaskServices:
         return self.host.scratch(self.subtask, uid)
 
     def splits_read(self, given: int) -> None:
-        self.host.splits_read(self.subtask, given)
+        self.host.send(SplitsRead(attempt=self.host.attempt, subtask=self.subtask, given=given))
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        self.host.collect(self.subtask, checkpoint_id, part, records)
+        attempt = self.host.attempt
+        self.host.send(
+            Collected(attempt=attempt, subtask=self.subtask, checkpoint_id=checkpoint_id, part=part, records=records)
+        )
 
     def count(self, name: str, by: int) -> None:
         self.host.count(name, by)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from headgate.checkpoint.handles import SubtaskState
-from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
+from headgate.checkpoint.messages import SubtaskAcked, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
@@ -29,7 +29,6 @@ from headgate.runtime.control.messages import (
     AddSplits,
     CheckpointAborted,
     CheckpointCompleted,
-    Collected,
     Deploy,
     EndSources,
     FromSlot,
@@ -37,7 +36,6 @@ from headgate.runtime.control.messages import (
     Shutdown,
     SlotReady,
     SlotTornDown,
-    SplitsRead,
     Start,
     TaskFailed,
     TearDown,
@@ -172,10 +170,10 @@ class Slot:
     def _report_progress(self, execution: Execution, now_ms: float) -> None:
         self._progress_due_ms = now_ms + PROGRESS_INTERVAL_MS
         subtasks = execution.subtasks.values()
-        self._send(
+        self.send(
             Progress(
                 slot=self.index,
-                attempt=self._current(),
+                attempt=self.attempt,
                 records_in={subtask.id: subtask.records_in for subtask in subtasks},
                 records_out={subtask.id: sum(out.records_out for out in subtask.outputs) for subtask in subtasks},
                 counters=dict(self._counters),
@@ -283,7 +281,7 @@ class Slot:
             self._slot_failed(error)
         else:
             self._services.exchange.connect(message.attempt, message.peers)
-            self._send(SlotReady(slot=self.index, attempt=message.attempt))
+            self.send(SlotReady(slot=self.index, attempt=message.attempt))
 
     def _tear_down(self, attempt: Attempt) -> None:
         """End the attempt, and say so as soon as nothing of it can change anything outside the job any more."""
@@ -294,7 +292,7 @@ class Slot:
 
     def _confirm_end(self) -> None:
         if self._torn_down is not None and not self._outward:
-            self._send(SlotTornDown(slot=self.index, attempt=self._torn_down))
+            self.send(SlotTornDown(slot=self.index, attempt=self._torn_down))
             self._torn_down = None
 
     def abandon(self) -> None:
@@ -312,10 +310,13 @@ class Slot:
         if execution is not None:
             execution.close()
 
-    def _send(self, message: FromSlot) -> None:
+    def send(self, message: FromSlot) -> None:
+        """Take a message to the job master."""
         self._services.send(message)
 
-    def _current(self) -> Attempt:
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt that runs. Raises InternalError when none does."""
         if self._attempt is None:
             raise InternalError(f"slot {self.index} reports from an attempt but runs none")
         return self._attempt
@@ -329,7 +330,7 @@ class Slot:
         """A subtask failed, or (None) the slot itself: it does nothing more in this attempt."""
         self._running = False
         if self._attempt is not None:
-            self._send(
+            self.send(
                 TaskFailed(
                     slot=self.index,
                     attempt=self._attempt,
@@ -379,7 +380,7 @@ class Slot:
         return self._uploads.ahead(uid, subtask.index)
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
-        return self._storage.work_folder(self._current(), subtask, uid)
+        return self._storage.work_folder(self.attempt, subtask, uid)
 
     def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
         if attempt is None or attempt != self._attempt:
@@ -397,31 +398,20 @@ class Slot:
         checkpoint_id = barrier.checkpoint_id
         if barrier.savepoint is None:
             self._storage.taken(checkpoint_id, state)
-        self._send(SubtaskAcked(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask, state=state))
+        self.send(SubtaskAcked(attempt=self.attempt, checkpoint_id=checkpoint_id, subtask=subtask, state=state))
 
     def declined(self, subtask: SubtaskId, checkpoint_id: CheckpointId, reason: str, *, fault: bool = True) -> None:
-        attempt = self._current()
-        self._send(
+        attempt = self.attempt
+        self.send(
             SubtaskDeclined(attempt=attempt, checkpoint_id=checkpoint_id, subtask=subtask, reason=reason, fault=fault)
         )
 
     def ended(self, subtask: SubtaskId) -> None:
-        self._send(SubtaskEnded(attempt=self._current(), subtask=subtask))
+        self.send(SubtaskEnded(attempt=self.attempt, subtask=subtask))
         self._progress_due_ms = 0.0  # the last counts must arrive before the job ends
 
     def recovered(self, subtask: SubtaskId) -> None:
-        self._send(SubtaskRecovered(attempt=self._current(), subtask=subtask))
-
-    def committed(self, subtask: SubtaskId, checkpoint_id: CheckpointId) -> None:
-        self._send(SubtaskCommitted(attempt=self._current(), checkpoint_id=checkpoint_id, subtask=subtask))
-
-    def splits_read(self, subtask: SubtaskId, given: int) -> None:
-        self._send(SplitsRead(attempt=self._current(), subtask=subtask, given=given))
-
-    def collect(self, subtask: SubtaskId, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        self._send(
-            Collected(attempt=self._current(), subtask=subtask, checkpoint_id=checkpoint_id, part=part, records=records)
-        )
+        self.send(SubtaskRecovered(attempt=self.attempt, subtask=subtask))
 
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by

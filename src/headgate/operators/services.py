@@ -1,0 +1,68 @@
+"""What an operator may ask of whoever runs it. A service is declared here, once, with what it does where no slot is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headgate.clock import Clock
+from headgate.errors import InternalError
+from headgate.ids import CheckpointId
+from headgate.state.backend import BackendServices, StateWriter
+
+
+class Services(ABC):
+    """The services of one subtask's operators. Without a slot there is no loop to hold up: work is done at once.
+
+    A slot does most of them another way (`runtime.slot.services`); others only what they have a use for.
+    """
+
+    clock: Clock
+    """The injected clock."""
+
+    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
+        try:
+            result: Any = work()
+        except Exception as error:  # noqa: BLE001  # an exception is a result
+            result = error
+        done(result)
+
+    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        """Run `work`, which may wait for long, on a thread; its result is dropped when the attempt is over."""
+        self.submit(work, done)
+
+    @abstractmethod
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Have the loop make the call when the time is over."""
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        """Report that this subtask's sinks have committed everything up to the checkpoint."""
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the subtask because of something that happened outside the loop."""
+        raise error
+
+    def of_backend(self, uid: str) -> BackendServices:
+        """Return what the keyed state of the operator `uid` may ask for."""
+        return self
+
+    def state_writer(self) -> StateWriter:
+        """Return a writer for files of keyed state that belong to no checkpoint yet."""
+        raise InternalError("an operator that no slot runs was asked to write state")
+
+    @abstractmethod
+    def scratch(self, uid: str) -> Path:
+        """Return a local folder for files of the operator `uid`, empty in each attempt, removed at the slot's end."""
+
+    def splits_read(self, given: int) -> None:
+        """Report that this subtask's reader has read all it was given, `given` splits of it since the attempt began."""
+
+    @abstractmethod
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a named counter of the job."""
