@@ -66,7 +66,7 @@ class JobMaster:
         self._preparing = False
         self._ending = False
         self._left: JobStatus | None = None
-        self._verdict: supervision.EndJob | None = None
+        self._end_order: supervision.EndJob | None = None
 
     @property
     def status(self) -> str:
@@ -293,7 +293,7 @@ class JobMaster:
             case supervision.ShutDownSlots():
                 self.send_all(messages.Shutdown())
             case supervision.EndJob():
-                self._verdict = effect
+                self._end_order = effect
                 self._checkpoints.await_end()
             case _:
                 assert_never(effect)
@@ -369,8 +369,8 @@ class JobMaster:
 
     def begin_end(self) -> None:
         """End the job as the supervisor has ordered."""
-        assert self._verdict is not None
-        self._end(self._verdict.status, self._verdict.cause)
+        assert self._end_order is not None
+        self._end(self._end_order.status, self._end_order.cause)
 
     def _end(self, status: JobStatus, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""

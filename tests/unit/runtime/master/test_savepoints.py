@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.coordination.failures import FailureReason
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.store import Chunk, MemoryStore
 from headgate.elements import SavepointFormat
@@ -186,7 +187,7 @@ def test_a_job_without_checkpoints_takes_savepoints_all_the_same() -> None:
 def test_a_savepoint_before_the_job_runs_is_refused() -> None:
     rig = MasterRig(line_plan(Ticking(100), SinkFactory(Committing()), settings=SETTINGS | SAVEPOINTS))
     rig.master.submit()
-    assert "does not run at the moment" in failure(rig, take(rig))
+    assert FailureReason.NOT_RUNNING.told().text in failure(rig, take(rig))
 
 
 def test_an_asker_who_has_given_up_is_not_served() -> None:
