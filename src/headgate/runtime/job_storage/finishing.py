@@ -50,8 +50,10 @@ class Finishing:
             try:
                 yield from self._recording(ending)
                 yield from self._inputs_going(ending.inputs)
-            finally:
+            except Exception:
                 yield from releasing(parts)
+                raise
+            yield from releasing(parts)
             yield from self._checkpoints_going(ending)
         except LeaseLost:
             return
@@ -116,15 +118,21 @@ class Finishing:
 def releasing(parts: Parts) -> Steps[None]:
     """Close sources and give the targets of all sinks back; raise the first failure of a sink at the end."""
     yield from _closing(parts)
-    inputs, sinks = parts.inputs, parts.sinks
+    sinks = parts.sinks
     if parts.lease is not None and parts.lease.is_lost:
         return
     try:
         if sinks is not None:
             yield from step(parts.sink_owner, sinks.release)
-    finally:
-        if inputs is not None:
-            yield from step(parts.source_owner, inputs.release)
+    except Exception:
+        yield from _letting_go(parts)
+        raise
+    yield from _letting_go(parts)
+
+
+def _letting_go(parts: Parts) -> Steps[None]:
+    if parts.inputs is not None:
+        yield from step(parts.source_owner, parts.inputs.release)
 
 
 def _closing(parts: Parts) -> Steps[None]:

@@ -48,7 +48,10 @@ class Step(Generic[T]):
 
 
 Steps = Generator[Step[Any], Any, T]
-"""A function on the loop that waits for each step, and returns T in the end."""
+"""A function on the loop that waits for each step, and returns T in the end.
+
+It is dropped where it waits when the process ends, so it has no `finally` with a step in it.
+"""
 
 
 def step(owner: Io, work: Callable[[], T]) -> Steps[T]:
