@@ -31,7 +31,7 @@ class World:
     """Everything around a coordinator: subtasks, storage, askers, and a supervisor that restarts after each failure."""
 
     def __init__(self, coordinator_settings: c.CheckpointSettings, seed: int) -> None:
-        self.coordinator = CheckpointCoordinator(coordinator_settings, frozenset(SUBTASKS), COMMITTING)
+        self.coordinator = CheckpointCoordinator(coordinator_settings)
         self.rng = random.Random(seed)
         self.now_ms = 0.0
         self.attempt = Attempt(0)
@@ -149,6 +149,8 @@ class World:
         self.feed(
             c.AttemptStarted(
                 attempt=self.attempt,
+                subtasks=frozenset(SUBTASKS),
+                committing=COMMITTING,
                 now_ms=self.now_ms,
                 wall_ms=int(self.now_ms),
                 last_id=max(self.triggered, default=CheckpointId(0)),

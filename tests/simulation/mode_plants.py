@@ -11,7 +11,7 @@ from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, Barri
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.pending import PendingCheckpoint
-from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, NotifyCompleted
+from headgate.checkpoint.coordination.vocabulary import AttemptStarted, CoordinatorEffect, NotifyCompleted
 from headgate.checkpoint.drivers import intents, ownership
 from headgate.checkpoint.drivers.epochs import Owner
 from headgate.checkpoint.drivers.ownership import Superseded
@@ -21,7 +21,7 @@ from headgate.dataflow.channel import InputChannel
 from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch
 from headgate.graph.physical import JobPlan
-from headgate.ids import CheckpointId, SubtaskId
+from headgate.ids import CheckpointId
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
 from headgate.runtime.slot.in_flight import Gathering, Share
@@ -115,8 +115,8 @@ def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
     begin = CheckpointCoordinator._begin_subtasks
     _slow(patch)
 
-    def at_once(self: CheckpointCoordinator, recovering: frozenset[SubtaskId]) -> None:
-        begin(self, frozenset())
+    def at_once(self: CheckpointCoordinator, event: AttemptStarted) -> None:
+        begin(self, replace(event, recovering=frozenset()))
 
     def attend(self: Subtask) -> bool:
         return self._barriers.attend(None)

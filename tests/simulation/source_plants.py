@@ -74,7 +74,7 @@ def global_commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
     store_manifest = Checkpoints._store_manifest
 
     def commit_first(self: Checkpoints, order: coordination.StoreManifest) -> None:
-        manifest = manifest_of(self._plan, order, self.latest)
+        manifest = manifest_of(self._plan, self._placement, order, self.latest)
         if order.savepoint is None:
             parts = self._storage._parts
             assert parts.sinks is not None

@@ -111,7 +111,7 @@ class CoordinatorTrace:
 
 
 class SupervisorTrace:
-    """Two slots; teardown within 500 ms, start within 1000 ms; two restarts, each after 100 ms."""
+    """Two slots, or as `place` says; teardown within 500 ms, start within 1000 ms; two restarts, each after 100 ms."""
 
     def __init__(self) -> None:
         job = self._job = supervised.Job(FixedDelay(attempts=2, delay_ms=100.0))
@@ -133,6 +133,7 @@ class SupervisorTrace:
             "suspend": job.suspend,
             "last-checkpoint-over": job.last_checkpoint_over,
             "host-lost": job.lose_host,
+            "place": lambda *parallelism: job.place(*map(int, parallelism)),
         }
 
     def state(self) -> str:

@@ -32,6 +32,8 @@ class ResolvedNode:
     operator: OperatorFactory
     parallelism: int
     max_parallelism: int
+    parallelism_max: int
+    """The most subtasks that it can have: of its state, and by what it is."""
     buffer_timeout_ms: int
     chain: ChainPolicy
 
@@ -39,7 +41,7 @@ class ResolvedNode:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedEdge:
-    """An edge with its partitioning decided."""
+    """An edge with its partitioning decided; `is_implied`: not by the program."""
 
     source: int
     target: int
@@ -47,6 +49,7 @@ class ResolvedEdge:
     key_selector: AnyKeySelector | None
     input_index: int
     tag: str | None
+    is_implied: bool
 
 
 @final
@@ -90,6 +93,7 @@ def max_parallelism_of(node: Node, generated_uid: str, defaults: GraphDefaults) 
 
 def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> ResolvedNode:
     timeout_ms = node.buffer_timeout_ms
+    max_parallelism = max_parallelism_of(node, generated_uid, defaults)
     return ResolvedNode(
         id=node.id,
         name=_full_name(node),
@@ -98,7 +102,8 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         uid_hash=node.uid_hash,
         operator=node.operator,
         parallelism=parallelism_of(node, defaults),
-        max_parallelism=max_parallelism_of(node, generated_uid, defaults),
+        max_parallelism=max_parallelism,
+        parallelism_max=min(max_parallelism, node.parallelism_max or max_parallelism),
         buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
         chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
     )
@@ -121,4 +126,5 @@ def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:
         key_selector=edge.key_selector,
         input_index=edge.input_index,
         tag=edge.tag,
+        is_implied=edge.partitioning is None,
     )

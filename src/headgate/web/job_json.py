@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 from headgate import __version__, options
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import EdgePlan, JobPlan, VertexPlan
+from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
+from headgate.web.job_view import JobView
 from headgate.web.metrics_json import metrics_of, totals
 from headgate.web.question import Question, ServedJob, vertex_id, whole_number
 
@@ -45,7 +48,7 @@ _REFRESH_MS: Final = 3000
 def cluster_overview(jobs: list[ServedJob]) -> dict[str, Any]:
     """Return how much runs in this driver."""
     states = Counter(job.view.status().name for job in jobs)
-    slots = sum(job.view.plan.slots for job in jobs)
+    slots = sum(job.view.progress.placement.slots for job in jobs)
     return {
         "taskmanagers": slots,
         "slots-total": slots,
@@ -74,7 +77,7 @@ def cluster_config() -> dict[str, Any]:
 def overview(job: ServedJob, now_ms: int) -> dict[str, Any]:
     """Return the row of a job in the list of all."""
     state = job.view.status().name
-    subtasks = len(job.view.plan.subtasks())
+    subtasks = sum(job.view.progress.placement.parallelism)
     return {
         "jid": job.view.job_id,
         "name": job.view.plan.job_name,
@@ -109,7 +112,7 @@ def details(asked: Question) -> dict[str, Any]:
         "timestamps": {"INITIALIZING": job.started_ms},
         "vertices": [_vertex(vertex, asked) for vertex in vertices],
         "status-counts": {name: len(vertices) if name == _task_state(state) else 0 for name in _TASK_STATES},
-        "plan": _plan(job.view.plan),
+        "plan": _plan(job.view),
         "pending-operators": 0,
     }
 
@@ -121,14 +124,14 @@ def status(asked: Question) -> dict[str, Any]:
 
 def config(asked: Question) -> dict[str, Any]:
     """Return how a job is executed: the settings that are public, and the user's own parameters."""
-    plan = asked.job.view.plan
+    plan, placement = asked.job.view.plan, asked.job.view.progress.placement
     return {
         "jid": plan.job_id,
         "name": plan.job_name,
         "execution-config": {
             "execution-mode": "PIPELINED",
             "restart-strategy": plan.settings.get(options.RESTART_STRATEGY) or "default",
-            "job-parallelism": plan.settings.get(options.PARALLELISM) or plan.slots,
+            "job-parallelism": plan.settings.get(options.PARALLELISM) or placement.slots,
             "object-reuse-mode": False,
             "user-config": plan.parameters,
         },
@@ -137,7 +140,7 @@ def config(asked: Question) -> dict[str, Any]:
 
 def plan(asked: Question) -> dict[str, Any]:
     """Return the graph of a job."""
-    return {"plan": _plan(asked.job.view.plan)}
+    return {"plan": _plan(asked.job.view)}
 
 
 def exceptions(asked: Question) -> dict[str, Any]:
@@ -185,44 +188,44 @@ def vertex(asked: Question) -> dict[str, Any]:
     return {
         "id": vertex_id(found),
         "name": found.name,
-        "parallelism": found.parallelism,
+        "parallelism": view.progress.placement.parallelism[found.id],
         "maxParallelism": found.max_parallelism,
         "now": asked.now_ms,
         "subtasks": [
             {
-                "subtask": index,
+                "subtask": subtask.index,
                 "status": _task_state(view.status().name),
                 "attempt": view.progress.attempt,
-                "endpoint": f"slot-{index % view.plan.slots}",
-                "taskmanager-id": f"slot-{index % view.plan.slots}",
+                "endpoint": f"slot-{view.progress.placement.slot_of(subtask)}",
+                "taskmanager-id": f"slot-{view.progress.placement.slot_of(subtask)}",
                 "start-time": asked.job.started_ms,
                 "end-time": -1,
                 "duration": asked.now_ms - asked.job.started_ms,
                 "metrics": totals([own]),
             }
-            for index, own in enumerate(_metrics(found, asked))
+            for subtask, own in _metrics(found, asked).items()
         ],
     }
 
 
-def _metrics(vertex: VertexPlan, asked: Question) -> list[dict[str, float]]:
-    metrics = metrics_of(asked.job.view)
-    return [metrics.of_task(SubtaskId(vertex.id, index)) for index in range(vertex.parallelism)]
+def _metrics(vertex: VertexPlan, asked: Question) -> dict[SubtaskId, dict[str, float]]:
+    view = asked.job.view
+    return {subtask: metrics_of(view).of_task(subtask) for subtask in view.progress.placement.instances_of(vertex.id)}
 
 
 def _vertex(vertex: VertexPlan, asked: Question) -> dict[str, Any]:
-    state = asked.job.view.status().name
+    state, parallelism = asked.job.view.status().name, asked.job.view.progress.placement.parallelism[vertex.id]
     return {
         "id": vertex_id(vertex),
         "name": vertex.name,
         "maxParallelism": vertex.max_parallelism,
-        "parallelism": vertex.parallelism,
+        "parallelism": parallelism,
         "status": _task_state(state),
         "start-time": asked.job.started_ms,
         "end-time": -1,
         "duration": asked.now_ms - asked.job.started_ms,
-        "tasks": _tasks(state, vertex.parallelism),
-        "metrics": totals(_metrics(vertex, asked)),
+        "tasks": _tasks(state, parallelism),
+        "metrics": totals(_metrics(vertex, asked).values()),
     }
 
 
@@ -234,20 +237,23 @@ def _tasks(job_state: str, subtasks: int) -> dict[str, int]:
     return {name.lower(): subtasks if name == _task_state(job_state) else 0 for name in _TASK_STATES}
 
 
-def _plan(job: JobPlan) -> dict[str, Any]:
+def _plan(view: JobView) -> dict[str, Any]:
+    """Return the graph with the parallelism of the newest attempt, and the partitioning that follows from that."""
+    placement = view.progress.placement
+    job = replace(view.plan, edges=edges_of(view.plan, placement))
     return {
         "jid": job.job_id,
         "name": job.job_name,
         "type": "STREAMING",
-        "nodes": [_node(vertex, job) for vertex in job.vertices],
+        "nodes": [_node(vertex, placement.parallelism[vertex.id], job) for vertex in job.vertices],
     }
 
 
-def _node(vertex: VertexPlan, job: JobPlan) -> dict[str, Any]:
+def _node(vertex: VertexPlan, parallelism: int, job: JobPlan) -> dict[str, Any]:
     inputs = [edge for edge in job.edges if edge.target_vertex == vertex.id]
     node = {
         "id": vertex_id(vertex),
-        "parallelism": vertex.parallelism,
+        "parallelism": parallelism,
         "operator": "",
         "operator_strategy": "",
         "description": vertex.name,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.metrics import JobMetrics
 from headgate.web.job_view import JobView
 from headgate.web.question import Question
@@ -78,9 +77,8 @@ def totals(found: Iterable[Mapping[str, float]]) -> dict[str, Any]:
 
 
 def _of_subtasks(asked: Question) -> list[dict[str, float]]:
-    vertex = asked.vertex()
-    metrics = metrics_of(asked.job.view)
-    return [metrics.of_subtask(SubtaskId(vertex.id, index)) for index in range(vertex.parallelism)]
+    view, vertex = asked.job.view, asked.vertex()
+    return [metrics_of(view).of_subtask(subtask) for subtask in view.progress.placement.instances_of(vertex.id)]
 
 
 def _chosen(metrics: Mapping[str, float], asked: Question) -> list[dict[str, str]]:

@@ -34,11 +34,9 @@ class Job:
 
     def __init__(self, *, deletes_at_once: bool = True, commits_for_all: bool = False, **settings: Any) -> None:
         values: dict[str, Any] = {"interval_ms": 100, "timeout_ms": 500, **settings}
-        self.coordinator = CheckpointCoordinator(
-            c.CheckpointSettings(**values),
-            frozenset(SUBTASKS),
-            frozenset({SINK}),
-        )
+        self.coordinator = CheckpointCoordinator(c.CheckpointSettings(**values))
+        self.subtasks = frozenset(SUBTASKS)
+        self.committing = frozenset({SINK})
         self.now_ms = 0.0
         self.attempt = Attempt(1)
         self.deletes_at_once = deletes_at_once
@@ -53,31 +51,34 @@ class Job:
             effects += self.retained()
         return effects
 
-    def start(
+    def start(self, attempt: int = 1, **rest: Any) -> list[c.CoordinatorEffect]:
+        """An attempt starts, as in `started`."""
+        self.attempt = Attempt(attempt)
+        return self.handle(self.started(**rest))
+
+    def started(
         self,
-        attempt: int = 1,
         *,
         last_id: int = 0,
         restored: int | tuple[int, ...] | None = None,
         finishing: int | None = None,
         recovering: frozenset[SubtaskId] = frozenset(),
-    ) -> list[c.CoordinatorEffect]:
+    ) -> c.AttemptStarted:
         """`restored` is the checkpoint that the attempt started from, or all complete ones, newest first."""
-        self.attempt = Attempt(attempt)
         complete = () if restored is None else (restored,) if isinstance(restored, int) else restored
         ids = tuple(map(CheckpointId, complete))
-        return self.handle(
-            c.AttemptStarted(
-                attempt=self.attempt,
-                now_ms=self.now_ms,
-                wall_ms=WALL_MS + int(self.now_ms),
-                last_id=CheckpointId(last_id),
-                restored=ids[0] if ids else None,
-                older=ids[1:],
-                recovering=recovering,
-                finishing=None if finishing is None else CheckpointId(finishing),
-                commits_for_all=self.commits_for_all,
-            )
+        return c.AttemptStarted(
+            attempt=self.attempt,
+            subtasks=self.subtasks,
+            committing=self.committing,
+            now_ms=self.now_ms,
+            wall_ms=WALL_MS + int(self.now_ms),
+            last_id=CheckpointId(last_id),
+            restored=ids[0] if ids else None,
+            older=ids[1:],
+            recovering=recovering,
+            finishing=None if finishing is None else CheckpointId(finishing),
+            commits_for_all=self.commits_for_all,
         )
 
     def at(self, now_ms: float) -> list[c.CoordinatorEffect]:

@@ -30,41 +30,14 @@ def keyed_job() -> JobPlan:
     return plan_of(graph)
 
 
-def test_vertices_edges_and_channels_of_a_keyed_job() -> None:
+def test_vertices_and_edges_of_a_keyed_job() -> None:
     job = keyed_job()
     assert [(v.id, v.name, v.parallelism) for v in job.vertices] == [(0, "Source: s", 1), (1, "count -> Sink: out", 3)]
     assert [o.name for o in job.vertices[1].operators] == ["count", "Sink: out"]
     assert job.vertices[1].operators[0].uid == "c"
     assert [(e.source_vertex, e.target_vertex, e.key_selector) for e in job.edges] == [(0, 1, abs)]
-    assert [(c.id, c.edge, str(c.source), str(c.target)) for c in job.channels] == [
-        (0, 0, "0.0", "1.0"),
-        (1, 0, "0.0", "1.1"),
-        (2, 0, "0.0", "1.2"),
-    ]
-
-
-def test_a_subtask_knows_its_channels_and_its_slot() -> None:
-    job = keyed_job()
-    assert job.slots == 3
     assert job.parameters == {"city": "Oslo"}
-    assert [str(s) for s in job.subtasks()] == ["0.0", "1.0", "1.1", "1.2"]
-    assert [str(s) for s in job.subtasks_of(job.slot_of(SubtaskId(0, 0)))] == ["0.0", "1.0"]
-    assert [c.id for c in job.inputs_of(SubtaskId(1, 2))] == [2]
-    assert {e: [str(c.target) for c in cs] for e, cs in job.outputs_of(SubtaskId(0, 0)).items()} == {
-        0: ["1.0", "1.1", "1.2"]
-    }
-    assert job.outputs_of(SubtaskId(1, 0)) == {}
     assert job.vertex_of(SubtaskId(1, 2)).name == "count -> Sink: out"
-
-
-def test_forward_connects_equal_indexes_and_the_rest_everyone() -> None:
-    graph = LogicalGraph(
-        [node(0, "s", is_source=True), node(1, "a", is_sink=True), node(2, "b", is_sink=True)],
-        [edge(0, 1, Partitioning.FORWARD), edge(0, 2, Partitioning.BROADCAST)],
-    )
-    job = plan_of(graph)
-    assert [(str(c.source), str(c.target)) for c in job.channels if c.edge == 0] == [("0.0", "1.0"), ("0.1", "1.1")]
-    assert len([c for c in job.channels if c.edge == 1]) == 4
 
 
 def test_a_union_has_several_edges_into_one_input() -> None:
@@ -74,7 +47,7 @@ def test_a_union_has_several_edges_into_one_input() -> None:
     )
     job = plan_of(graph)
     assert [(e.source_vertex, e.target_vertex, e.input_index) for e in job.edges] == [(0, 2, 0), (1, 2, 0)]
-    assert [(c.edge, str(c.source)) for c in job.inputs_of(SubtaskId(2, 1))] == [(0, "0.1"), (1, "1.1")]
+    assert [(e.partitioning, e.is_implied) for e in job.edges] == [(Partitioning.FORWARD, True)] * 2
 
 
 def test_a_chain_flushes_by_the_buffer_timeout_of_its_last_operator() -> None:
@@ -105,4 +78,4 @@ def test_two_inputs_have_edges_and_key_selectors_of_their_own() -> None:
         (0, Partitioning.KEY_GROUP, abs, None),
         (1, Partitioning.BROADCAST, None, "rules"),
     ]
-    assert [str(c.source) for c in job.inputs_of(SubtaskId(2, 1))] == ["0.0", "0.1", "1.0", "1.1"]
+    assert [e.is_implied for e in job.edges] == [False, False]

@@ -76,11 +76,11 @@ class MasterRig:
 
     # --- launcher
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, slots: int) -> None:
         self.launches.append(launch)
         switchboard: Switchboard = {}
         self.slots = {}
-        for index in range(self.plan.slots):
+        for index in range(slots):
             if index not in self.withheld:
                 self._host(launch, SlotIndex(index), switchboard)
 

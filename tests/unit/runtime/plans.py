@@ -25,6 +25,7 @@ from headgate.graph.logical import (
     Partitioning,
 )
 from headgate.graph.physical import JobOptions, JobPlan, plan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy, FromSlot, Start, ToSlot
@@ -177,7 +178,7 @@ def deploy_of(plan: JobPlan, attempt: int, *, checkpoint: int | None = None, **r
     }
     return Deploy(
         attempt=Attempt(attempt),
-        peers={SlotIndex(index): ("", 0) for index in range(plan.slots)},
+        placement=as_programmed(plan),
         checkpoint_id=None if checkpoint is None else CheckpointId(checkpoint),
         restored=rest.pop("restored", {}),
         splits=splits if checkpoint is None else {},

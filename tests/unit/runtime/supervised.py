@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import RestartStrategy
@@ -11,14 +12,23 @@ State = SupervisorState
 A1, A2, A3 = Attempt(1), Attempt(2), Attempt(3)
 L1, L2 = Launch(1), Launch(2)
 S0, S1 = SlotIndex(0), SlotIndex(1)
+TWO = Placement(parallelism=(1, 2))
 
 
 class Job:
-    """A supervisor of two slots, with the clock in hand."""
+    """A supervisor of two slots until it is told otherwise, with the clock in hand."""
 
     def __init__(self, restart: RestartStrategy) -> None:
-        self.supervisor = Supervisor(slots=2, restart=restart, teardown_timeout_ms=500.0, start_timeout_ms=1_000.0)
+        self.placement = TWO
+        self.supervisor = Supervisor(
+            place=lambda attempt: self.placement, restart=restart, teardown_timeout_ms=500.0, start_timeout_ms=1_000.0
+        )
         self.now_ms = 0.0
+
+    def place(self, *parallelism: int) -> list[s.SupervisorEffect]:
+        """The attempts that follow have this parallelism."""
+        self.placement = Placement(parallelism=parallelism)
+        return []
 
     @property
     def state(self) -> State:

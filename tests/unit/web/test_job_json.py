@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, JobId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
@@ -17,14 +18,20 @@ from headgate.web import job_json
 from headgate.web.question import Question, ServedJob
 from tests.unit.runtime.plans import line_plan
 
+PLAN = line_plan([1, 2], CollectFactory())
+
+
+def progress(*failures: Failure) -> JobProgress:
+    return JobProgress(placement=as_programmed(PLAN), failures=deque(failures))
+
 
 @dataclass
 class View:
     """A job whose state the test decides."""
 
-    progress: JobProgress = field(default_factory=JobProgress)
+    progress: JobProgress = field(default_factory=progress)
     state: JobStatus = JobStatus.RUNNING
-    plan: JobPlan = field(default_factory=lambda: line_plan([1, 2], CollectFactory()))
+    plan: JobPlan = PLAN
 
     @property
     def job_id(self) -> JobId:
@@ -57,7 +64,7 @@ def failure(number: int, origin: FailureOrigin) -> Failure:
 
 def test_failures_are_told_newest_first_with_where_they_came_from() -> None:
     where = FailureOrigin(operator="counter", subtask=1, slot=0)
-    view = View(JobProgress(failures=deque([failure(1, FailureOrigin()), failure(2, where)])))
+    view = View(progress(failure(1, FailureOrigin()), failure(2, where)))
     found = job_json.exceptions(asked(view))
     assert found["root-exception"].endswith("ValueError: planned 2")
     assert found["timestamp"] == 2
@@ -69,7 +76,7 @@ def test_failures_are_told_newest_first_with_where_they_came_from() -> None:
 
 
 def test_as_many_failures_are_told_as_were_asked_for() -> None:
-    view = View(JobProgress(failures=deque([failure(1, FailureOrigin()), failure(2, FailureOrigin())])))
+    view = View(progress(failure(1, FailureOrigin()), failure(2, FailureOrigin())))
     found = job_json.exceptions(asked(view, maxExceptions="1"))
     assert len(found["exceptionHistory"]["entries"]) == 1
     assert found["exceptionHistory"]["truncated"] is True

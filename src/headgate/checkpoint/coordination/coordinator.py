@@ -77,20 +77,17 @@ FINAL_RETRY_MS: Final = 1_000.0
 class CheckpointCoordinator:
     """Coordinates the checkpoints of one job through all its attempts. Pure; owned by the job master's loop."""
 
-    def __init__(
-        self, settings: c.CheckpointSettings, subtasks: frozenset[SubtaskId], committing: frozenset[SubtaskId]
-    ) -> None:
-        if not subtasks or not committing <= subtasks:
-            raise ValueError("a job has subtasks, and those that commit are some of them")
+    def __init__(self, settings: c.CheckpointSettings) -> None:
         self._settings = settings
-        self._subtasks = subtasks
-        self._committing = committing
         self._story = Story("checkpoint coordinator", length=30)
         self._phase = c.Phase.IDLE
         self._attempt: Attempt | None = None
         self._last_attempt = Attempt(0)
         self._wall_offset_ms = 0.0
         self._commits_for_all = False
+        # Whom the attempt has, and of them those that report commits.
+        self._subtasks: frozenset[SubtaskId] = frozenset()
+        self._committing: frozenset[SubtaskId] = frozenset()
         # What is under way, oldest first, and what is in doubt of it.
         self._last_id = CheckpointId(0)
         self._pending: dict[CheckpointId, PendingCheckpoint] = {}
@@ -186,7 +183,7 @@ class CheckpointCoordinator:
         self._wall_offset_ms = event.wall_ms - event.now_ms
         self._schedule.begin(event.now_ms)
         self._next_final_ms = event.now_ms
-        self._begin_subtasks(event.recovering)
+        self._begin_subtasks(event)
         # Slots may have written for these savepoints until they were torn down.
         effects: Effects = [
             c.DiscardSavepoint(checkpoint_id=id_, savepoint=savepoint) for id_, savepoint in self._spoilt.items()
@@ -205,9 +202,12 @@ class CheckpointCoordinator:
             raise self._story.broken(f"attempt {event.attempt} started with checkpoint {self.in_doubt()} in doubt")
         if self._stop is not None and event.finishing is None:
             raise self._story.broken(f"attempt {event.attempt} does not end the job, though that it ends is recorded")
+        if not event.subtasks or not event.committing <= event.subtasks:
+            raise self._story.broken("an attempt has subtasks, and those that commit are some of them")
 
-    def _begin_subtasks(self, recovering: frozenset[SubtaskId]) -> None:
-        self._recovering = set(recovering)
+    def _begin_subtasks(self, event: c.AttemptStarted) -> None:
+        self._subtasks, self._committing = event.subtasks, event.committing
+        self._recovering = set(event.recovering)
         self._ended, self._committed = set(), set()
 
     def _on_attempt_ended(self, attempt: Attempt) -> Effects:

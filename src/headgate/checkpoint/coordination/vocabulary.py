@@ -81,7 +81,7 @@ class CheckpointRequest:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
-    """All subtasks of `attempt` run.
+    """All subtasks of `attempt` run: `subtasks`, of which those in `committing` report commits.
 
     `last_id` is the highest checkpoint id ever used for this job, complete or not (0: none); `restored` the one among
     the job's own checkpoints that the attempt started from, `older` those before its start that are complete, too.
@@ -92,6 +92,8 @@ class AttemptStarted:
     """
 
     attempt: Attempt
+    subtasks: frozenset[SubtaskId]
+    committing: frozenset[SubtaskId]
     now_ms: float
     wall_ms: int
     last_id: CheckpointId

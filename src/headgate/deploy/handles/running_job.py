@@ -17,6 +17,7 @@ from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master import supervision
@@ -139,7 +140,8 @@ class RunningJob:
     @property
     def progress(self) -> JobProgress:
         """What is known of the job at the moment."""
-        return JobProgress() if self._master is None else self._master.progress
+        placement = as_programmed(self._plan)
+        return JobProgress(placement=placement) if self._master is None else self._master.progress
 
     def status(self) -> JobStatus:
         if self._outcome is not None:

@@ -135,13 +135,13 @@ class LocalHost:
 
     # --- launcher
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, slots: int) -> None:
         assert self._master is not None
         self._launch = launch
         self._clear_scratch()
         switchboard: Switchboard = {}
         credit_batches = self._plan.settings.get(options.CREDIT_BATCHES)
-        for index in range(self._plan.slots):
+        for index in range(slots):
             number = SlotIndex(index)
             services = SlotServices(
                 clock=self._clock,

@@ -23,6 +23,7 @@ from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
 from headgate.runtime.job_storage.sources import sources_of
 
@@ -55,7 +56,7 @@ class SparkDeployment:
     def submit(self, job: JobPlan) -> JobHandle:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         quieten_py4j()
-        spark = session.obtain(self._spark, job.slots)
+        spark = session.obtain(self._spark, as_programmed(job).slots)
         check(spark, job)
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
         return _ended_at_exit(RunningJob(job, host, endpoint_of(job.settings, default=True)).start())
@@ -88,7 +89,8 @@ def check(spark: SparkSession, job: JobPlan) -> None:
     preflight.check_folders([query.folder for query in queries])
     beside = sum(query.free_cores for query in queries)
     first_s = job.settings.get(options.SLOT_REQUEST_TIMEOUT) / 1000
-    facts = await_slots(spark, facts, job.slots + beside, first_s)
-    preflight.check_slots(facts, job.slots, beside)
+    slots = as_programmed(job).slots
+    facts = await_slots(spark, facts, slots + beside, first_s)
+    preflight.check_slots(facts, slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)

@@ -160,12 +160,12 @@ class SparkHost:
 
     # --- launcher
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, slots: int) -> None:
         needs_proof = not (self._local or keeps_in_memory(self._plan))
         store = self._started().folder.store
-        self._proof = StorageProof(store, secrets.token_hex(8), launch, self._plan.slots) if needs_proof else None
+        self._proof = StorageProof(store, secrets.token_hex(8), launch, slots) if needs_proof else None
         order = StageOrder(
-            slots=self._plan.slots,
+            slots=slots,
             group=f"headgate-{self._plan.job_id}-{launch}",
             description=f"headgate: {self._plan.job_name}",
             pool=self._plan.settings.get(options.SCHEDULER_POOL),

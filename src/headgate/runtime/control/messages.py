@@ -20,6 +20,7 @@ from headgate.checkpoint.messages import (
 )
 from headgate.elements import Barrier
 from headgate.functions.source import NoMoreSplits
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
@@ -137,7 +138,7 @@ FromSlot = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deploy:
-    """Build the subtasks of this slot for `attempt`.
+    """Build the subtasks that `placement` gives this slot, for `attempt`.
 
     `checkpoint_id` is what they start from, and `restored_job` the job that took it.
     `restored` is keyed by subtask and operator uid, and is empty for a fresh start; `splits` are the source splits of
@@ -146,7 +147,7 @@ class Deploy:
     """
 
     attempt: Attempt
-    peers: dict[SlotIndex, tuple[str, int]]
+    placement: Placement
     checkpoint_id: CheckpointId | None
     restored: dict[SubtaskId, dict[str, RestoredOperator]]
     splits: dict[SubtaskId, list[Any]]

@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
-from headgate.graph.physical import ChannelPlan
+from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-
-Peers = Mapping[SlotIndex, tuple[str, int]]
-"""Host and port at which each slot listens for its peers."""
 
 
 class Exchange(Protocol):
@@ -20,7 +17,7 @@ class Exchange(Protocol):
         """Take elements of `attempt` for these channels from now on, and of no other attempt."""
         ...
 
-    def connect(self, attempt: Attempt, peers: Peers) -> None:
+    def connect(self, attempt: Attempt, peers: Addresses) -> None:
         """Open the way to the peers, all of which listen. A peer that is lost later fails the slot's attempt."""
         ...
 

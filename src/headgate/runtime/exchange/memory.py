@@ -7,9 +7,8 @@ from typing import final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Element, Payload
-from headgate.graph.physical import ChannelPlan
+from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.exchange import Peers
 
 Switchboard = dict[SlotIndex, "MemoryExchange"]
 """All exchanges of one process."""
@@ -30,7 +29,7 @@ class MemoryExchange:
         self._attempt = attempt
         self._inputs = inputs
 
-    def connect(self, attempt: Attempt, peers: Peers) -> None:
+    def connect(self, attempt: Attempt, peers: Addresses) -> None:
         """Nothing to do: the switchboard knows everybody."""
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:

@@ -19,10 +19,9 @@ from typing import Final, final
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Element, Payload, Watermark
 from headgate.errors import SerializationError
-from headgate.graph.physical import ChannelPlan
+from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
 from headgate.operators.base import UserCodeError
-from headgate.runtime.exchange.exchange import Peers
 from headgate.runtime.wire import Address, Closed, Connection, Frame, Handlers, Poller, Wire
 
 _HEAD: Final = struct.Struct("<IB")
@@ -178,7 +177,7 @@ class NetworkExchange:
         self._attempt: Attempt | None = None
         self._inputs: Mapping[ChannelId, InputChannel] = {}
         self._outputs: dict[ChannelId, RemoteOutput] = {}
-        self._peers: Peers = {}
+        self._peers: Addresses = {}
         self._outgoing: dict[SlotIndex, Connection] = {}
         self._incoming: list[Connection] = []
         self._listener = wire.listen(poller, self._accept)
@@ -192,7 +191,7 @@ class NetworkExchange:
         self._attempt = attempt
         self._inputs = inputs
 
-    def connect(self, attempt: Attempt, peers: Peers) -> None:
+    def connect(self, attempt: Attempt, peers: Addresses) -> None:
         """Remember the peers: a connection is made when the first element is sent to one."""
         self._peers = peers
 

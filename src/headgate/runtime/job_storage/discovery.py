@@ -109,12 +109,7 @@ class Discovery:
             else:
                 starts_from = partial(_ids, source, point.splits.get(vertex.id, []))
                 due_ms = now_ms + (source.discovery_interval_ms or 0)
-            self._looking[vertex.id] = _Looking(source, starts_from, due_ms, self._reading(vertex, restored))
-
-    def _reading(self, vertex: VertexPlan, restored: list[dict[str, ListElements]]) -> Reading:
-        unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists)
-        after = 1 + max((ordinal for lists in restored for ordinal, _ in ordinals_of(lists)), default=-1)
-        return Reading(vertex.parallelism, unfinished=unfinished, after=after)
+            self._looking[vertex.id] = _Looking(source, starts_from, due_ms, _reading(vertex, restored, point))
 
     def attempt_ended(self) -> None:
         """Hand out nothing more."""
@@ -189,7 +184,7 @@ class Discovery:
             before, new = result
             if isinstance(new, NoMoreSplits):
                 looking.due_ms = math.inf
-                for index in range(self._plan.vertices[vertex].parallelism):
+                for index in range(looking.reading.parallelism):
                     self._give(attempt, SubtaskId(vertex, index), new)
                 return
             looking.known = frozenset(source.to_remember([*before, *new]))
@@ -213,8 +208,14 @@ def _ids(source: Source[Any], splits: list[Any]) -> frozenset[str]:
     return frozenset(map(source.split_id, splits))
 
 
+def _reading(vertex: VertexPlan, restored: list[dict[str, ListElements]], point: RestorePoint) -> Reading:
+    unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists)
+    after = 1 + max((ordinal for lists in restored for ordinal, _ in ordinals_of(lists)), default=-1)
+    return Reading(point.placement.parallelism[vertex.id], unfinished=unfinished, after=after)
+
+
 def _restored(vertex: VertexPlan, point: RestorePoint) -> list[dict[str, ListElements]]:
     """Return what the snapshot holds of a source, for each subtask; nothing if it knows nothing of the source."""
-    subtasks = [point.restored.get(SubtaskId(vertex.id, index), {}) for index in range(vertex.parallelism)]
+    subtasks = [point.restored.get(subtask, {}) for subtask in point.placement.instances_of(vertex.id)]
     uid = vertex.operators[0].uid
     return [operators[uid].lists for operators in subtasks if uid in operators]

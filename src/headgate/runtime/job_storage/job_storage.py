@@ -24,6 +24,7 @@ from headgate.checkpoint.workflow import InDoubt, Refused, Stored
 from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
@@ -123,23 +124,30 @@ class JobStorage:
     # --- what attempts start from
 
     def resolve(
-        self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None, done: Done[RestorePoint]
+        self,
+        plan: JobPlan,
+        attempt: Attempt,
+        placement: Placement,
+        known_complete: CheckpointId | None,
+        done: Done[RestorePoint],
     ) -> None:
-        """Begin an attempt: find what it starts from.
+        """Begin an attempt: find what it starts from in its placement.
 
         What it holds for commits of all subtasks together is committed, and sources that acknowledge are told. `done`
         gets `RestoreError` when that cannot be used, a source cannot go on from it, or the job is another driver's by
         now, `StorageError`, and `SinkError` as `GlobalCommitter.commit` does.
         """
         self._newest_attempt = attempt
-        run(self._resolving(plan, attempt, known_complete), done)
+        run(self._resolving(plan, attempt, placement, known_complete), done)
 
-    def _resolving(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> Steps[RestorePoint]:
+    def _resolving(
+        self, plan: JobPlan, attempt: Attempt, placement: Placement, known_complete: CheckpointId | None
+    ) -> Steps[RestorePoint]:
         parts, snapshots, sinks, inputs = self._parts, self._parts.snapshots, self._parts.sinks, self._parts.inputs
         assert snapshots is not None
         assert sinks is not None
         known = replace(self._known, complete=known_complete, acknowledges=self._acknowledges)
-        found = yield from step(parts.snapshot_owner, lambda: snapshots.find(plan, attempt, known))
+        found = yield from step(parts.snapshot_owner, lambda: snapshots.find(plan, attempt, placement, known))
         self._check_newest(attempt)
         self._known, point, manifest = found.known, found.point, found.point.manifest
         if not self._has_tidied:

@@ -16,6 +16,11 @@ class Reading:
         self._read: list[int | None] = [None] * parallelism
         self._any = unfinished
 
+    @property
+    def parallelism(self) -> int:
+        """The number of subtasks."""
+        return len(self._given)
+
     def deal(self, splits: list[Any], known: int) -> dict[int, list[tuple[int, Any]]]:
         """Return which subtask is given which of these, with their ordinals: in turn, behind those before.
 

@@ -30,6 +30,7 @@ from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageEr
 from headgate.functions.sink import CommitLostError
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.placement import Placement
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.runtime.job_storage.newest_savepoint import open_savepoint, pass_over
 from headgate.runtime.job_storage.sink_commits import repeats_output
@@ -43,9 +44,10 @@ class RestorePoint:
 
     The handles in `restored` and `in_flight` are relative to the folder `root`, None: to that of the job. `finishing`:
     the job was stopped with this savepoint, and only commits what it holds. `older` are checkpoints of the job's own
-    that are complete as well, newest first.
+    that are complete as well, newest first. `placement` has the subtasks that it is dealt to.
     """
 
+    placement: Placement
     manifest: Manifest | None
     last_id: CheckpointId
     restored: dict[SubtaskId, dict[str, RestoredOperator]] = field(default_factory=dict)
@@ -105,11 +107,12 @@ class Found:
 @final
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Finds what one attempt starts from. `chain` tells what of earlier drivers counts."""
+    """Finds what an attempt of this placement starts from. `chain` tells what of earlier drivers counts."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
     plan: JobPlan
+    placement: Placement
     chain: Chain
 
     def find(self, known: Known) -> Found:
@@ -150,7 +153,7 @@ class Finder:
                 manifest = open_snapshot(absolute(location), self.open_store).manifest
         except (RestoreError, StorageError):
             return None
-        found = () if manifest is None else follow_uid_hashes(manifest, shapes_of(self.plan)).operators
+        found = () if manifest is None else follow_uid_hashes(manifest, self._shapes()).operators
         return frozenset(operator.uid for operator in found)
 
     def complete(self, known: Known) -> Resolution:
@@ -185,7 +188,7 @@ class Finder:
     def _from_outside(self, resolution: Resolution) -> RestorePoint:
         location = self.plan.settings.get(options.RECOVERY_PATH)
         if location is None:
-            return RestorePoint(manifest=None, last_id=resolution.last_id)
+            return RestorePoint(placement=self.placement, manifest=None, last_id=resolution.last_id)
         location = absolute(location)  # slots that run in other folders open it, too
         opened = open_snapshot(location, self.open_store)
         check_files(opened)
@@ -201,18 +204,22 @@ class Finder:
         return replace(point, root=opened.root, finishing=finishing)
 
     def _of(self, store: CheckpointStore, manifest: Manifest, resolution: Resolution) -> RestorePoint:
-        get, shapes = self.plan.settings.get, shapes_of(self.plan)
+        get, shapes = self.plan.settings.get, self._shapes()
         manifest = follow_uid_hashes(manifest, shapes)
         check_backend(manifest, shapes, get(options.STATE_BACKEND))
         restored = workflow.read_assignment(
             store, manifest, shapes, allow_non_restored=get(options.IGNORE_UNCLAIMED_STATE)
         )
         return RestorePoint(
+            placement=self.placement,
             manifest=manifest,
             last_id=max(resolution.last_id, manifest.checkpoint_id),
             restored=restored,
             in_flight=self._in_flight(manifest, shapes),
         )
+
+    def _shapes(self) -> list[OperatorShape]:
+        return shapes_of(self.plan, self.placement)
 
     def _in_flight(self, manifest: Manifest, shapes: list[OperatorShape]) -> dict[SubtaskId, tuple[InFlightState, ...]]:
         get = self.plan.settings.get
@@ -252,15 +259,15 @@ def may_fall_back(plan: JobPlan) -> bool:
     return not repeats_output(plan) or plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT)
 
 
-def shapes_of(plan: JobPlan) -> list[OperatorShape]:
-    """Return all operators of a job, with how they run."""
+def shapes_of(plan: JobPlan, placement: Placement) -> list[OperatorShape]:
+    """Return all operators of a job, with how they run in a placement."""
     return [
         OperatorShape(
             uid=operator.uid,
             uid_hash=operator.uid_hash,
             name=operator.name,
             vertex=vertex.id,
-            parallelism=vertex.parallelism,
+            parallelism=placement.parallelism[vertex.id],
             max_parallelism=vertex.max_parallelism,
             inputs=arrivals_of(plan, vertex) if place == 0 else (Arrival.DEALT,),
         )

@@ -13,6 +13,7 @@ from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import JobResult
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt
 from headgate.runtime.job_storage.lease import Lease
 from headgate.runtime.job_storage.restoring import Finder, Found, Known, RestorePoint
@@ -59,17 +60,17 @@ class Snapshots:
 
     def known_operators(self, plan: JobPlan) -> frozenset[str] | None:
         """Look ahead at what the first attempt will start from: see `Finder.known_operators`."""
-        return self._finder(plan, ownership.read_chain(self._store)).known_operators()
+        return self._finder(plan, as_programmed(plan), ownership.read_chain(self._store)).known_operators()
 
-    def find(self, plan: JobPlan, attempt: Attempt, known: Known) -> Found:
-        """Begin an attempt: find what it starts from, and see to it that there is evidence of that.
+    def find(self, plan: JobPlan, attempt: Attempt, placement: Placement, known: Known) -> Found:
+        """Begin an attempt: find what it starts from in its placement, and see to it that there is evidence of that.
 
         Raises `RestoreError` when it cannot be used, `LeaseLost`, `StorageError`.
         """
         workflow.begin_attempt(self._store, attempt)
         folder = self._lease.folder()
         chain = ownership.read_chain(folder) if self._chain is None else self._chain
-        found = self._finder(plan, chain).find(known)
+        found = self._finder(plan, placement, chain).find(known)
         if self._chain is None:
             self._chain = ownership.record_base(folder, self._lease.driver, chain, found.base)
             self._lease.folder()
@@ -86,7 +87,7 @@ class Snapshots:
     def complete(self, plan: JobPlan, known: Known) -> Resolution:
         """Return which checkpoints of the job are complete. Raises `RestoreError`, `StorageError`."""
         chain = ownership.read_chain(self._store) if self._chain is None else self._chain
-        return self._finder(plan, chain).complete(known)
+        return self._finder(plan, as_programmed(plan), chain).complete(known)
 
-    def _finder(self, plan: JobPlan, chain: Chain) -> Finder:
-        return Finder(self._store, self._open_store, plan, chain)
+    def _finder(self, plan: JobPlan, placement: Placement, chain: Chain) -> Finder:
+        return Finder(self._store, self._open_store, plan, placement, chain)

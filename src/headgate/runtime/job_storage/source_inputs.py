@@ -11,7 +11,6 @@ from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.physical import JobPlan
-from headgate.ids import SubtaskId
 from headgate.operators.base import expect
 from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew
 from headgate.runtime.job_storage.sources import Acknowledgers, Splits, check_discovery, read_list, sources_of
@@ -75,7 +74,7 @@ class SourceInputs:
             [
                 vertex
                 for vertex in self._sources
-                if any(begins_anew(self._plan, subtask, point) for subtask in self._subtasks(vertex))
+                if any(begins_anew(self._plan, each, point) for each in point.placement.instances_of(vertex))
             ]
         )
 
@@ -155,9 +154,6 @@ class SourceInputs:
 
     def _uid(self, vertex: int) -> str:
         return self._plan.vertices[vertex].operators[0].uid
-
-    def _subtasks(self, vertex: int) -> list[SubtaskId]:
-        return [SubtaskId(vertex, index) for index in range(self._plan.vertices[vertex].parallelism)]
 
 
 def _has_splits(store: CheckpointStore, operator: OperatorManifest) -> bool:

@@ -16,6 +16,7 @@ from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.checkpoint.workflow import Refused, Stored
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
@@ -23,7 +24,13 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import PreparedOutput
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.master.deployment import coordinator_of, manifest_of, registry_of, statistics_of
+from headgate.runtime.master.deployment import (
+    committing_subtasks,
+    coordinator_of,
+    manifest_of,
+    registry_of,
+    statistics_of,
+)
 from headgate.runtime.master.requests import Requests
 from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 
@@ -74,6 +81,7 @@ class Checkpoints:
     def __init__(self, plan: JobPlan, storage: JobStorage, host: CheckpointHost) -> None:
         self.statistics: CheckpointStatistics = statistics_of(plan)
         self._plan = plan
+        self._placement = as_programmed(plan)
         self._storage = storage
         self._host = host
         self._coordinator: CheckpointCoordinator = coordinator_of(plan)
@@ -91,6 +99,7 @@ class Checkpoints:
     def attempt_started(self, attempt: Attempt, point: RestorePoint) -> None:
         """All slots are told to start the attempt."""
         clock = self._host.clock
+        self._placement = point.placement
         self._prepared.begin(attempt, point.checkpoint_id)
         if point.manifest is not None:
             self._note_restore(point.manifest, point.root)
@@ -99,6 +108,8 @@ class Checkpoints:
         self._on(
             coordination.AttemptStarted(
                 attempt=attempt,
+                subtasks=frozenset(point.placement.subtasks()),
+                committing=committing_subtasks(self._plan, point.placement),
                 now_ms=clock.monotonic_ms(),
                 wall_ms=clock.wall_ms(),
                 last_id=point.last_id,
@@ -168,7 +179,7 @@ class Checkpoints:
     def _perform(self, effect: coordination.CoordinatorEffect) -> None:
         match effect:
             case coordination.TriggerCheckpoint(attempt=attempt, barrier=barrier):
-                self.statistics.triggered(barrier, attempt, self._now())
+                self.statistics.triggered(barrier, attempt, self._placement.parallelism, self._now())
                 self._host.send_all(messages.Trigger(attempt=attempt, barrier=barrier, completed=self.latest))
             case coordination.EndSources(attempt=attempt, over=over):
                 self._host.send_all(messages.EndSources(attempt=attempt, over=over))
@@ -223,7 +234,7 @@ class Checkpoints:
         checkpoint_id = order.checkpoint_id
         location = None if order.savepoint is None else order.savepoint.location
         stops = order.savepoint is not None and order.savepoint.stops
-        manifest = manifest_of(self._plan, order, self.latest)
+        manifest = manifest_of(self._plan, self._placement, order, self.latest)
         if location is not None:
             self._prepared.saving(checkpoint_id)
 
@@ -275,7 +286,7 @@ class Checkpoints:
             )
             self._on(refused)
 
-        self._storage.commit(self._plan, manifest_of(self._plan, order, None), savepoint, known)
+        self._storage.commit(self._plan, manifest_of(self._plan, self._placement, order, None), savepoint, known)
 
     def _heed(self, outcome: Refused | Superseded) -> None:
         if isinstance(outcome, Superseded):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from headgate import options
@@ -13,6 +15,7 @@ from headgate.checkpoint.manifest import Manifest, gather_operators
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.config import Settings
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import Addresses, Placement, PlacementPolicy
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.runtime.control.messages import Deploy
@@ -31,10 +34,10 @@ from headgate.runtime.monitoring.statistics import CheckpointStatistics
 UNLIMITED_FAILURES: Final = 2**31 - 1
 
 
-def supervisor_of(plan: JobPlan, random: Callable[[], float]) -> Supervisor:
+def supervisor_of(plan: JobPlan, placed: PlacementPolicy, random: Callable[[], float]) -> Supervisor:
     """Return the supervisor of a job, by its settings. `random` returns numbers from 0 to 1, 1 excluded."""
     return Supervisor(
-        slots=plan.slots,
+        place=partial(placed, plan),
         restart=restart_of(plan, random),
         teardown_timeout_ms=plan.settings.get(options.TEARDOWN_TIMEOUT),
         start_timeout_ms=plan.settings.get(options.START_TIMEOUT),
@@ -82,7 +85,7 @@ def coordinator_of(plan: JobPlan) -> CheckpointCoordinator:
         forced=get(options.CHECKPOINT_FORCED),
         after_tasks_ended=get(options.CHECKPOINTS_AFTER_TASKS_FINISH),
     )
-    return CheckpointCoordinator(checkpoint_settings, frozenset(plan.subtasks()), committing_subtasks(plan))
+    return CheckpointCoordinator(checkpoint_settings)
 
 
 def _tolerable_failures(settings: Settings) -> int:
@@ -101,16 +104,16 @@ def registry_of(plan: JobPlan) -> SharedStateRegistry:
 
 def statistics_of(plan: JobPlan) -> CheckpointStatistics:
     """Return the empty checkpoint statistics of a job."""
-    parallelism_of = {vertex.id: vertex.parallelism for vertex in plan.vertices}
-    return CheckpointStatistics(parallelism_of, plan.settings.get(options.CHECKPOINTS_HISTORY))
+    return CheckpointStatistics(plan.settings.get(options.CHECKPOINTS_HISTORY))
 
 
-def committing_subtasks(plan: JobPlan) -> frozenset[SubtaskId]:
+def committing_subtasks(plan: JobPlan, placement: Placement) -> frozenset[SubtaskId]:
     """Return the subtasks whose sinks report their commits."""
     return frozenset(
         subtask
-        for subtask in plan.subtasks()
-        if any(isinstance(operator.factory, CommittingFactory) for operator in plan.vertex_of(subtask).operators)
+        for vertex in plan.vertices
+        if any(isinstance(operator.factory, CommittingFactory) for operator in vertex.operators)
+        for subtask in placement.instances_of(vertex.id)
     )
 
 
@@ -119,23 +122,24 @@ def deploy_messages(
     attempt: Attempt,
     point: RestorePoint,
     splits: dict[int, list[Any]],
-    peers: dict[SlotIndex, tuple[str, int]],
+    addresses: Addresses,
 ) -> dict[SlotIndex, Deploy]:
     """Return what each slot is told. `splits` are those of each source vertex, dealt out to sources that begin anew."""
+    placement = replace(point.placement, addresses=addresses)
 
     def message(slot: SlotIndex) -> Deploy:
-        own = plan.subtasks_of(slot)
+        own = placement.subtasks_of(slot)
         restored: dict[SubtaskId, dict[str, RestoredOperator]] = {
             subtask: point.restored[subtask] for subtask in own if subtask in point.restored
         }
         dealt = {
-            subtask: splits[subtask.vertex][subtask.index :: plan.vertex_of(subtask).parallelism]
+            subtask: splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
             for subtask in own
             if subtask.vertex in splits and begins_anew(plan, subtask, point)
         }
         return Deploy(
             attempt=attempt,
-            peers=peers,
+            placement=placement,
             checkpoint_id=point.checkpoint_id,
             restored=restored,
             splits=dealt,
@@ -145,11 +149,11 @@ def deploy_messages(
             restored_job=None if point.manifest is None else point.manifest.job_id,
         )
 
-    return {SlotIndex(index): message(SlotIndex(index)) for index in range(plan.slots)}
+    return {SlotIndex(index): message(SlotIndex(index)) for index in range(placement.slots)}
 
 
-def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
-    """Return the manifest of a checkpoint that all subtasks have acknowledged."""
+def manifest_of(plan: JobPlan, placement: Placement, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
+    """Return the manifest of a checkpoint that all subtasks of a placement have acknowledged."""
     return Manifest(
         job_id=plan.job_id,
         checkpoint_id=order.checkpoint_id,
@@ -158,7 +162,7 @@ def manifest_of(plan: JobPlan, order: StoreManifest, parent: CheckpointId | None
         parent=parent,
         trigger_ms=order.trigger_ms,
         final=order.final,
-        operators=gather_operators(shapes_of(plan), order.states),
+        operators=gather_operators(shapes_of(plan, placement), order.states),
         savepoint=None if order.savepoint is None else order.savepoint.format,
         in_flight=tuple(each for state in order.states.values() for each in state.in_flight),
     )

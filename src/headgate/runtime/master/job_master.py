@@ -18,6 +18,7 @@ from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
@@ -46,12 +47,13 @@ class JobMaster:
 
     def __init__(self, plan: JobPlan, services: MasterServices) -> None:
         self.outcome: JobOutcome | None = None
-        self.progress = JobProgress()
+        self._placement = as_programmed(plan)
+        self.progress = JobProgress(placement=self._placement)
         self._plan = plan
         self._services = services
         self._storage = services.storage
         # Each job has its own delays before restarts, and the same ones wherever it runs.
-        self._supervisor = supervisor_of(plan, random.Random(plan.job_id).random)
+        self._supervisor = supervisor_of(plan, services.placed, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, self)
         self._discovery = Discovery(plan, self)
         self.progress.statistics = self._checkpoints.statistics
@@ -267,7 +269,7 @@ class JobMaster:
     def _perform(self, effect: supervision.SupervisorEffect) -> None:
         match effect:
             case supervision.LaunchSlots():
-                self._services.launcher.launch(effect.launch)
+                self._services.launcher.launch(effect.launch, effect.slots)
             case supervision.KillLaunch():
                 for slot in list(self._links):
                     self._drop_link(slot)
@@ -276,6 +278,7 @@ class JobMaster:
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._drop_link(effect.slot)
             case supervision.ResolveRestore():
+                self._placement = effect.placement
                 self._checkpoints.await_restore(effect.attempt)
             case supervision.Deploy():
                 self._deploy(effect.attempt)
@@ -313,7 +316,7 @@ class JobMaster:
 
     def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
         """Send a message to the slot of a subtask."""
-        slot = self._plan.slot_of(subtask)
+        slot = self.progress.placement.slot_of(subtask)
         if slot in self._links:
             self._links[slot].send(message)
 
@@ -336,7 +339,7 @@ class JobMaster:
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )
 
-        self._storage.resolve(self._plan, attempt, self._checkpoints.latest, done)
+        self._storage.resolve(self._plan, attempt, self._placement, self._checkpoints.latest, done)
 
     def _deploy(self, attempt: Attempt) -> None:
         point = self._point
@@ -350,6 +353,9 @@ class JobMaster:
         point = self._point
         assert point is not None
         self.progress.attempt = attempt
+        self.progress.placement = point.placement
+        own = set(map(str, point.placement.subtasks()))
+        self.progress.records_in = {name: n for name, n in self.progress.records_in.items() if name in own}
         self.progress.running_since_ms = self._services.clock.wall_ms()
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, final
 
 from headgate.clock import Clock
+from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import Launch
 from headgate.runtime.control import messages
 from headgate.runtime.control.messages import ToSlot
@@ -29,8 +30,8 @@ class SlotLink(Protocol):
 class Launcher(Protocol):
     """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
 
-    def launch(self, launch: Launch) -> None:
-        """Start hosting all slots of the job. Does not block."""
+    def launch(self, launch: Launch, slots: int) -> None:
+        """Start hosting so many slots. Does not block."""
         ...
 
     def kill(self, launch: Launch) -> None:
@@ -41,10 +42,14 @@ class Launcher(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterServices:
-    """What the host of a job master provides. `collected` takes records for the waiting program."""
+    """What the host of a job master provides. `collected` takes records for the waiting program.
+
+    `placed` decides how each attempt is placed.
+    """
 
     clock: Clock
     io: WaitingIo
     storage: JobStorage
     launcher: Launcher
     collected: Callable[[messages.Collected], None]
+    placed: PlacementPolicy = as_programmed

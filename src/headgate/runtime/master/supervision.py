@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime.monitoring.failures import FailureOrigin
 
@@ -212,9 +213,10 @@ class JobStatus(Enum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSlots:
-    """Submit the stage that hosts the slots; report `LaunchEnded` when it is over, however it ended."""
+    """Submit the stage that hosts so many slots; report `LaunchEnded` when it is over, however it ended."""
 
     launch: Launch
+    slots: int
 
 
 @final
@@ -237,9 +239,13 @@ class RefuseSlot:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolveRestore:
-    """Find the checkpoint that `attempt` starts from. Not before a manifest write in doubt is settled."""
+    """Find the checkpoint that `attempt` starts from, and what of it each subtask of the placement gets.
+
+    Not before a manifest write in doubt is settled.
+    """
 
     attempt: Attempt
+    placement: Placement
 
 
 @final

@@ -10,6 +10,9 @@ dropped, and a slot of an old launch is refused.
 A restart has two phases: first every slot confirms that it holds nothing of the old attempt, then all deploy the new
 one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made anew.
 
+The placement is decided before each launch, and again before each further attempt on its slots. Where an attempt needs
+another number of slots than the launch has, the launch is killed: the next one has as many as are needed.
+
     state         waits for                                     legal edges
     CREATED       the order to run                              Submitted -> LAUNCHING
     LAUNCHING     all slots to register                         the last SlotRegistered -> RESOLVING; start deadline
@@ -19,7 +22,7 @@ one. A slot that stays silent past the deadline may still hold something, so the
     RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING
     SUSPENDING    the last checkpoint                           LastCheckpointOver, JobDone -> FINISHING; late, too
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotTornDown -> WAITING; late -> RELAUNCHING
-    WAITING       the restart delay to pass                     restart time -> RESOLVING
+    WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
     FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED, CANCELLED, SUSPENDED
     FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
@@ -40,9 +43,11 @@ the job, also when the loss of its slots has just failed it: a driver on a host 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import assert_never, final
 
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
 from headgate.runtime.master.restart import RestartStrategy
 from headgate.runtime.master.supervision import (
@@ -124,11 +129,16 @@ class Supervisor:
     """Supervises one job. Pure; owned by the job master's loop."""
 
     def __init__(
-        self, *, slots: int, restart: RestartStrategy, teardown_timeout_ms: float, start_timeout_ms: float
+        self,
+        *,
+        place: Callable[[Attempt], Placement],
+        restart: RestartStrategy,
+        teardown_timeout_ms: float,
+        start_timeout_ms: float,
     ) -> None:
-        if slots < 1:
-            raise ValueError(f"a job needs at least one slot, not {slots}")
-        self._slots = frozenset(SlotIndex(index) for index in range(slots))
+        """`place` decides how an attempt is placed; it is pure."""
+        self._place = place
+        self._slots: frozenset[SlotIndex] = frozenset()
         self._restart = restart
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
@@ -207,8 +217,13 @@ class Supervisor:
         self._launch = Launch(self._launch + 1)
         self._launch_over = False
         self._registered.clear()
+        slots = self._next_placement().slots
+        self._slots = frozenset(SlotIndex(index) for index in range(slots))
         self._enter(_S.LAUNCHING, now_ms + self._start_timeout_ms)
-        return [LaunchSlots(launch=self._launch)]
+        return [LaunchSlots(launch=self._launch, slots=slots)]
+
+    def _next_placement(self) -> Placement:
+        return self._place(Attempt(self._attempt + 1))
 
     def _on_launch_event(self, event: SlotRegistered | SlotLost | LaunchEnded) -> list[SupervisorEffect]:
         if event.launch > self._launch:
@@ -225,8 +240,8 @@ class Supervisor:
                 assert_never(event)
 
     def _on_registered(self, event: SlotRegistered, stale: bool) -> list[SupervisorEffect]:
-        if event.slot not in self._slots:
-            raise self._story.broken(f"slot {event.slot} registered, but the job has {len(self._slots)} slots")
+        if not stale and event.slot not in self._slots:
+            raise self._story.broken(f"slot {event.slot} registered, but the launch has {len(self._slots)} slots")
         if stale or self._state is not _S.LAUNCHING or event.slot in self._registered:
             return [RefuseSlot(launch=event.launch, slot=event.slot)]
         self._registered.add(event.slot)
@@ -275,9 +290,12 @@ class Supervisor:
     # --- the attempt ------------------------------------------------------------------------------------------------
 
     def _resolve(self) -> list[SupervisorEffect]:
+        placement = self._next_placement()
+        if placement.slots != len(self._slots):
+            return self._relaunch()
         self._attempt = Attempt(self._attempt + 1)
         self._enter(_S.RESOLVING)
-        return [ResolveRestore(attempt=self._attempt)]
+        return [ResolveRestore(attempt=self._attempt, placement=placement)]
 
     def _on_attempt_event(self, event: _AttemptEvent) -> list[SupervisorEffect]:
         if event.attempt > self._attempt:
@@ -315,7 +333,7 @@ class Supervisor:
 
     def _all_answered(self, slot: SlotIndex) -> bool:
         if slot not in self._slots:
-            raise self._story.broken(f"slot {slot} answered, but the job has {len(self._slots)} slots")
+            raise self._story.broken(f"slot {slot} answered, but the launch has {len(self._slots)} slots")
         self._answered.add(slot)
         return self._answered == self._slots
 

@@ -76,7 +76,7 @@ def _samples(job: JobMetrics, now_ms: int) -> Iterator[tuple[str, dict[str, str]
     of_job = {"job_id": job.plan.job_id, "job_name": job.plan.job_name}
     for name, value in job.of_job(now_ms).items():
         yield f"headgate_job_{name}", of_job, value
-    for subtask in job.plan.subtasks():
+    for subtask in job.progress.placement.subtasks():
         labels = of_job | _labels_of_task(job, subtask)
         for name, value in job.of_task(subtask).items():
             yield f"headgate_task_{name}", labels, value

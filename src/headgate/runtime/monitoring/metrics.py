@@ -297,8 +297,8 @@ class JobMetrics:
     def of_vertex(self, vertex: int) -> dict[str, dict[str, float]]:
         """Return min, max, avg and sum of each metric over the subtasks of a vertex, for those that have it."""
         values: dict[str, list[float]] = {}
-        for index in range(self.plan.vertices[vertex].parallelism):
-            for name, value in self.of_task(SubtaskId(vertex, index)).items():
+        for subtask in self.progress.placement.instances_of(vertex):
+            for name, value in self.of_task(subtask).items():
                 values.setdefault(name, []).append(value)
         return {
             name: {"min": min(own), "max": max(own), "avg": sum(own) / len(own), "sum": sum(own)}
@@ -307,7 +307,7 @@ class JobMetrics:
 
     def back_pressure(self, vertex: int, now_ms: int) -> dict[str, Any]:
         """Return how back-pressured a vertex is, in the form of Flink's REST interface; `now_ms` is wall clock."""
-        subtasks = [SubtaskId(vertex, index) for index in range(self.plan.vertices[vertex].parallelism)]
+        subtasks = self.progress.placement.instances_of(vertex)
         known = {each.index: self.progress.subtasks[each] for each in subtasks if each in self.progress.subtasks}
         if not known:
             return {"status": "deprecated", "subtasks": []}

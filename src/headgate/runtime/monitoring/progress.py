@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
+from headgate.graph.placement import Placement
 from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
@@ -18,6 +19,8 @@ from headgate.runtime.monitoring.statistics import CheckpointFigures, Checkpoint
 class JobProgress:
     """What is known of a running job; a snapshot for people and tests, replaced as messages come in."""
 
+    placement: Placement
+    """That of the newest attempt; before the first, that of the program."""
     attempt: int = 0
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)

@@ -8,10 +8,9 @@ increment.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, final
 
 from headgate.checkpoint.handles import SubtaskState
@@ -76,7 +75,8 @@ class CheckpointRecord:
 
     barrier: Barrier
     attempt: Attempt
-    subtasks_expected: int
+    parallelism: tuple[int, ...]
+    """The number of subtasks of each vertex in that attempt."""
     began_ms: float
     status: CheckpointStatus = CheckpointStatus.IN_PROGRESS
     subtasks: dict[SubtaskId, SubtaskFigures] = field(default_factory=dict)
@@ -166,25 +166,20 @@ def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
 class CheckpointStatistics:
     """The statistics of one job. Changed by the job master's loop, read from any thread."""
 
-    def __init__(
-        self, parallelism_of: Mapping[int, int] = MappingProxyType({}), history_max: int = HISTORY_MAX
-    ) -> None:
-        """`parallelism_of` has the number of subtasks of each vertex."""
+    def __init__(self, history_max: int = HISTORY_MAX) -> None:
         self.counts = CheckpointCounts()
         self.latest = Latest()
         self.figures: deque[CheckpointFigures] = deque(maxlen=FIGURES_MAX)
         self.summaries = {name: Summary() for name in SUMMARISED}
-        self.parallelism_of = parallelism_of
-        self._subtasks = sum(parallelism_of.values())
         self._history: deque[CheckpointRecord] = deque(maxlen=history_max)
         self._pending: dict[CheckpointId, CheckpointRecord] = {}
         self._known_files: frozenset[str] = frozenset()
 
     # --- what happens
 
-    def triggered(self, barrier: Barrier, attempt: Attempt, now_ms: float) -> None:
-        """A checkpoint or savepoint begins; `now_ms` is monotonic."""
-        record = CheckpointRecord(barrier=barrier, attempt=attempt, subtasks_expected=self._subtasks, began_ms=now_ms)
+    def triggered(self, barrier: Barrier, attempt: Attempt, parallelism: tuple[int, ...], now_ms: float) -> None:
+        """A checkpoint or savepoint of an attempt begins; `now_ms` is monotonic."""
+        record = CheckpointRecord(barrier=barrier, attempt=attempt, parallelism=parallelism, began_ms=now_ms)
         self.counts.triggered += 1
         self._pending[barrier.checkpoint_id] = record
         self._history.append(record)

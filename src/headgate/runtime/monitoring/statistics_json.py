@@ -49,9 +49,7 @@ def details(statistics: CheckpointStatistics, checkpoint_id: int, names: Mapping
     record = statistics.find(checkpoint_id)
     if record is None:
         return None
-    tasks = {
-        names[vertex]: _vertex(record, vertex, parallelism) for vertex, parallelism in statistics.parallelism_of.items()
-    }
+    tasks = {names[vertex]: _vertex(record, vertex) for vertex in range(len(record.parallelism))}
     return checkpoint_json(record) | {"tasks": tasks}
 
 
@@ -60,9 +58,9 @@ def subtasks(statistics: CheckpointStatistics, checkpoint_id: int, vertex: int) 
     record = statistics.find(checkpoint_id)
     if record is None:
         return None
-    parallelism = statistics.parallelism_of[vertex]
+    parallelism = record.parallelism[vertex]
     by_index = {subtask.index: own for subtask, own in record.subtasks.copy().items() if subtask.vertex == vertex}
-    return _vertex(record, vertex, parallelism) | {
+    return _vertex(record, vertex) | {
         "summary": _summary(by_index.values()),
         "subtasks": [_subtask(index, by_index.get(index), record.status) for index in range(parallelism)],
     }
@@ -80,7 +78,7 @@ def checkpoint_json(record: CheckpointRecord) -> Json:
         "trigger_timestamp": record.barrier.trigger_ms,
         "latest_ack_timestamp": max((own.acked_ms for own in figures), default=-1),
         **totals(figures),
-        "num_subtasks": record.subtasks_expected,
+        "num_subtasks": sum(record.parallelism),
         "num_acknowledged_subtasks": len(figures),
         "tasks": {},
     }
@@ -99,8 +97,8 @@ def _kind(barrier: Barrier, figures: Iterable[SubtaskFigures]) -> str:
     return "UNALIGNED_CHECKPOINT" if is_unaligned else "CHECKPOINT"
 
 
-def _vertex(record: CheckpointRecord, vertex: int, parallelism: int) -> Json:
-    figures = record.acked(vertex)
+def _vertex(record: CheckpointRecord, vertex: int) -> Json:
+    figures, parallelism = record.acked(vertex), record.parallelism[vertex]
     is_done = record.status is CheckpointStatus.IN_PROGRESS and len(figures) == parallelism
     return {
         "id": record.checkpoint_id,

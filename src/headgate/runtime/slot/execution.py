@@ -20,8 +20,9 @@ from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import NoMoreSplits
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.graph.physical import ChannelPlan, JobPlan, OperatorPlan
-from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
+from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.graph.placement import ChannelPlan, Channels, Placement
+from headgate.ids import Attempt, ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import (
     USER_ERRORS,
     Operator,
@@ -63,15 +64,17 @@ class FailedToOpenError(Exception):
 class Execution:
     """The subtasks of one attempt in one slot. Owned by the slot's loop."""
 
-    def __init__(self, plan: JobPlan, slot: SlotIndex, exchange: Exchange, host: ExecutionHost) -> None:
+    def __init__(self, plan: JobPlan, placement: Placement, exchange: Exchange, host: ExecutionHost) -> None:
+        """The edges of `plan` are as they are in the placement."""
         self._plan = plan
-        self._slot = slot
+        self._placement = placement
+        self._channels = Channels(plan.edges, placement)
         self._exchange = exchange
         self._host = host
         self._batch_records = plan.settings.get(options.BATCH_RECORDS)
         self._credit_batches = plan.settings.get(options.CREDIT_BATCHES)
         self._unaligned = plan.settings.get(options.UNALIGNED)
-        self._own = plan.subtasks_of(slot)
+        self._own = placement.subtasks_of(host.index)
         self._inputs: dict[ChannelId, InputChannel] = {}
         self.subtasks: dict[SubtaskId, Subtask] = {}
         self._downstream_first: list[Subtask] = []
@@ -91,7 +94,7 @@ class Execution:
         in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]],
     ) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
-        channels = {subtask: self._plan.inputs_of(subtask) for subtask in self._own}
+        channels = {subtask: self._channels.into(subtask) for subtask in self._own}
         self._inputs = {channel.id: InputChannel(channel.id) for own in channels.values() for channel in own}
         self._exchange.listen(deploy.attempt, self._inputs)
         for subtask in self._own:
@@ -150,7 +153,7 @@ class Execution:
                 name=operator_plan.name,
                 uid=operator_plan.uid,
                 subtask=subtask.index,
-                parallelism=vertex.parallelism,
+                parallelism=self._placement.parallelism[subtask.vertex],
                 max_parallelism=vertex.max_parallelism,
                 attempt=deploy.attempt,
                 checkpointing=self._plan.checkpointing,
@@ -180,7 +183,7 @@ class Execution:
         """Make the outputs of a subtask; `context` is that of its last operator, which selects keys."""
         timeout_ms = self._plan.vertex_of(subtask).buffer_timeout_ms
         outputs: list[Output] = []
-        for edge_index, channels in self._plan.outputs_of(subtask).items():
+        for edge_index, channels in self._channels.out_of(subtask).items():
             edge = self._plan.edges[edge_index]
             target = self._plan.vertices[edge.target_vertex]
             if isinstance(edge.key_selector, KeySelector):
@@ -204,8 +207,8 @@ class Execution:
                 open_function(selector, Runtime(context))
 
     def _output(self, channel: ChannelPlan) -> OvertakableChannel:
-        target = self._plan.slot_of(channel.target)
-        if target == self._slot:
+        target = self._placement.slot_of(channel.target)
+        if target == self._host.index:
             return LocalOutput(self._inputs[channel.id], self._credit_batches)
         return self._exchange.output(channel, target)
 
@@ -221,7 +224,7 @@ class Execution:
             self._open_selector(selector, subtask, context)
         return Share(
             select=method_of(selector, "get_key"),
-            key_groups=key_group_range(subtask.index, vertex.parallelism, vertex.max_parallelism),
+            key_groups=key_group_range(subtask.index, context.parallelism, vertex.max_parallelism),
             max_parallelism=vertex.max_parallelism,
         )
 

@@ -12,7 +12,8 @@ from headgate.checkpoint.handles import InFlightState
 from headgate.dataflow.channel import ChannelAddress
 from headgate.elements import Batch, Payload
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import ChannelPlan, JobPlan
+from headgate.graph.physical import JobPlan
+from headgate.graph.placement import ChannelPlan
 from headgate.ids import CheckpointId
 from headgate.operators.keys import select_keys
 from headgate.state.formats.unpickle import loader

@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 
 from headgate.checkpoint.messages import SubtaskCommitted
 from headgate.clock import Clock
-from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.operators.services import Services
 from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead
@@ -19,6 +19,11 @@ from headgate.state.backend import BackendServices, StateWriter
 
 class ExecutionHost(SubtaskHost, Protocol):
     """What the subtasks of an execution ask of their slot."""
+
+    @property
+    def index(self) -> SlotIndex:
+        """Which slot it is."""
+        ...
 
     @property
     def attempt(self) -> Attempt:

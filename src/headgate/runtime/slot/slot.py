@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -22,6 +22,7 @@ from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import DamagedFileError, InternalError, NetworkError
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import edges_of
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
 from headgate.operators.failure import UserFailure, failure_of, may_mend
@@ -272,7 +273,8 @@ class Slot:
             self.count("remote_restored_files", fetched.remote_files)
         try:
             self._uploads = Uploads(self._storage.writers(plan), self, message.attempt)
-            self._execution = Execution(plan, self.index, self._services.exchange, self)
+            placed = replace(plan, edges=edges_of(plan, message.placement))
+            self._execution = Execution(placed, message.placement, self._services.exchange, self)
             with garbage.paused():
                 self._execution.build(message, fetched.restored, fetched.in_flight)
         except FailedToOpenError as error:
@@ -280,7 +282,7 @@ class Slot:
         except Exception as error:
             self._slot_failed(error)
         else:
-            self._services.exchange.connect(message.attempt, message.peers)
+            self._services.exchange.connect(message.attempt, message.placement.addresses)
             self.send(SlotReady(slot=self.index, attempt=message.attempt))
 
     def _tear_down(self, attempt: Attempt) -> None:

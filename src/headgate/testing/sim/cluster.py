@@ -243,10 +243,10 @@ class MasterProcess(Process):
 
     # --- launcher
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, slots: int) -> None:
         self.world.note(self.name, f"launch {launch}")
         self.slots[launch] = []
-        for index in range(self._cluster.plan.slots):
+        for index in range(slots):
             when_ms = self.world.now_ms + self.world.rng.uniform(1.0, 25.0)
             self.on_loop(when_ms, partial(self._start, launch, SlotIndex(index)))
 

@@ -14,9 +14,8 @@ from typing import Final, Protocol, final
 
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Element, Payload
-from headgate.graph.physical import ChannelPlan
+from headgate.graph.placement import Addresses, ChannelPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex
-from headgate.runtime.exchange.exchange import Peers
 from headgate.testing.sim.process import Process
 
 HOP_MS: Final = (0.05, 3.0)
@@ -42,7 +41,7 @@ class SimExchange:
         self._host = host
         self._find = find
         self._inputs: Mapping[ChannelId, InputChannel] = {}
-        self._peers: Peers = {}
+        self._peers: Addresses = {}
         self._flows: dict[SlotIndex, Flow] = {}
         self._senders: list[Flow] = []
 
@@ -50,7 +49,7 @@ class SimExchange:
         self.attempt = attempt
         self._inputs = inputs
 
-    def connect(self, attempt: Attempt, peers: Peers) -> None:
+    def connect(self, attempt: Attempt, peers: Addresses) -> None:
         self._peers = peers
 
     def output(self, channel: ChannelPlan, target: SlotIndex) -> OvertakableChannel:

@@ -11,6 +11,7 @@ from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
+from headgate.graph.placement import as_programmed
 from headgate.ids import SlotIndex
 from headgate.runtime.master.supervision import JobStatus
 from headgate.testing.sim.cluster import Cluster
@@ -95,7 +96,7 @@ class Journey:
         until_ms = world.now_ms + rng.uniform(200.0, 2_000.0)
         world.frame_gap_ms = rng.choice((0.0, 0.0, 0.0, 2.0, 8.0))
         world.at(until_ms, partial(self._be_fast_again, cluster))
-        slots = frozenset(SlotIndex(index) for index in range(cluster.plan.slots) if rng.random() < 0.5)
+        slots = frozenset(SlotIndex(index) for index in range(as_programmed(cluster.plan).slots) if rng.random() < 0.5)
         pieces_ms = (3.0, 10.0, 25.0) if cluster.plan.settings.get(options.UNALIGNED) else (0.0, 0.0, 0.0, 3.0, 10.0)
         cluster.crawl = Crawl(slots, rng.choice(pieces_ms), until_ms)
 
@@ -214,7 +215,8 @@ class Journey:
 
     def _is_tidy(self) -> bool:
         first = self.clusters[0]
-        is_whole = len(first.processes) == first.plan.slots and not first.is_lost and first.store.ledger.stopped is None
+        slots = as_programmed(first.plan).slots
+        is_whole = len(first.processes) == slots and not first.is_lost and first.store.ledger.stopped is None
         return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from headgate.checkpoint.coordination import vocabulary as c
-from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.failures import FailureReason
 from headgate.checkpoint.coordination.schedule import REQUESTS_MAX
 from headgate.errors import InternalError
@@ -336,7 +336,7 @@ def test_what_drivers_before_have_retained_counts_among_the_retained() -> None:
 def test_checkpoints_are_retained_after_a_start_from_a_newer_savepoint() -> None:
     job = Job(num_retained=2)
     ids = tuple(map(CheckpointId, (2, 1)))
-    job.handle(c.AttemptStarted(attempt=job.attempt, now_ms=0.0, wall_ms=0, last_id=ids[0], restored=None, older=ids))
+    job.handle(replace(job.started(last_id=2), older=ids))
     assert job.coordinator.completed == (1, 2)
     job.at(100.0)
     job.ack(3)
@@ -389,9 +389,8 @@ def test_commits_of_an_earlier_checkpoint_do_not_finish_the_job(job: Job) -> Non
 
 
 def test_a_job_without_committing_sinks_finishes_with_the_final_manifest() -> None:
-    coordinator = CheckpointCoordinator(c.CheckpointSettings(), frozenset({SOURCE}), frozenset())
-    job = Job()
-    job.coordinator = coordinator
+    job = Job(interval_ms=None)
+    job.subtasks, job.committing = frozenset({SOURCE}), frozenset()
     job.start()
     job.end_data(SOURCE)
     job.ack(1, SOURCE)

@@ -30,7 +30,7 @@ class Launches:
     launched: list[int] = field(default_factory=list)
     killed: list[int] = field(default_factory=list)
 
-    def launch(self, launch: Launch) -> None:
+    def launch(self, launch: Launch, slots: int) -> None:
         self.launched.append(launch)
 
     def kill(self, launch: Launch) -> None:
@@ -105,7 +105,7 @@ def test_a_slot_that_registers_is_deployed_with_the_address_it_gave(desk: Desk) 
     desk.drive(lambda: desk.heard)
     (message,) = desk.heard
     assert isinstance(message, Deploy)
-    assert message.peers == {0: ("here", 7)}
+    assert message.placement.addresses == {0: ("here", 7)}
 
 
 def test_a_slot_whose_connection_ends_is_lost_at_once(desk: Desk) -> None:

@@ -11,7 +11,7 @@ import pytest
 from headgate.dataflow.channel import InputChannel, OvertakableChannel
 from headgate.elements import Barrier, Batch, Element, EndOfData, Watermark
 from headgate.errors import SerializationError
-from headgate.graph.physical import ChannelPlan
+from headgate.graph.placement import ChannelPlan
 from headgate.ids import Attempt, ChannelId, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import UserCodeError
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange

@@ -18,6 +18,7 @@ from headgate.checkpoint.workflow import Stored
 from headgate.clock import VirtualClock
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
@@ -84,7 +85,9 @@ class Driver:
 
     def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
         self.plan = plan
-        result: RestorePoint = result_of(lambda done: self.storage.resolve(plan, attempt, known_complete, done))
+        result: RestorePoint = result_of(
+            lambda done: self.storage.resolve(plan, attempt, as_programmed(plan), known_complete, done)
+        )
         return result
 
     def store(self, manifest: Manifest, savepoint: str | None = None, *, stops: bool = False) -> Outcome:

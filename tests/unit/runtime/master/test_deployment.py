@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
@@ -19,7 +21,8 @@ from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator
 from tests.unit.runtime.plans import Step, line_plan
 
-FRESH = RestorePoint(manifest=None, last_id=CheckpointId(0))
+PLACED = Placement(parallelism=(1, 3, 1))
+FRESH = RestorePoint(placement=PLACED, manifest=None, last_id=CheckpointId(0))
 PEERS = {SlotIndex(index): ("host", 1000 + index) for index in range(3)}
 
 
@@ -34,12 +37,16 @@ def test_on_a_fresh_start_the_splits_of_a_source_are_dealt_to_its_subtasks() -> 
         1: {},
         2: {},
     }
-    assert all(message.peers == PEERS and message.checkpoint_id is None for message in messages.values())
+    assert all(
+        message.placement == replace(PLACED, addresses=PEERS) and message.checkpoint_id is None
+        for message in messages.values()
+    )
 
 
 def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_subtasks() -> None:
     state = {"op1": RestoredOperator(lists={"x": ListElements(elements=[b"1"])})}
     point = RestorePoint(
+        placement=PLACED,
         manifest=manifest(7, operator("op0", None)),
         last_id=CheckpointId(9),
         restored={SubtaskId(1, 2): state, SubtaskId(0, 0): {}},
@@ -50,7 +57,7 @@ def test_on_a_restore_no_splits_are_dealt_and_each_slot_gets_the_state_of_its_su
 
 
 def test_a_source_that_the_program_did_not_have_when_the_checkpoint_was_taken_reads_from_its_beginning() -> None:
-    point = RestorePoint(manifest=manifest(7, operator("op1", None)), last_id=CheckpointId(9))
+    point = RestorePoint(placement=PLACED, manifest=manifest(7, operator("op1", None)), last_id=CheckpointId(9))
     messages = deploy_messages(job(), Attempt(2), point, {0: ["a"]}, PEERS)
     assert messages[SlotIndex(0)].splits == {SubtaskId(0, 0): ["a"]}
 
@@ -58,7 +65,7 @@ def test_a_source_that_the_program_did_not_have_when_the_checkpoint_was_taken_re
 def test_only_subtasks_that_report_commits_are_waited_for() -> None:
     plan = job()
     last = len(plan.vertices) - 1
-    assert committing_subtasks(plan) == frozenset({SubtaskId(last, 0)})
+    assert committing_subtasks(plan, PLACED) == frozenset({SubtaskId(last, 0)})
 
 
 @pytest.mark.parametrize(

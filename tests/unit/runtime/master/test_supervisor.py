@@ -10,7 +10,7 @@ from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay, NoRestart
-from tests.unit.runtime.supervised import A1, A2, A3, L1, L2, S0, S1, Job, State
+from tests.unit.runtime.supervised import A1, A2, A3, L1, L2, S0, S1, TWO, Job, State
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def the_end(effects: list[s.SupervisorEffect]) -> s.EndJob:
 
 
 def test_a_job_runs_from_submission_to_its_end(job: Job) -> None:
-    assert job.submit() == [s.LaunchSlots(launch=L1)]
+    assert job.submit() == [s.LaunchSlots(launch=L1, slots=2)]
     assert job.register(S1) == []
-    assert job.register(S0) == [s.ResolveRestore(attempt=A1)]
+    assert job.register(S0) == [s.ResolveRestore(attempt=A1, placement=TWO)]
     assert job.resolve(checkpoint_id=4) == [s.Deploy(attempt=A1, checkpoint_id=CheckpointId(4))]
     assert job.ready(S0) == []
     assert job.ready(S1) == [s.StartAttempt(attempt=A1)]
@@ -43,7 +43,7 @@ def test_a_user_exception_restarts_in_place_on_the_same_launch(job: Job) -> None
     assert job.torn_down(S0) == []
     assert job.torn_down(S1) == []
     assert job.at(99.0) == []
-    assert job.at(100.0) == [s.ResolveRestore(attempt=A2)]
+    assert job.at(100.0) == [s.ResolveRestore(attempt=A2, placement=TWO)]
     assert job.supervisor.launch == 1
 
 
@@ -59,7 +59,7 @@ def test_a_restart_without_delay_follows_the_last_confirmation_at_once() -> None
     job = Job(FixedDelay(attempts=1, delay_ms=0.0))
     job.tearing_down()
     job.torn_down(S0)
-    assert job.torn_down(S1) == [s.ResolveRestore(attempt=A2)]
+    assert job.torn_down(S1) == [s.ResolveRestore(attempt=A2, placement=TWO)]
 
 
 def test_a_slot_silent_past_the_teardown_deadline_has_its_launch_killed_and_made_anew(job: Job) -> None:
@@ -67,23 +67,23 @@ def test_a_slot_silent_past_the_teardown_deadline_has_its_launch_killed_and_made
     job.torn_down(S0)
     assert job.at(500.0) == [s.KillLaunch(launch=L1)]
     assert job.torn_down(S1) == []
-    assert job.end_launch(error="cancelled") == [s.LaunchSlots(launch=L2)]
+    assert job.end_launch(error="cancelled") == [s.LaunchSlots(launch=L2, slots=2)]
 
 
 def test_a_lost_slot_ends_the_launch_and_the_next_waits_for_its_end_and_the_delay(job: Job) -> None:
     job.running()
     assert job.lose(S1) == [s.EndAttempt(attempt=A1), s.KillLaunch(launch=L1)]
     assert job.at(100.0) == []
-    assert job.end_launch(error="task failed") == [s.LaunchSlots(launch=L2)]
+    assert job.end_launch(error="task failed") == [s.LaunchSlots(launch=L2, slots=2)]
     job.register(S0, L2)
-    assert job.register(S1, L2) == [s.ResolveRestore(attempt=A2)]
+    assert job.register(S1, L2) == [s.ResolveRestore(attempt=A2, placement=TWO)]
 
 
 def test_the_restart_delay_also_holds_back_a_new_launch(job: Job) -> None:
     job.running()
     assert job.end_launch(error="executor lost") == [s.EndAttempt(attempt=A1)]
     assert job.supervisor.next_wake_ms() == 100.0
-    assert job.at(100.0) == [s.LaunchSlots(launch=L2)]
+    assert job.at(100.0) == [s.LaunchSlots(launch=L2, slots=2)]
 
 
 def test_a_slot_of_an_older_launch_is_refused(job: Job) -> None:
@@ -173,7 +173,7 @@ def test_a_restore_that_storage_failed_is_tried_again_in_a_new_attempt_as_long_a
     failed = s.RestoreFailed(attempt=A1, reason="cannot list chk-3", now_ms=0.0, retriable=True)
     assert job.handle(failed) == []
     assert job.state is State.WAITING
-    assert job.at(1_000.0) == [s.ResolveRestore(attempt=A2)]
+    assert job.at(1_000.0) == [s.ResolveRestore(attempt=A2, placement=TWO)]
 
 
 def test_too_few_slots_at_the_start_are_an_error_that_says_how_many_of_how_many(job: Job) -> None:

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from headgate.functions.metrics import MetricReport
 from headgate.graph.logical import Partitioning
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
@@ -37,7 +38,7 @@ def own(
 
 
 def job(subtasks: dict[SubtaskId, SubtaskMetrics] | None = None) -> JobMetrics:
-    return JobMetrics(plan(), JobProgress(subtasks=subtasks or {}, attempt=1))
+    return JobMetrics(plan(), JobProgress(placement=as_programmed(plan()), subtasks=subtasks or {}, attempt=1))
 
 
 def late(groups: tuple[str, ...] = (), **labels: str) -> MetricReport:
@@ -64,7 +65,7 @@ def test_a_vertex_has_the_bounds_average_and_sum_of_its_subtasks() -> None:
 
 
 def test_the_job_counts_restarts_failures_and_its_uptime() -> None:
-    progress = JobProgress(restarts=2, running_since_ms=1000)
+    progress = JobProgress(placement=as_programmed(plan()), restarts=2, running_since_ms=1000)
     failure = Failure(wall_ms=1, attempt=Attempt(3), cause="x", origin=FailureOrigin(), restart_delay_ms=None)
     progress.failures.append(failure)
     found = JobMetrics(plan(), progress).of_job(4500)

@@ -22,13 +22,14 @@ class Job:
     """Statistics of a job of two vertices, one and two subtasks, with shorter ways to tell them what happens."""
 
     def __init__(self, history_max: int = 10, parallelism: int = 2) -> None:
-        self.statistics = CheckpointStatistics({0: 1, 1: parallelism}, history_max)
+        self.statistics = CheckpointStatistics(history_max)
+        self.parallelism = (1, parallelism)
 
     def trigger(
         self, number: int, savepoint: SavepointOrder | None = None, unaligned_after_ms: int | None = None
     ) -> None:
         barrier = Barrier(CheckpointId(number), 1000 * number, unaligned_after_ms, savepoint)
-        self.statistics.triggered(barrier, A1, 5.0)
+        self.statistics.triggered(barrier, A1, self.parallelism, 5.0)
 
     def ack(self, number: int, vertex: int, index: int, state: SubtaskState, attempt: Attempt = A1) -> None:
         ack = SubtaskAcked(

@@ -14,6 +14,7 @@ from headgate.errors import DamagedFileError, SerializationError
 from headgate.functions.api import MapFunction
 from headgate.functions.context import RuntimeContext
 from headgate.graph.logical import Partitioning
+from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import (
@@ -64,7 +65,7 @@ def test_a_slot_is_ready_when_its_subtasks_are_built_and_runs_nothing_before_the
     rig.tell(Start(attempt=A1))
     rig.settle()
     assert collected(rig) == [1, 2, 3]
-    assert {message.subtask for message in rig.all_sent(SubtaskEnded)} == set(rig.plan.subtasks())
+    assert {message.subtask for message in rig.all_sent(SubtaskEnded)} == set(as_programmed(rig.plan).subtasks())
 
 
 def test_an_older_or_repeated_deploy_is_dropped() -> None:

@@ -9,6 +9,7 @@ import pytest
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.store import MemoryStore
 from headgate.errors import DamagedFileError
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.options import resolve
 from headgate.runtime.control.messages import Deploy
@@ -35,7 +36,7 @@ class Rig:
         keyed = KeyedState(key_groups=(0, 127), kind="rocksdb", base=self.files)
         return Deploy(
             attempt=Attempt(attempt),
-            peers={},
+            placement=Placement(parallelism=(1,)),
             checkpoint_id=CheckpointId(1),
             restored={SUBTASK: {"op": RestoredOperator(keyed=(keyed,))}},
             splits={},
