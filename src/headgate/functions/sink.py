@@ -148,6 +148,9 @@ class Committer(ABC, Generic[Committable]):
     def recover(self, restored: list[Committable]) -> None:
         """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
 
+        An earlier attempt may have had another parallelism. Of a subtask that there is no more, the leftovers belong to
+        the subtask of its number modulo the parallelism; what such an attempt had prepared by the restored checkpoint
+        is in the hands of any subtask, and stays.
         Called when every subtask of the job is restored, before this one's writer is made: a start that is refused
         removes nothing.
         What was to be kept stays, and what later attempts have prepared: another driver may have taken over the job.

@@ -11,6 +11,7 @@ from headgate.clock import VirtualClock
 from headgate.deploy.code.package import pack, unpack
 from headgate.deploy.handles.running_job import Results
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
@@ -43,7 +44,9 @@ class Link:
 class MasterRig:
     """A master, the launcher that it orders about, and the slots of the newest launch."""
 
-    def __init__(self, plan: JobPlan, store: MemoryStore | None = None) -> None:
+    def __init__(
+        self, plan: JobPlan, store: MemoryStore | None = None, placed: PlacementPolicy = as_programmed
+    ) -> None:
         self.plan = plan
         self.store = store or MemoryStore()
         self.folders: defaultdict[str, MemoryStore] = defaultdict(MemoryStore)
@@ -66,6 +69,7 @@ class MasterRig:
             storage=JobStorage(self.store, self.io, self.clock, self.folders.__getitem__),
             launcher=self,
             collected=self._results.collected,
+            placed=placed,
         )
         self.master = JobMaster(plan, services)
 

@@ -16,6 +16,7 @@ from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, Subtask
 from headgate.deploy.code.package import pack, unpack
 from headgate.deploy.handles.running_job import Results
 from headgate.graph.physical import JobPlan
+from headgate.graph.placement import PlacementPolicy
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
 from headgate.runtime.control import messages
@@ -191,6 +192,7 @@ class MasterProcess(Process):
             storage=self._storage,
             launcher=self,
             collected=cluster.results.collected,
+            placed=cluster.placed,
         )
         self.master = JobMaster(cluster.plan, services)
 
@@ -301,11 +303,12 @@ class MasterProcess(Process):
 class Cluster:
     """All processes of one simulation."""
 
-    def __init__(self, storage: SimStorage, plan: JobPlan) -> None:
+    def __init__(self, storage: SimStorage, plan: JobPlan, placed: PlacementPolicy) -> None:
         self.world = storage.world
         self.storage = storage
         self.store = storage.open(paths.job_folder(CHECKPOINTS, plan.job_id))
         self.plan = plan
+        self.placed = placed
         self.package = pack(plan)
         self.credit_batches = plan.settings.get(options.CREDIT_BATCHES)
         self.processes: list[SlotProcess] = []

@@ -35,6 +35,7 @@ class Transaction:
     job_id: JobId
     uid: str
     subtask: int
+    parallelism: int
     attempt: int
     checkpoint_id: CheckpointId
     records: list[Any] = field(default_factory=list)
@@ -136,12 +137,17 @@ class External:
                 self.world.note("outside", f"{name} is aborted by the driver")
 
     def recover(self, context: SinkContext, restored: list[str]) -> None:
-        """Abort what older attempts of the subtask left behind, except `restored`."""
+        """Abort what older attempts left behind, of the subtask or of one that there is no more, except `restored`.
+
+        What attempts of another parallelism had prepared by the restored checkpoint is dealt to whichever subtask.
+        """
         if self.newest is None or self.newest < (context.job_id, context.attempt):
             self.newest = context.job_id, context.attempt
         for name, found in list(self.pending.items()):
-            is_own = (found.job_id, found.uid, found.subtask) == (context.job_id, context.uid, context.subtask)
-            if is_own and found.attempt < context.attempt and name not in restored:
+            subtask = found.subtask % context.parallelism
+            is_own = (found.job_id, found.uid, subtask) == (context.job_id, context.uid, context.subtask)
+            is_dealt = found.parallelism != context.parallelism and found.checkpoint_id <= (context.restored_id or 0)
+            if is_own and found.attempt < context.attempt and name not in restored and not is_dealt:
                 if name in self._permitted:
                     self.world.violated(f"transaction {name} is aborted, although a durable manifest names it")
                 self.world.note("outside", f"{name} is aborted")
@@ -207,7 +213,16 @@ class SimWriter(SinkWriter[str]):
         where = self._context
         name = f"{where.uid}.{where.subtask}/j{where.job_id[-2:]}/a{where.attempt}/c{checkpoint_id}"
         self._system.prepare(
-            name, Transaction(where.job_id, where.uid, where.subtask, where.attempt, checkpoint_id, self._records)
+            name,
+            Transaction(
+                job_id=where.job_id,
+                uid=where.uid,
+                subtask=where.subtask,
+                parallelism=where.parallelism,
+                attempt=where.attempt,
+                checkpoint_id=checkpoint_id,
+                records=self._records,
+            ),
         )
         self._records = []
         return [name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
 from headgate import options
@@ -11,6 +11,7 @@ from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph import physical
 from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
 from headgate.graph.physical import JobOptions, JobPlan
+from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import JobId
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
@@ -91,6 +92,7 @@ class JobSpec:
     side: SideSpec | None = None
     leg: int = 0
     """How many jobs have run before, from whose state it goes on."""
+    placed: PlacementPolicy = field(default=as_programmed, repr=False)
 
     @property
     def is_exact(self) -> bool:

@@ -73,7 +73,7 @@ class Journey:
     def _run_leg(self, leg: Leg) -> Cluster:
         settings = {**leg.spec.settings, **_from(self._start_from)}
         spec = replace(leg.spec, settings=settings)
-        cluster = Cluster(self._storage, plan_of(spec, self._outside.number))
+        cluster = Cluster(self._storage, plan_of(spec, self._outside.number), spec.placed)
         self.clusters.append(cluster)
         self._make_slow(cluster)
         faults = None if self._faults_of is None else self._faults_of(cluster, self._outside, _functions_of(spec))
@@ -156,7 +156,7 @@ class Journey:
 
     def _run_fork(self, leg: Leg, store: SimStore, outside: External) -> None:
         spec = replace(leg.spec, settings={**leg.spec.settings, **_from((store, paths.METADATA))})
-        cluster = Cluster(self._storage, plan_of(spec, outside.number))
+        cluster = Cluster(self._storage, plan_of(spec, outside.number), spec.placed)
         self.clusters.append(cluster)
         User(cluster, leg).plan()
         cluster.start_master()

@@ -14,6 +14,8 @@ from unittest.mock import patch
 
 from headgate.dataflow import pace
 from headgate.runtime.slot import slot
+from headgate.graph.placement import PlacementPolicy, as_programmed
+from headgate.runtime.slot import pace, slot
 from headgate.state.keyed import walk
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import Faults
@@ -64,10 +66,11 @@ def run(
     faults: bool = True,
     often: tuple[str, ...] = (),
     settings: Mapping[str, Any] = MappingProxyType({}),
+    placed: PlacementPolicy = as_programmed,
 ) -> RunReport:
     """Simulate the job of a seed, with its faults or without; those in `often`, by their kinds, in addition.
 
-    `settings` replace those that are drawn, on all legs.
+    `settings` replace those that are drawn, on all legs. `placed` decides on the parallelism of each attempt.
 
     >>> run(1).passed
     True
@@ -77,7 +80,7 @@ def run(
     outside = External(world, storage.permitted)
     try:
         with _without_logs(), _in_many_pieces(world):
-            legs = tuple(_with(settings, leg) for leg in journey_of(random_job(world.rng)))
+            legs = tuple(_with(settings, placed, leg) for leg in journey_of(random_job(world.rng)))
             return _run(seed, world, Journey(storage, outside, legs, partial(Faults, often=often) if faults else None))
     finally:
         outside.close()
@@ -98,8 +101,8 @@ def _describe(legs: tuple[Leg, ...]) -> str:
     return "; then ".join(leg.describe() for leg in legs)
 
 
-def _with(settings: Mapping[str, Any], leg: Leg) -> Leg:
-    return replace(leg, spec=replace(leg.spec, settings={**leg.spec.settings, **settings}))
+def _with(settings: Mapping[str, Any], placed: PlacementPolicy, leg: Leg) -> Leg:
+    return replace(leg, spec=replace(leg.spec, settings={**leg.spec.settings, **settings}, placed=placed))
 
 
 def _run(seed: int, world: World, journey: Journey) -> RunReport:

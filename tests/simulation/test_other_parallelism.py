@@ -1,0 +1,92 @@
+"""Whole jobs under faults whose attempts have different parallelisms: each record still counts exactly once."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.placement import Placement, as_programmed, place
+from headgate.ids import Attempt
+from headgate.runtime.master.restoring import Finder, shapes_of
+from headgate.testing.sim.run import RunReport, run
+
+WIDTH_MAX = 5
+FIXED = ("broadcast", "own_list", "union")
+"""Stages that count for each of their subtasks: at another parallelism they would rightly count differently."""
+UNALIGNED = {
+    "execution.checkpointing.interval": 20,
+    "execution.checkpointing.mode": "EXACTLY_ONCE",
+    "execution.checkpointing.unaligned.enabled": True,
+    "execution.checkpointing.aligned-checkpoint-timeout": 0,
+    "execution.checkpointing.max-concurrent-checkpoints": 1,
+}
+BLOCK = 10
+BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 81, BLOCK)]
+
+
+class Widths:
+    """Draws the parallelism of each attempt, and notes what came of it."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.placements: dict[tuple[str, Attempt], Placement] = {}
+
+    def __call__(self, graph: JobPlan, attempt: Attempt) -> Placement:
+        rng = random.Random(f"{self.seed} {graph.job_id} {attempt}")
+        placement = place(graph, [self._width(vertex, rng) for vertex in graph.vertices])
+        self.placements[graph.job_id, attempt] = placement
+        return placement
+
+    def _width(self, vertex: VertexPlan, rng: random.Random) -> int:
+        """A vertex of one subtask stays so: records come out of it in order, and the oracle says so."""
+        is_fixed = any(operator.name.startswith(FIXED) for operator in vertex.operators)
+        most = min(WIDTH_MAX, vertex.parallelism_max)
+        return vertex.parallelism if is_fixed or vertex.parallelism == 1 else rng.randint(1, most)
+
+
+def rescaled(report: RunReport, widths: Widths) -> set[str]:
+    """Return what attempts of another parallelism than their checkpoint's have started from, if there is one leg."""
+    taken: dict[str, tuple[Attempt, str]] = {}
+    ended: set[Attempt] = set()
+    found: set[str] = set()
+    job, *others = {job for job, _ in widths.placements}
+    if others:
+        return set()  # the trace does not tell attempts of several legs apart
+    for line in report.trace:
+        if durable := re.search(r"checkpoint (\d+) of attempt (\d+) is durable(, with data in flight)?", line):
+            attempt = Attempt(int(durable[2]))
+            taken[durable[1]] = attempt, f"{'in flight' if durable[3] else ''} {'ended' if attempt in ended else ''}"
+        elif over := re.search(r"SubtaskEnded attempt=(\d+)", line):
+            ended.add(Attempt(int(over[1])))
+        elif deploy := re.search(r"Deploy attempt=(\d+) checkpoint_id=(\d+)", line):
+            before, what = taken[deploy[2]]
+            if widths.placements[job, before] != widths.placements[job, Attempt(int(deploy[1]))]:
+                found |= set(re.findall("in flight|ended", what))
+    return found
+
+
+@pytest.mark.parametrize("first", BLOCKS)
+def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: int) -> None:
+    reports = (run(seed, placed=Widths(seed)) for seed in range(first, first + BLOCK))
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
+
+
+def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subtasks_that_had_ended() -> None:
+    missing = {"in flight", "ended"}
+    for seed in range(1, 61):
+        widths = Widths(seed)
+        report = run(seed, settings=UNALIGNED, placed=widths)
+        assert report.passed, report.describe()
+        missing -= rescaled(report, widths)
+        if not missing:
+            return
+    pytest.fail(f"no attempt has started from these at another parallelism: {missing}")
+
+
+def test_state_that_is_dealt_to_the_subtasks_of_another_placement_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Finder, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
+    assert any(not run(seed, placed=Widths(seed)).passed for seed in range(1, 21))

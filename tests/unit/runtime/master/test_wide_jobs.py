@@ -1,0 +1,59 @@
+"""Jobs of many slots: what one slot is sent and makes grows with their number, not with its square."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from dataclasses import dataclass
+
+from headgate.deploy.code.package import pack
+from headgate.graph.logical import Partitioning
+from headgate.ids import Launch, SlotIndex
+from headgate.operators.collect import CollectFactory
+from headgate.operators.map import MapFactory
+from headgate.runtime.control.messages import Deploy, SlotReady
+from tests.unit.runtime.masters import MasterRig
+from tests.unit.runtime.plans import Step, line_plan
+
+
+@dataclass
+class Load:
+    """What a job of some parallelism costs its first slot."""
+
+    package_bytes: int
+    message_bytes: int
+    objects: int
+
+
+def deployed(parallelism: int) -> Load:
+    """Deploy a shuffle to so many slots, and have the first build its part, between one count and the other."""
+    counting = Step(MapFactory(str), Partitioning.KEY_GROUP, abs, parallelism)
+    ending = Step(CollectFactory(), None, None, parallelism)
+    rig = MasterRig(line_plan([1], counting, ending, readers=parallelism))
+    rig.deaf = set(range(1, parallelism))
+    rig.master.submit()
+    rig.run_until(lambda: rig.links and any(isinstance(message, Deploy) for message in rig.links[0].told))
+    first = rig.slots[0]
+    gc.collect()
+    before = len(gc.get_objects())
+    while first.step(rig.clock.monotonic_ms()) is not None or rig.io.run():
+        pass
+    objects = len(gc.get_objects()) - before
+    for index in rig.deaf:
+        rig.master.receive(Launch(1), SlotReady(slot=SlotIndex(index), attempt=rig.master._supervisor.attempt))
+    rig.run_until(lambda: rig.master.status == "running")
+    (message,) = (message for message in rig.links[parallelism - 1].told if isinstance(message, Deploy))
+    return Load(len(pack(rig.plan)), len(pickle.dumps(message, 5)), objects)
+
+
+def is_linear(small: int, middle: int, large: int) -> bool:
+    """Whether a quantity grows twice as much over the second doubling as over the first; a square grows four times."""
+    return large - middle < 3 * (middle - small)
+
+
+def test_what_a_slot_of_512_loads_and_makes_grows_with_the_parallelism_and_not_with_its_square() -> None:
+    small, middle, large = deployed(128), deployed(256), deployed(512)
+    assert large.package_bytes - small.package_bytes < 16
+    assert is_linear(small.message_bytes, middle.message_bytes, large.message_bytes)
+    assert is_linear(small.objects, middle.objects, large.objects)
+    assert large.objects > 2 * 512  # its ends of the channels: the count sees them
