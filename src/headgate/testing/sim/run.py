@@ -13,9 +13,8 @@ from typing import Any, final
 from unittest.mock import patch
 
 from headgate.dataflow import pace
-from headgate.runtime.slot import slot
 from headgate.graph.placement import PlacementPolicy, as_programmed
-from headgate.runtime.slot import pace, slot
+from headgate.runtime.slot import slot
 from headgate.state.keyed import walk
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import Faults

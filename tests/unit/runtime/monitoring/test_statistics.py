@@ -253,6 +253,18 @@ def test_a_subtask_that_never_answered_a_failed_checkpoint_is_shown_as_failed() 
     assert record.status is CheckpointStatus.FAILED
 
 
+def test_a_checkpoint_is_shown_with_the_parallelism_of_its_own_attempt() -> None:
+    job = Job(parallelism=2)
+    job.trigger(1)
+    job.parallelism = (1, 3)
+    job.trigger(2)
+    tasks = [statistics_json.details(job.statistics, number, NAMES) for number in (1, 2)]
+    assert [shown and shown["num_subtasks"] for shown in tasks] == [3, 4]
+    assert [shown and shown["tasks"]["count"]["num_subtasks"] for shown in tasks] == [2, 3]
+    subtasks = [statistics_json.subtasks(job.statistics, number, 1) for number in (1, 2)]
+    assert [shown and len(shown["subtasks"]) for shown in subtasks] == [2, 3]
+
+
 def test_figures_are_read_while_the_job_master_notes_more() -> None:
     job = Job(parallelism=10_000)
     job.trigger(1)
