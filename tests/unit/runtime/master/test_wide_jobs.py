@@ -46,14 +46,9 @@ def deployed(parallelism: int) -> Load:
     return Load(len(pack(rig.plan)), len(pickle.dumps(message, 5)), objects)
 
 
-def is_linear(small: int, middle: int, large: int) -> bool:
-    """Whether a quantity grows twice as much over the second doubling as over the first; a square grows four times."""
-    return large - middle < 3 * (middle - small)
-
-
 def test_what_a_slot_of_512_loads_and_makes_grows_with_the_parallelism_and_not_with_its_square() -> None:
-    small, middle, large = deployed(128), deployed(256), deployed(512)
+    small, large = deployed(128), deployed(512)  # squares of these differ by a factor of 16
     assert large.package_bytes - small.package_bytes < 16
-    assert is_linear(small.message_bytes, middle.message_bytes, large.message_bytes)
-    assert is_linear(small.objects, middle.objects, large.objects)
+    assert large.message_bytes < 6 * small.message_bytes
+    assert large.objects < 6 * small.objects
     assert large.objects > 2 * 512  # its ends of the channels: the count sees them
