@@ -6,11 +6,11 @@ import random
 import re
 
 import pytest
-from headgate.runtime.job_storage.restoring import Finder, shapes_of
 
 from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.graph.placement import Placement, as_programmed, place
 from headgate.ids import Attempt
+from headgate.runtime.job_storage.restoring import Finder, shapes_of
 from headgate.testing.sim.run import RunReport, run
 
 WIDTH_MAX = 5
