@@ -29,7 +29,7 @@ from headgate.clock import SystemClock
 from headgate.elements import Barrier, Batch
 from headgate.functions.api import KeyedProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.base import Operator, OperatorContext, Restored
+from headgate.operators.base import Operator, OperatorContext, RestoredState
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.services import Services
 from headgate.runtime.slot.garbage import survivors_set_aside
@@ -118,7 +118,7 @@ class Rig:
         (folder / "work").mkdir()
         self.copies = LocalCopies(self.store, folder / "copies")
 
-    def open(self, subtask: int, parallelism: int, restored: Restored) -> Operator:
+    def open(self, subtask: int, parallelism: int, restored: RestoredState) -> Operator:
         """Return an operator, restored and opened."""
         operator: Operator = KeyedProcessFactory(Keep()).create()
         operator.open(
@@ -161,7 +161,7 @@ class Rig:
         operator.notify_completed(checkpoint_id)
         return Taken(state, sync_s, took_s)
 
-    def fetch(self, store: CheckpointStore, states: Sequence[KeyedState]) -> Restored:
+    def fetch(self, store: CheckpointStore, states: Sequence[KeyedState]) -> RestoredState:
         """Bring the files of a checkpoint to where a subtask starts from them."""
 
         def folder(name: str) -> Path:
@@ -203,7 +203,7 @@ def increments(rig: Rig, keys: int) -> Result:
     """Measure a full checkpoint, then some after one key in a hundred has changed."""
     before_bytes = memory_bytes()
     began_s = time.monotonic()
-    operator = rig.open(0, 1, Restored())
+    operator = rig.open(0, 1, RestoredState())
     feed(operator, range(keys))
     filled_s = time.monotonic() - began_s
     full = rig.checkpoint(operator, 1)
@@ -228,7 +228,7 @@ def increments(rig: Rig, keys: int) -> Result:
 
 def restore(rig: Rig, keys: int) -> Result:
     """Measure how long it takes until a restored operator has processed a batch, from storage and from local copies."""
-    operator = rig.open(0, 1, Restored())
+    operator = rig.open(0, 1, RestoredState())
     feed(operator, range(keys))
     taken = rig.checkpoint(operator, 1)
     operator.close()
@@ -243,7 +243,7 @@ def rescale(rig: Rig, keys: int) -> Result:
     """Measure how long each of three subtasks takes to start from a checkpoint of two."""
     states = []
     for subtask in range(2):
-        operator = rig.open(subtask, 2, Restored())
+        operator = rig.open(subtask, 2, RestoredState())
         feed(operator, list(keys_of(subtask, 2, keys)))
         states.append(rig.checkpoint(operator, 1, subtask).state)
         operator.close()

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar, final
 
 from headgate import unsupported
-from headgate.config_kinds import Kind
+from headgate.config_kinds import ValueKind
 from headgate.errors import ConfigError
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 @final
-class Source(Enum):
+class SettingSource(Enum):
     """Where a setting came from."""
 
     CODE = "the program's Configuration"
@@ -49,13 +49,13 @@ class Option(Generic[T]):
     """
 
     key: str
-    kind: Kind[Any]
+    kind: ValueKind[Any]
     default: T
     doc: str
     aliases: tuple[str, ...] = ()
     minimum: int | None = None
 
-    def parse(self, value: object, key: str, source: Source) -> T:
+    def parse(self, value: object, key: str, source: SettingSource) -> T:
         """Return the value read from text or given as a Python value. Raises ConfigError naming key and source."""
         try:
             parsed: T = self.kind.parse(value)
@@ -73,7 +73,7 @@ class Option(Generic[T]):
 class Settings:
     """What a job runs with: one value for each option. Frozen and picklable; `Settings()` is all defaults."""
 
-    _given: Mapping[str, tuple[Any, Source]] = field(default_factory=dict)
+    _given: Mapping[str, tuple[Any, SettingSource]] = field(default_factory=dict)
     others: Mapping[str, str] = field(default_factory=dict)
     """Keys that no option declares, kept for the user's functions to read."""
 
@@ -84,12 +84,12 @@ class Settings:
 
     def with_value(self, option: Option[T], value: T) -> Settings:
         """Return these settings with another value, as if the program had given it."""
-        return Settings({**self._given, option.key: (value, Source.CODE)}, self.others)
+        return Settings({**self._given, option.key: (value, SettingSource.CODE)}, self.others)
 
-    def source_of(self, option: Option[Any]) -> Source:
+    def source_of(self, option: Option[Any]) -> SettingSource:
         """Return where the option's value came from."""
         found = self._given.get(option.key)
-        return Source.DEFAULT if found is None else found[1]
+        return SettingSource.DEFAULT if found is None else found[1]
 
     def is_given(self, option: Option[Any]) -> bool:
         """Whether anybody gave the option a value."""
@@ -114,14 +114,14 @@ class Registry:
         """Return the option of this key or older key."""
         return self._by_name.get(key)
 
-    def resolve(self, layers: Sequence[tuple[Source, Mapping[str, Any]]]) -> Settings:
+    def resolve(self, layers: Sequence[tuple[SettingSource, Mapping[str, Any]]]) -> Settings:
         """Return the settings that the layers give, the first layer being the strongest.
 
         Raises ConfigError for a value of the wrong form, and for an unknown key that is of ours or much like one that
         exists; UnsupportedError for a key or value of Flink's that headgate does not have. Any other unknown key is
         kept, with a warning in the log.
         """
-        given: dict[str, tuple[Any, Source]] = {}
+        given: dict[str, tuple[Any, SettingSource]] = {}
         others: dict[str, str] = {}
         for source, layer in layers:
             for option, (key, value) in self._declared(layer).items():
@@ -141,7 +141,7 @@ class Registry:
                 found[option] = (key, value)
         return found
 
-    def _check_unknown(self, key: str, value: object, source: Source) -> None:
+    def _check_unknown(self, key: str, value: object, source: SettingSource) -> None:
         if key.startswith(_OWN_PREFIX):
             raise self.unknown_key(key, source)
         unsupported.check_option(key, value)
@@ -149,7 +149,7 @@ class Registry:
             raise self.unknown_key(key, source)
         _warn_of_unknown(key, source)
 
-    def unknown_key(self, key: str, source: Source) -> ConfigError:
+    def unknown_key(self, key: str, source: SettingSource) -> ConfigError:
         """Return the error for a key that no option declares; it names the nearest key."""
         near = difflib.get_close_matches(key, self._by_name, n=1, cutoff=0.5)
         advice = f"did you mean {near[0]}?" if near else "see the configuration page of the documentation"
@@ -176,7 +176,7 @@ class Registry:
         names = [key.removeprefix(_OWN_PREFIX) for key in self._by_name]
         near = difflib.get_close_matches(short, names, n=1, cutoff=0.5)
         advice = f"did you mean {_SPARK_PREFIX}{near[0]}?" if near else "see the configuration page"
-        return ConfigError(f"unknown key {_SPARK_PREFIX}{short} in {Source.SPARK_CONF.value}; {advice}")
+        return ConfigError(f"unknown key {_SPARK_PREFIX}{short} in {SettingSource.SPARK_CONF.value}; {advice}")
 
 
 def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
@@ -198,6 +198,6 @@ def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _warn_of_unknown(key: str, source: Source) -> None:
+def _warn_of_unknown(key: str, source: SettingSource) -> None:
     """Warn of a key; the cache makes it once."""
     _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """A type of value. `parse` takes text or a Python value and raises ValueError when it does not fit `expected`."""
 
     expected: str
@@ -114,7 +114,7 @@ def _pairs(value: object) -> dict[str, str]:
     return {key.strip(): item.strip() for key, _, item in split}
 
 
-def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> Kind[str]:
+def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> ValueKind[str]:
     """Return the kind of a few words. `refused` are words of Flink's that headgate does not have (yet).
 
     Words are compared without regard to case. A synonym is read as the choice that it maps to. A refused word raises
@@ -133,16 +133,16 @@ def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tu
             raise ValueError(value)
         return words[word]
 
-    return Kind(f"one of {', '.join(choices)}", parse)
+    return ValueKind(f"one of {', '.join(choices)}", parse)
 
 
-INTEGER: Final = Kind("a whole number", _integer)
-NUMBER: Final = Kind("a number", _number)
-BOOLEAN: Final = Kind("true or false", _boolean)
-TEXT: Final = Kind("text", _text)
-LOCATION: Final = Kind('a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location)
-HEX_ID: Final = Kind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
-DURATION_MS: Final = Kind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
-SIZE_BYTES: Final = Kind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
-PORT_RANGE: Final = Kind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)
-TEXT_PAIRS: Final = Kind('pairs such as "a:1,b:2", or a JSON object', _pairs)
+INTEGER: Final = ValueKind("a whole number", _integer)
+NUMBER: Final = ValueKind("a number", _number)
+BOOLEAN: Final = ValueKind("true or false", _boolean)
+TEXT: Final = ValueKind("text", _text)
+LOCATION: Final = ValueKind('a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location)
+HEX_ID: Final = ValueKind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
+DURATION_MS: Final = ValueKind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
+SIZE_BYTES: Final = ValueKind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
+PORT_RANGE: Final = ValueKind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)
+TEXT_PAIRS: Final = ValueKind('pairs such as "a:1,b:2", or a JSON object', _pairs)

@@ -19,7 +19,7 @@ CheckpointId = NewType("CheckpointId", int)
 """Counts checkpoints of a job from 1; never used twice, also across restarts."""
 
 ChannelId = NewType("ChannelId", int)
-"""Index of a channel in the physical graph."""
+"""Number of a channel among all channels of an attempt."""
 
 SlotIndex = NewType("SlotIndex", int)
 """Index of a slot, from 0; a slot hosts the subtasks whose index is the same modulo the number of slots."""

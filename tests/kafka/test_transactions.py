@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headgate.connectors.kafka.coordinator import Fate, TransactionCoordinator
+from headgate.connectors.kafka.coordinator import TransactionCoordinator, TransactionState
 from headgate.connectors.kafka.transactions import Transaction
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Sink, SinkContext
@@ -46,7 +46,7 @@ def prepare(sink: Sink[Any], words: list[str], context: SinkContext, checkpoint:
     return writer.prepare_commit(CheckpointId(checkpoint))
 
 
-def fate(broker: KafkaBroker, transaction: Transaction) -> Fate:
+def fate(broker: KafkaBroker, transaction: Transaction) -> TransactionState:
     with TransactionCoordinator({"bootstrap.servers": broker.bootstrap}) as coordinator:
         return coordinator.describe(transaction.transactional_id).fate
 
@@ -88,7 +88,7 @@ def test_what_the_broker_has_aborted_is_an_error_that_says_where_the_records_are
     topic = new_topic(broker)
     builder = exactly_once(broker, topic).set_property("transaction.timeout.ms", "1000")
     [prepared] = prepare(builder.build(), ["a", "b", "c"], at())
-    wait_for(lambda: fate(broker, prepared) is not Fate.OPEN)
+    wait_for(lambda: fate(broker, prepared) is not TransactionState.OPEN)
     with pytest.raises(CommitLostError) as lost:
         builder.build().committer(at()).commit([prepared])
     for what in ("3 records", topic, repr(prepared.transactional_id), "producer id", "1000 ms", "read_uncommitted"):
@@ -111,7 +111,7 @@ def test_leftovers_are_aborted_also_those_of_subtasks_that_there_are_no_more(bro
     left = [each for subtask in range(3) for each in prepare(sink, ["lost"], at(subtask, 3))]
     for subtask in range(2):
         sink.committer(at(subtask, 2, attempt=2)).recover([])
-        assert [fate(broker, each) for each in left].count(Fate.OPEN) == (1, 0)[subtask]
+        assert [fate(broker, each) for each in left].count(TransactionState.OPEN) == (1, 0)[subtask]
     assert texts(broker, topic) == []
 
 
@@ -137,7 +137,7 @@ def test_what_comes_behind_the_restored_checkpoint_is_a_leftover(broker: KafkaBr
     writer.write(["b"])
     [left] = writer.prepare_commit(CheckpointId(3))
     sink.committer(dataclasses.replace(at(attempt=2), restored_id=CheckpointId(2))).recover([])
-    assert (fate(broker, kept), fate(broker, left)) == (Fate.OPEN, Fate.ABORTED)
+    assert (fate(broker, kept), fate(broker, left)) == (TransactionState.OPEN, TransactionState.ABORTED)
 
 
 def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left(broker: KafkaBroker) -> None:
@@ -153,7 +153,7 @@ def test_a_job_that_starts_from_the_snapshot_of_a_dead_one_aborts_what_that_left
     later = dataclasses.replace(at(), restored_id=CheckpointId(1), restored_job=OTHER_JOB)
     sink.committer(later).recover(restored)
     sink.committer(later).commit(restored)
-    assert (fate(broker, left), fate(broker, of_heir)) == (Fate.ABORTED, Fate.ABORTED)
+    assert (fate(broker, left), fate(broker, of_heir)) == (TransactionState.ABORTED, TransactionState.ABORTED)
     assert texts(broker, topic) == ["a"]
 
 
@@ -163,7 +163,7 @@ def test_a_job_does_not_touch_the_transactions_of_another_prefix_that_begins_ali
     [prepared] = prepare(of_others, ["a"], at(job_id=OTHER_JOB))
     later = dataclasses.replace(at(), restored_id=CheckpointId(0), restored_job=OTHER_JOB)
     exactly_once(broker, topic).build().committer(later).recover([])
-    assert fate(broker, prepared) is Fate.OPEN
+    assert fate(broker, prepared) is TransactionState.OPEN
 
 
 def test_later_attempts_are_left_alone(broker: KafkaBroker) -> None:
@@ -171,7 +171,7 @@ def test_later_attempts_are_left_alone(broker: KafkaBroker) -> None:
     sink = exactly_once(broker, topic).build()
     [prepared] = prepare(sink, ["a"], at(attempt=3))
     sink.committer(at(attempt=2)).recover([])
-    assert fate(broker, prepared) is Fate.OPEN
+    assert fate(broker, prepared) is TransactionState.OPEN
 
 
 def test_a_job_that_ends_without_checkpoints_aborts_what_it_prepared_and_no_savepoint_holds(
@@ -184,7 +184,11 @@ def test_a_job_that_ends_without_checkpoints_aborts_what_it_prepared_and_no_save
     [of_others] = prepare(sink, ["c"], at(job_id=OTHER_JOB))
     sink.committer(at()).keep([held])
     sink.discard(JOB)
-    assert [fate(broker, each) for each in (held, dropped, of_others)] == [Fate.OPEN, Fate.ABORTED, Fate.OPEN]
+    assert [fate(broker, each) for each in (held, dropped, of_others)] == [
+        TransactionState.OPEN,
+        TransactionState.ABORTED,
+        TransactionState.OPEN,
+    ]
 
 
 def test_a_longer_transaction_than_brokers_allow_is_refused_before_anything_runs(broker: KafkaBroker) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from greenlet import getcurrent, greenlet
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.epochs import Owner
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.ownership import (
     owner_of,
     read_chain,
@@ -101,7 +101,7 @@ class Job:
 class Driver:
     """A driver that has started: what it stores next goes on from `lineage`."""
 
-    own: Owner
+    own: EpochOwner
     attempt: Attempt
     lineage: Lineage
     last_id: CheckpointId

@@ -11,7 +11,7 @@ from headgate.checkpoint.alignment import (
     BarrierAligner,
     BarrierReceived,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     ForwardCancel,
     TakeSnapshot,
 )
@@ -68,9 +68,9 @@ class Run:
                 self._feed(CancelReceived(channel=channel, checkpoint_id=checkpoint_id))
 
     def abort(self, checkpoint_id: int) -> None:
-        self._feed(CheckpointAborted(checkpoint_id=CheckpointId(checkpoint_id)))
+        self._feed(CheckpointGivenUp(checkpoint_id=CheckpointId(checkpoint_id)))
 
-    def _feed(self, event: BarrierReceived | CancelReceived | CheckpointAborted) -> None:
+    def _feed(self, event: BarrierReceived | CancelReceived | CheckpointGivenUp) -> None:
         for effect in self.aligner.handle(event):
             if isinstance(effect, TakeSnapshot):
                 self.snapshots[effect.barrier.checkpoint_id] = list(self.read)

@@ -16,15 +16,15 @@ from headgate.connectors.micro_batches.protocol import (
     BatchProtocol,
     Completed,
     Drop,
+    FeedRestored,
     Offered,
     Position,
     Record,
-    Restored,
     StartQuery,
     Written,
     position_of,
 )
-from headgate.connectors.micro_batches.protocol import Write as WriteOrder
+from headgate.connectors.micro_batches.protocol import FeedWrite as WriteOrder
 from headgate.errors import RestoreError
 
 SIZE = 3
@@ -74,7 +74,7 @@ class Batches(RuleBasedStateMachine):
 
     def start(self, snapshot: Snapshot) -> None:
         self.driver = Driver(BatchProtocol(ends=False), snapshot)
-        self.carry_out(self.driver.protocol.handle(Restored(snapshot.position, self.record)))
+        self.carry_out(self.driver.protocol.handle(FeedRestored(snapshot.position, self.record)))
 
     def carry_out(self, effects: list[Any]) -> None:
         driver = self.running
@@ -129,7 +129,7 @@ class Batches(RuleBasedStateMachine):
         latest = self.chain[-1] if self.chain else Snapshot()
         self.running.runs = latest
         self.running.untold = []
-        self.carry_out(self.running.protocol.handle(Restored(latest.position, self.record)))
+        self.carry_out(self.running.protocol.handle(FeedRestored(latest.position, self.record)))
 
     # --- the query
 

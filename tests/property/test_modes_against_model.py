@@ -20,7 +20,7 @@ from headgate.checkpoint.alignment import (
     BarrierTracker,
     BlockChannel,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     CompleteInFlight,
     DeclineCheckpoint,
     ForwardCancel,
@@ -112,7 +112,7 @@ class Run:
     def drive(self, abort_one_in: int | None = None) -> Run:
         while steps := self._steps():
             if abort_one_in is not None and self.rng.randrange(abort_one_in) == 0:
-                self._handle(CheckpointAborted(checkpoint_id=CheckpointId(self.rng.randint(1, CHECKPOINTS))))
+                self._handle(CheckpointGivenUp(checkpoint_id=CheckpointId(self.rng.randint(1, CHECKPOINTS))))
             kind, number = self.rng.choice(steps)
             if kind == "arrive":
                 self.channels[number].push(self.arriving[number].pop(0))

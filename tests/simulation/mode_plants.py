@@ -13,14 +13,14 @@ from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.pending import PendingCheckpoint
 from headgate.checkpoint.coordination.vocabulary import AttemptStarted, CoordinatorEffect, NotifyCompleted
 from headgate.checkpoint.drivers import intents, ownership
-from headgate.checkpoint.drivers.epochs import Owner
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import Refused, Stored
 from headgate.dataflow.channel import InputChannel
 from headgate.dataflow.pace import Pace
 from headgate.elements import Barrier, Batch
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import CheckpointId
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
@@ -174,7 +174,7 @@ def no_epochs(patch: pytest.MonkeyPatch) -> None:
 def epochs_looked_at_too_late(patch: pytest.MonkeyPatch) -> None:
     """A driver looks who owns the job before it writes a manifest, but not again before it tells of it."""
 
-    def as_stored(store: CheckpointStore, own: Owner, result: Stored | Refused) -> Stored | Refused | Superseded:
+    def as_stored(store: CheckpointStore, own: EpochOwner, result: Stored | Refused) -> Stored | Refused | Superseded:
         return result
 
     patch.setattr(ownership, "_unless_superseded", as_stored)
@@ -194,7 +194,7 @@ def claimed_snapshot_deleted_too_early(patch: pytest.MonkeyPatch) -> None:
     """What a job has claimed goes with the first retention, however many checkpoints of its own there are."""
     retain = CleanUp.retain
 
-    def too_early(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+    def too_early(self: CleanUp, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         retain(self, plan, keep, shared)
         self.drop_claimed()
 

@@ -16,13 +16,13 @@ from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.alignment import AlignmentEffect, AlignmentEvent, BarrierAligner, BarrierReceived, TakeSnapshot
 from headgate.checkpoint.cleanup import retention
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.commit import CheckpointCompleted, CommitTracker
+from headgate.checkpoint.commit import CheckpointConfirmed, CommitTracker
 from headgate.checkpoint.coordination.coordinator import CheckpointCoordinator
 from headgate.checkpoint.coordination.vocabulary import CoordinatorEffect, DiscardFiles
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.checkpoint.restore import assign
 from headgate.elements import Barrier
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, ChannelId, CheckpointId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.pending import PendingOperator
@@ -176,7 +176,7 @@ def commit_before_the_manifest(patch: pytest.MonkeyPatch) -> None:
 
     def committing(self: SinkOperator, barrier: Barrier) -> OperatorSnapshot:
         taken = snapshot(self, barrier)
-        self._handle(CheckpointCompleted(checkpoint_id=barrier.checkpoint_id, attempt=self.context.attempt))
+        self._handle(CheckpointConfirmed(checkpoint_id=barrier.checkpoint_id, attempt=self.context.attempt))
         return taken
 
     patch.setattr(SinkOperator, "snapshot", committing)
@@ -308,7 +308,7 @@ def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
     _share_all_files(patch)
     retain = CleanUp.retain
 
-    def at_once(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+    def at_once(self: CleanUp, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         retain(self, plan, keep, replace(shared, in_use=frozenset()))
 
     patch.setattr(CleanUp, "retain", at_once)

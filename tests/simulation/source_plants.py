@@ -20,8 +20,8 @@ from headgate.operators.source import SourceOperator
 from headgate.runtime.job_storage import job_storage, sink_commits
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.sink_commits import SinkCommits
+from headgate.runtime.master.assembly import manifest_of
 from headgate.runtime.master.checkpoints import Checkpoints
-from headgate.runtime.master.deployment import manifest_of
 from headgate.state.operator.list_elements import ListElements
 
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.placement import Placement, as_programmed, place
 from headgate.ids import Attempt
-from headgate.runtime.job_storage.restoring import Finder, shapes_of
+from headgate.runtime.job_storage.restoring import RestoreResolver, shapes_of
 from headgate.testing.sim.run import RunReport, run
 
 WIDTH_MAX = 5
@@ -34,7 +34,7 @@ class Widths:
         self.seed = seed
         self.placements: dict[tuple[str, Attempt], Placement] = {}
 
-    def __call__(self, graph: JobPlan, attempt: Attempt) -> Placement:
+    def __call__(self, graph: JobGraph, attempt: Attempt) -> Placement:
         rng = random.Random(f"{self.seed} {graph.job_id} {attempt}")
         placement = place(graph, [self._width(vertex, rng) for vertex in graph.vertices])
         self.placements[graph.job_id, attempt] = placement
@@ -88,5 +88,5 @@ def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subt
 
 
 def test_state_that_is_dealt_to_the_subtasks_of_another_placement_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Finder, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
+    monkeypatch.setattr(RestoreResolver, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
     assert any(not run(seed, placed=Widths(seed)).passed for seed in range(1, 21))

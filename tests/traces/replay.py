@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, CancelReceived, CheckpointAborted
+from headgate.checkpoint.alignment import BarrierAligner, BarrierReceived, CancelReceived, CheckpointGivenUp
 from headgate.checkpoint.coordination.failures import CheckpointFailure
 from headgate.checkpoint.coordination.vocabulary import CheckpointRequest
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted
@@ -52,10 +52,10 @@ class AlignerTrace:
             "cancel": lambda channel, id_: self._handle(
                 CancelReceived(channel=int(channel), checkpoint_id=CheckpointId(int(id_)))
             ),
-            "abort": lambda id_: self._handle(CheckpointAborted(checkpoint_id=CheckpointId(int(id_)))),
+            "abort": lambda id_: self._handle(CheckpointGivenUp(checkpoint_id=CheckpointId(int(id_)))),
         }
 
-    def _handle(self, event: BarrierReceived | CancelReceived | CheckpointAborted) -> Sequence[Any]:
+    def _handle(self, event: BarrierReceived | CancelReceived | CheckpointGivenUp) -> Sequence[Any]:
         effects = self._aligner.handle(event)
         self._aligner.check_invariants()
         return effects

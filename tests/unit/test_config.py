@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headgate.config import Option, Registry, Settings, Source, from_command_line
+from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.config_kinds import INTEGER, TEXT
 from headgate.errors import ConfigError, UnsupportedError
 from headgate.options import (
@@ -29,14 +29,14 @@ def test_code_is_stronger_than_command_line_than_spark_conf_than_default() -> No
     key = "headgate.batch.records"
     layers = [{key: "1"}, [f"-D{key}=2"], {"spark.headgate.batch.records": "3"}]
     for given, value, source in [
-        (resolve(layers[0], layers[1], layers[2]), 1, Source.CODE),  # type: ignore[arg-type]
-        (resolve(None, layers[1], layers[2]), 2, Source.COMMAND_LINE),  # type: ignore[arg-type]
-        (resolve(None, (), layers[2]), 3, Source.SPARK_CONF),  # type: ignore[arg-type]
-        (resolve(), 1024, Source.DEFAULT),
+        (resolve(layers[0], layers[1], layers[2]), 1, SettingSource.CODE),  # type: ignore[arg-type]
+        (resolve(None, layers[1], layers[2]), 2, SettingSource.COMMAND_LINE),  # type: ignore[arg-type]
+        (resolve(None, (), layers[2]), 3, SettingSource.SPARK_CONF),  # type: ignore[arg-type]
+        (resolve(), 1024, SettingSource.DEFAULT),
     ]:
         assert given.get(BATCH_RECORDS) == value
         assert given.source_of(BATCH_RECORDS) is source
-        assert given.is_given(BATCH_RECORDS) is (source is not Source.DEFAULT)
+        assert given.is_given(BATCH_RECORDS) is (source is not SettingSource.DEFAULT)
 
 
 def test_flinks_keys_are_read_from_the_spark_conf_and_other_spark_keys_are_left_alone() -> None:
@@ -195,7 +195,7 @@ def test_every_default_is_a_value_that_could_be_given() -> None:
     for option in REGISTRY.options:
         assert option.doc.endswith(".")
         if option.default is not None and not isinstance(option.default, tuple):
-            assert option.parse(option.default, option.key, Source.DEFAULT) == option.default
+            assert option.parse(option.default, option.key, SettingSource.DEFAULT) == option.default
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, NUMBER, PORT_RANGE, SIZE_BYTES, TEXT, Kind, one_of
+from headgate.config_kinds import BOOLEAN, DURATION_MS, INTEGER, NUMBER, PORT_RANGE, SIZE_BYTES, TEXT, ValueKind, one_of
 
 WORDS = one_of("ONE", "TWO", synonyms={"uno": "ONE"})
 
@@ -21,7 +21,7 @@ WORDS = one_of("ONE", "TWO", synonyms={"uno": "ONE"})
         (WORDS, "one", "ONE"), (WORDS, "UNO", "ONE"),
     ],
 )  # fmt: skip
-def test_values_are_read(kind: Kind[object], value: object, parsed: object) -> None:
+def test_values_are_read(kind: ValueKind[object], value: object, parsed: object) -> None:
     read = kind.parse(value)
     assert read == parsed
     assert type(read) is type(parsed)
@@ -35,6 +35,6 @@ def test_values_are_read(kind: Kind[object], value: object, parsed: object) -> N
         (SIZE_BYTES, "1 elephant"), (PORT_RANGE, "9-1"), (PORT_RANGE, "70000"), (PORT_RANGE, "any"), (WORDS, "three"),
     ],
 )  # fmt: skip
-def test_values_of_another_form_are_refused(kind: Kind[object], value: object) -> None:
+def test_values_of_another_form_are_refused(kind: ValueKind[object], value: object) -> None:
     with pytest.raises(ValueError, match=re.escape(str(value))):
         kind.parse(value)

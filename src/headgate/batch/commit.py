@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from headgate.batch.task import CHECKPOINT
 from headgate.functions.sink import GlobalCommitter, RetriableCommitError, Sink, SinkContext
-from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import Attempt
 from headgate.operators.sink import SinkFactory
 from headgate.options import COMMITTER_RETRIES
@@ -25,7 +25,7 @@ _PAUSE_S_MAX: Final = 10.0
 class BatchSinks:
     """The sinks of a job. Used in the driver; all methods but `prepared` may block."""
 
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobGraph) -> None:
         self._job_id = plan.job_id
         self._retries = plan.settings.get(COMMITTER_RETRIES)
         self._sinks: dict[int, tuple[OperatorPlan, Sink[Any]]] = {

@@ -13,8 +13,8 @@ from typing import final
 
 from headgate.batch.final_reduce import FinalReduce
 from headgate.functions.watermarks import WatermarkStrategy
-from headgate.graph.logical import AnyKeySelector, OperatorFactory, Partitioning
-from headgate.graph.physical import EdgePlan, JobPlan, OperatorPlan, VertexPlan
+from headgate.graph.job_graph import EdgePlan, JobGraph, OperatorPlan, VertexPlan
+from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Partitioning
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.source import SourceFactory
@@ -80,7 +80,7 @@ class Stage:
         return any(each.shuffle is Shuffle.BY_KEY for each in self.inputs)
 
 
-def batch_plan(plan: JobPlan) -> JobPlan:
+def batch_plan(plan: JobGraph) -> JobGraph:
     """Return the plan with operators and settings as a batch job has them: state lies in memory, and is not saved."""
     in_memory = plan.settings.with_value(STATE_BACKEND, "hashmap")
     unsaved = in_memory.with_value(CHANGELOG, value=False).with_value(CHECKPOINT_INCREMENTAL, value=False)
@@ -88,7 +88,7 @@ def batch_plan(plan: JobPlan) -> JobPlan:
     return replace(plan, vertices=vertices, settings=unsaved, checkpointing=False)
 
 
-def stages(plan: JobPlan) -> tuple[Stage, ...]:
+def stages(plan: JobGraph) -> tuple[Stage, ...]:
     """Return the stages of a job. Vertices are in the order of the program, so none comes before its inputs."""
     return tuple(
         Stage(
@@ -104,7 +104,7 @@ def stages(plan: JobPlan) -> tuple[Stage, ...]:
     )
 
 
-def _input(plan: JobPlan, index: int) -> Input:
+def _input(plan: JobGraph, index: int) -> Input:
     edge = plan.edges[index]
     return Input(
         edge=index,
@@ -115,7 +115,7 @@ def _input(plan: JobPlan, index: int) -> Input:
     )
 
 
-def _target(plan: JobPlan, index: int) -> Target:
+def _target(plan: JobGraph, index: int) -> Target:
     edge = plan.edges[index]
     vertex = plan.vertices[edge.target_vertex]
     return Target(
@@ -130,7 +130,7 @@ def _target(plan: JobPlan, index: int) -> Target:
     )
 
 
-def _shuffle(plan: JobPlan, edge: EdgePlan) -> Shuffle:
+def _shuffle(plan: JobGraph, edge: EdgePlan) -> Shuffle:
     match edge.partitioning:
         case Partitioning.KEY_GROUP:
             return Shuffle.BY_KEY
@@ -146,7 +146,7 @@ def _in_batch(operator: OperatorPlan) -> OperatorPlan:
     return replace(operator, factory=_factory(operator.factory))
 
 
-def _factory(factory: OperatorFactory) -> OperatorFactory:
+def _factory(factory: AnyOperatorFactory) -> AnyOperatorFactory:
     match factory:
         case SourceFactory(strategy=WatermarkStrategy() as strategy):
             return replace(factory, strategy=_timestamps_only(strategy))

@@ -27,13 +27,13 @@ from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
 from headgate.errors import InternalError
 from headgate.functions.api import KeySelector
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import AnyKeySelector
-from headgate.graph.physical import JobPlan
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.base import (
     Operator,
     OperatorContext,
-    Restored,
+    RestoredState,
     Runtime,
     close_function,
     method_of,
@@ -68,7 +68,7 @@ class TaskPlace:
 class StageTask:
     """One task of the stage with this index, for one run."""
 
-    def __init__(self, plan: JobPlan, stage: int, place: TaskPlace, reading: TaskInput) -> None:
+    def __init__(self, plan: JobGraph, stage: int, place: TaskPlace, reading: TaskInput) -> None:
         self._plan = plan
         self._stage = stages(plan)[stage]
         self._place = place
@@ -125,7 +125,7 @@ class StageTask:
                 checkpointing=False,
                 parameters=self._plan.parameters,
                 services=self._services,
-                restored=Restored(),
+                restored=RestoredState(),
                 splits=list(self._place.splits[self._place.task :: self._place.tasks]),
                 settings=self._plan.settings,
                 all_keys=True,

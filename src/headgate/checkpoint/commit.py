@@ -8,7 +8,7 @@ restore will commit them again. An aborted checkpoint takes nothing away: what i
 completes. Committing twice is harmless, committing early is not.
 
     state       meaning                                            legal edges
-    IDLE        nothing is being committed                         CheckpointCompleted, Restored -> COMMITTING, if
+    IDLE        nothing is being committed                        CheckpointConfirmed, CommitsRestored -> COMMITTING, if
                                                                    something up to it is pending; else reported at once
     COMMITTING  one checkpoint's committables are on their way     CommitSucceeded -> COMMITTING (the next oldest), or
                                                                    reported -> IDLE
@@ -65,7 +65,7 @@ class Prepared:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class CommitsRestored:
     """The subtask started from the completed checkpoint, in which these were pending."""
 
     checkpoint_id: CheckpointId
@@ -74,7 +74,7 @@ class Restored:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointCompleted:
+class CheckpointConfirmed:
     """The manifest of the checkpoint, taken by `attempt`, is durable."""
 
     checkpoint_id: CheckpointId
@@ -108,7 +108,7 @@ class CommitFailed:
     lost: bool = False
 
 
-CommitEvent = Prepared | Restored | CheckpointCompleted | CommitSucceeded | CommitPutOff | CommitFailed
+CommitEvent = Prepared | CommitsRestored | CheckpointConfirmed | CommitSucceeded | CommitPutOff | CommitFailed
 
 
 @final
@@ -179,9 +179,9 @@ class CommitTracker:
             case Prepared(checkpoint_id=checkpoint_id, committables=committables):
                 self._add(checkpoint_id, committables)
                 return []
-            case Restored(checkpoint_id=checkpoint_id, pending=pending):
+            case CommitsRestored(checkpoint_id=checkpoint_id, pending=pending):
                 return self._on_restored(checkpoint_id, pending)
-            case CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=attempt):
+            case CheckpointConfirmed(checkpoint_id=checkpoint_id, attempt=attempt):
                 return self._on_completed(checkpoint_id) if attempt == self._attempt else []
             case CommitSucceeded(checkpoint_id=checkpoint_id):
                 self._settle(checkpoint_id)

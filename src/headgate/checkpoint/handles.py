@@ -11,7 +11,7 @@ from headgate.state.operator.list_elements import ListMode
 
 @final
 @dataclass(frozen=True, slots=True)
-class ListState:
+class ListStateHandle:
     """An operator list state: `handle` is on its pickled elements (a list of bytes), `type` describes their type."""
 
     mode: ListMode
@@ -26,7 +26,7 @@ class OperatorState:
 
     uid: str
     keyed: KeyedState | None = None
-    lists: dict[str, ListState] = field(default_factory=dict)
+    lists: dict[str, ListStateHandle] = field(default_factory=dict)
 
     def handles(self) -> list[StateHandle]:
         """Return the handles on all of its state."""

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, final
 
-from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import InFlightState, ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.seal import seal, unseal
 from headgate.elements import SavepointFormat
 from headgate.errors import DamagedFileError, RestoreError
@@ -254,12 +254,12 @@ def _decode_state(uid: str, document: dict[str, Any]) -> OperatorState:
     )
 
 
-def _encode_list(own: ListState) -> dict[str, Any]:
+def _encode_list(own: ListStateHandle) -> dict[str, Any]:
     return {"mode": own.mode.value, "type": own.type, **_encode_handle(own.handle)}
 
 
-def _decode_list(document: dict[str, Any]) -> ListState:
-    return ListState(ListMode(document["mode"]), _decode_handle(document), document["type"])
+def _decode_list(document: dict[str, Any]) -> ListStateHandle:
+    return ListStateHandle(ListMode(document["mode"]), _decode_handle(document), document["type"])
 
 
 def _encode_keyed(keyed: KeyedState) -> dict[str, Any]:

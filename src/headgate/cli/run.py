@@ -44,7 +44,7 @@ _VALUES: Final[dict[str, Option[Any]]] = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class ProgramFile:
     """A program to run: its file, what it is called with, and the settings (`-Dkey=value`) that jobs of it get."""
 
     file: str
@@ -99,7 +99,7 @@ def run(command: tuple[str, ...], file: str | None, definitions: Sequence[str], 
     words = command if file is None else (file, *command)
     if not words:
         raise click.UsageError("Missing argument 'FILE': the program to run.")
-    program = Program(file=words[0], arguments=words[1:], settings=_settings(definitions, given))
+    program = ProgramFile(file=words[0], arguments=words[1:], settings=_settings(definitions, given))
     if not os.path.isfile(program.file):
         raise click.UsageError(f"there is no file {program.file}")
     if given["spark_submit"] is not None:
@@ -129,7 +129,7 @@ def _settings(definitions: Sequence[str], given: dict[str, Any]) -> tuple[str, .
 # --- in this process
 
 
-def run_here(program: Program) -> None:
+def run_here(program: ProgramFile) -> None:
     """Run the program as `python FILE ARGUMENTS` would, in this process.
 
     Raises what its jobs raise, CommandFailedError for a wrong setting, and SystemExit for all else.
@@ -158,7 +158,7 @@ def run_here(program: Program) -> None:
 # --- in the background
 
 
-def _run_detached(program: Program, log: str | None, as_json: bool) -> None:
+def _run_detached(program: ProgramFile, log: str | None, as_json: bool) -> None:
     command = [sys.executable, "-m", "headgate", "run", *program.settings, program.file, *program.arguments]
     if log is None:
         handle, log = tempfile.mkstemp(prefix="headgate-run-", suffix=".log")
@@ -199,7 +199,7 @@ def _end(log: str) -> str:
 # --- through spark-submit
 
 
-def _submit(program: Program, spark_options: Sequence[str], *, prints: bool) -> None:
+def _submit(program: ProgramFile, spark_options: Sequence[str], *, prints: bool) -> None:
     command = [_spark_submit(), *spark_options, *_as_conf(program.settings), program.file]
     command += [*program.arguments, *_unknown(program.settings)]
     if prints:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, final
 
 from headgate import unsupported
-from headgate.config import Option, Source
+from headgate.config import Option, SettingSource
 from headgate.config_kinds import BOOLEAN, INTEGER, NUMBER
 from headgate.errors import ConfigError
 
@@ -51,12 +51,12 @@ class Configuration:
         """
         for key in (option.key, *option.aliases):
             if key in self._values:
-                return option.parse(self._values[key], key, Source.CODE)
+                return option.parse(self._values[key], key, SettingSource.CODE)
         return option.default
 
     def write(self, option: Option[T], value: object) -> None:
         """Set the option. Raises ConfigError when the value has the wrong form or is too small."""
-        option.parse(value, option.key, Source.CODE)
+        option.parse(value, option.key, SettingSource.CODE)
         self._values[option.key] = value
 
     def apply(self, choice: Choice) -> None:

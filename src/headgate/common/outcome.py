@@ -5,7 +5,7 @@ from __future__ import annotations
 from headgate.deploy.handles.handle import JobHandle
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 
 
 def wait_for(job: JobHandle) -> JobOutcome:
@@ -18,10 +18,10 @@ def wait_for(job: JobHandle) -> JobOutcome:
 
 def failure_of(outcome: JobOutcome) -> HeadgateError | None:
     """Return the error to raise for how a job ended: None if it finished."""
-    if outcome.status is JobStatus.FINISHED:
+    if outcome.status is JobState.FINISHED:
         return None
-    if outcome.status is JobStatus.CANCELLED:
+    if outcome.status is JobState.CANCELLED:
         return JobCancelledError(f"job {outcome.job_id} was cancelled")
-    if outcome.status is JobStatus.SUSPENDED:
+    if outcome.status is JobState.SUSPENDED:
         return JobSuspendedError(f"job {outcome.job_id} is suspended: {outcome.cause}")
     return JobFailedError(f"job {outcome.job_id} failed: {outcome.cause}")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
 from headgate.elements import Batch
+from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import EdgePlan
 from headgate.operators.base import method_of
 from headgate.operators.keys import look_up, select_keys
 from headgate.state.keygroups import key_group, subtask_of_group

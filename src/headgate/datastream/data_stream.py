@@ -40,7 +40,7 @@ from headgate.functions.api import (
 )
 from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
-from headgate.graph.logical import OperatorFactory, Partitioning
+from headgate.graph.logical import AnyOperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
@@ -281,11 +281,11 @@ class DataStream(OperatorSettings):
 
     # --- how it is done ---
 
-    def _then(self, name: str, operator: OperatorFactory, output_type: TypeInformation | None) -> DataStream:
+    def _then(self, name: str, operator: AnyOperatorFactory, output_type: TypeInformation | None) -> DataStream:
         return self._then_with(None, name, operator, output_type)
 
     def _then_with(
-        self, second: DataStream | None, name: str, operator: OperatorFactory, output_type: TypeInformation | None
+        self, second: DataStream | None, name: str, operator: AnyOperatorFactory, output_type: TypeInformation | None
     ) -> DataStream:
         """Add an operator whose second input is `second`."""
         check_type(name, output_type)
@@ -293,7 +293,7 @@ class DataStream(OperatorSettings):
         node.output_type = output_type
         return DataStream(self._environment, self._program, (Upstream(node),), output_type)
 
-    def _end(self, name: str, operator: OperatorFactory) -> DataStreamSink:
+    def _end(self, name: str, operator: AnyOperatorFactory) -> DataStreamSink:
         node = self._program.add(name, operator, self._inputs)
         node.is_sink = True
         return DataStreamSink(node)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.errors import ProgramError
-from headgate.graph.logical import AnyKeySelector, Edge, LogicalGraph, Node, OperatorFactory, Partitioning
+from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Edge, LogicalGraph, Node, Partitioning
 from headgate.operators.source import SourceFactory
 
 
@@ -36,7 +36,7 @@ class Program:
     def add(
         self,
         name: str,
-        operator: OperatorFactory,
+        operator: AnyOperatorFactory,
         inputs: Iterable[Upstream] = (),
         second_inputs: Iterable[Upstream] = (),
     ) -> Node:

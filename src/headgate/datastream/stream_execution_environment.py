@@ -45,8 +45,8 @@ from headgate.deploy.stored import stored_max_parallelism
 from headgate.errors import ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
+from headgate.graph.job_graph import JobOptions, plan
 from headgate.graph.logical import GraphDefaults
-from headgate.graph.physical import JobOptions, plan
 from headgate.ids import JobId, new_job_id
 from headgate.operators.source import SourceFactory
 from headgate.options import (

@@ -6,12 +6,12 @@ import logging
 import tempfile
 
 from headgate import options
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 
 _log = logging.getLogger(__name__)
 
 
-def temporary_storage(plan: JobPlan) -> tempfile.TemporaryDirectory[str]:
+def temporary_storage(plan: JobGraph) -> tempfile.TemporaryDirectory[str]:
     """Make the folder; say so when checkpoints go there, as no later driver can go on from them."""
     folder = tempfile.TemporaryDirectory(prefix="headgate-")
     if plan.checkpointing:

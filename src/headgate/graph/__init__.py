@@ -1,1 +1,1 @@
-"""The job as a graph: logical as written, resolved, chained into vertices, physical as subtasks and channels. Pure."""
+"""The job as a graph: logical as written, resolved, chained into vertices; and where its subtasks run. Pure."""

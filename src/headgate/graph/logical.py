@@ -33,7 +33,7 @@ class ChainPolicy(Enum):
     """Neither with the one before nor with the one after."""
 
 
-class OperatorFactory(Protocol):
+class AnyOperatorFactory(Protocol):
     """Describes an operator; picklable. Each subtask creates its own operator from it."""
 
     def create(self) -> Any:
@@ -48,7 +48,7 @@ class Node:
 
     id: int
     name: str
-    operator: OperatorFactory
+    operator: AnyOperatorFactory
     description: str | None = None
     uid: str | None = None
     uid_hash: str | None = None

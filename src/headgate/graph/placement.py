@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import Final, final
 
 from headgate.errors import ProgramError
+from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import EdgePlan, JobPlan, VertexPlan
 from headgate.ids import Attempt, ChannelId, SlotIndex, SubtaskId
 
 _ANY: Final = Attempt(0)
@@ -22,7 +22,7 @@ _ANY: Final = Attempt(0)
 Addresses = Mapping[SlotIndex, tuple[str, int]]
 """Host and port at which each slot listens for the others."""
 
-PlacementPolicy = Callable[[JobPlan, Attempt], "Placement"]
+PlacementPolicy = Callable[[JobGraph, Attempt], "Placement"]
 """Decides how an attempt is placed. Pure: asked twice about an attempt, it gives the same answer."""
 
 
@@ -126,7 +126,7 @@ class Channels:
         )
 
 
-def edges_of(graph: JobPlan, placement: Placement) -> tuple[EdgePlan, ...]:
+def edges_of(graph: JobGraph, placement: Placement) -> tuple[EdgePlan, ...]:
     """Return the edges as they are in a placement: what the program left open is decided by its parallelism."""
 
     def placed(edge: EdgePlan) -> EdgePlan:
@@ -137,12 +137,12 @@ def edges_of(graph: JobPlan, placement: Placement) -> tuple[EdgePlan, ...]:
     return tuple(map(placed, graph.edges))
 
 
-def as_programmed(graph: JobPlan, _attempt: Attempt = _ANY) -> Placement:
+def as_programmed(graph: JobGraph, _attempt: Attempt = _ANY) -> Placement:
     """Return the placement with the parallelism that the program gives each vertex, which is that of every attempt."""
     return Placement(parallelism=tuple(vertex.parallelism for vertex in graph.vertices))
 
 
-def place(graph: JobPlan, parallelism: Sequence[int]) -> Placement:
+def place(graph: JobGraph, parallelism: Sequence[int]) -> Placement:
     """Return the placement with this parallelism of each vertex, by its id.
 
     Raises ProgramError when a vertex cannot have as many subtasks, or as few as none, or when forward() ties it to one

@@ -7,12 +7,12 @@ from typing import final
 
 from headgate.graph.logical import (
     AnyKeySelector,
+    AnyOperatorFactory,
     ChainPolicy,
     Edge,
     GraphDefaults,
     LogicalGraph,
     Node,
-    OperatorFactory,
     Partitioning,
 )
 from headgate.graph.uids import generate_uids
@@ -29,7 +29,7 @@ class ResolvedNode:
     description: str | None
     uid: str
     uid_hash: str | None
-    operator: OperatorFactory
+    operator: AnyOperatorFactory
     parallelism: int
     max_parallelism: int
     parallelism_max: int

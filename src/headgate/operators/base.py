@@ -38,7 +38,7 @@ from headgate.state.operator.list_elements import ListElements
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class RestoredState:
     """The state an operator starts from: parts of keyed state, and the elements of its list states.
 
     `checkpoint_id` is the checkpoint or savepoint, None: nothing is restored; `job_id` is the job that took it.
@@ -70,7 +70,7 @@ class OperatorContext:
     checkpointing: bool
     parameters: dict[str, str]
     services: Services
-    restored: Restored
+    restored: RestoredState
     splits: list[Any] | None = None
     settings: Settings = field(default_factory=Settings)
     metrics: MetricGroup = field(default_factory=MetricGroup)

@@ -13,19 +13,19 @@ from functools import partial
 from typing import Any, Final, final
 
 from headgate.checkpoint.commit import (
-    CheckpointCompleted,
+    CheckpointConfirmed,
     Commit,
     CommitEffect,
     CommitEvent,
     CommitFailed,
     CommitPutOff,
+    CommitsRestored,
     CommitSucceeded,
     CommitTracker,
     FailTask,
     PendingCommit,
     Prepared,
     ReportCommitted,
-    Restored,
 )
 from headgate.elements import Barrier, Batch
 from headgate.functions.sink import (
@@ -74,7 +74,7 @@ class SinkOperator(Operator):
         self._writer = expect(SinkWriter, self._sink.writer(self._where), self._sink, "writer()")
         self._has_writer = True
         if self.context.restored.checkpoint_id is not None:
-            self._handle(Restored(checkpoint_id=self.context.restored.checkpoint_id, pending=tuple(restored)))
+            self._handle(CommitsRestored(checkpoint_id=self.context.restored.checkpoint_id, pending=tuple(restored)))
 
     def process(self, batch: Batch) -> Batch:
         self._writer.write(batch.records)
@@ -95,7 +95,7 @@ class SinkOperator(Operator):
         )
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        self._handle(CheckpointCompleted(checkpoint_id=checkpoint_id, attempt=self.context.attempt))
+        self._handle(CheckpointConfirmed(checkpoint_id=checkpoint_id, attempt=self.context.attempt))
 
     def _handle(self, event: CommitEvent) -> None:
         for effect in self._tracker.handle(event):

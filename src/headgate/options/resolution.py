@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from headgate.config import Option, Registry, Settings, Source, from_command_line
+from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.errors import ConfigError
 from headgate.options import checkpoints, code, deployment, pipeline, rest, restarts
 from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
@@ -37,9 +37,9 @@ def resolve(
     """
     settings = REGISTRY.resolve(
         [
-            (Source.CODE, code or {}),
-            (Source.COMMAND_LINE, from_command_line(arguments)),
-            (Source.SPARK_CONF, REGISTRY.from_spark_conf(spark_conf or {})),
+            (SettingSource.CODE, code or {}),
+            (SettingSource.COMMAND_LINE, from_command_line(arguments)),
+            (SettingSource.SPARK_CONF, REGISTRY.from_spark_conf(spark_conf or {})),
         ]
     )
     _check_heartbeat(settings.get(HEARTBEAT_INTERVAL), settings.get(HEARTBEAT_TIMEOUT))

@@ -46,7 +46,7 @@ _LISTS: Final = (ListTypeInfo, ObjectArrayTypeInfo, BasicArrayTypeInfo, Primitiv
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class IncomingReading:
     """Which columns of a table are keys and values, and their types; None for that of the column."""
 
     key: str
@@ -97,7 +97,7 @@ def _check_there(name: str, names: Sequence[str]) -> None:
         raise ProgramError(f"the data have no column {name!r}; they have: {', '.join(names)}")
 
 
-def given(data: Any, reading: Reading) -> Iterator[Given]:
+def given(data: Any, reading: IncomingReading) -> Iterator[Given]:
     """Yield what is in `data`: an Arrow table or whatever else gives its batches, a mapping, or pairs of key and value.
 
     Raises `ProgramError` for data of another kind, or whose columns do not fit.
@@ -120,7 +120,7 @@ def given_values(data: Any, value_type: TypeInformation) -> Iterator[Any]:
     if hasattr(data, "__arrow_c_stream__"):
         table = pa.RecordBatchReader.from_stream(data).read_all()
         keyed = table if KEY in table.column_names else table.append_column(KEY, pa.nulls(len(table)))
-        reading = Reading(key=KEY, value=VALUE, key_type=None, value_type=value_type)
+        reading = IncomingReading(key=KEY, value=VALUE, key_type=None, value_type=value_type)
         return (value for _, value, _ in given(keyed, reading))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
         return iter(data)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.ids import Attempt
-from headgate.savepoints.incoming import Reading, given
+from headgate.savepoints.incoming import IncomingReading, given
 from headgate.savepoints.tables import KeyedTables
 from headgate.savepoints.written import StateTarget
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
@@ -33,7 +33,7 @@ class PlannedState:
 
     meta: StateMeta
     data: Any
-    reading: Reading
+    reading: IncomingReading
 
 
 @final
@@ -53,7 +53,7 @@ class PlannedOperator:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class PlannedTarget:
     """The folder of a savepoint: `location` for other processes, `store` for this one."""
 
     location: str
@@ -61,7 +61,7 @@ class Target:
     now_ms: int
 
 
-def write_operator(operator: PlannedOperator, tables: KeyedTables | None, target: Target) -> OperatorManifest:
+def write_operator(operator: PlannedOperator, tables: KeyedTables | None, target: PlannedTarget) -> OperatorManifest:
     """Write the state of an operator; `tables` are those of the snapshot that it was in, if it was in one. Blocks."""
     new = _write_new(operator, target)
     return OperatorManifest(
@@ -87,7 +87,7 @@ def _keyed(operator: PlannedOperator, subtask: int, files: list[StateFile]) -> K
     return KeyedState(key_groups=(groups[0], groups[-1]), kind="canonical", base=tuple(files))
 
 
-def _write_new(operator: PlannedOperator, target: Target) -> dict[int, list[StateFile]]:
+def _write_new(operator: PlannedOperator, target: PlannedTarget) -> dict[int, list[StateFile]]:
     found: dict[int, list[StateFile]] = {}
     for state in operator.keyed.values():
         terms = StateTarget(
@@ -103,7 +103,7 @@ def _write_new(operator: PlannedOperator, target: Target) -> dict[int, list[Stat
     return found
 
 
-def _write_state(state: PlannedState, terms: StateTarget, target: Target) -> Iterable[tuple[int, StateFile]]:
+def _write_state(state: PlannedState, terms: StateTarget, target: PlannedTarget) -> Iterable[tuple[int, StateFile]]:
     if type(state.data).__module__.partition(".")[0] != "pyspark":
         return terms.write(given(state.data, state.reading), target.store)
     from headgate.deploy.spark import savepoints  # noqa: PLC0415  # pyspark is an extra
@@ -115,7 +115,9 @@ def _write_state(state: PlannedState, terms: StateTarget, target: Target) -> Ite
     return written_files(rows)
 
 
-def _kept(operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: Target) -> Iterable[StateFile]:
+def _kept(
+    operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: PlannedTarget
+) -> Iterable[StateFile]:
     """Copy the keyed state that another snapshot has of the subtask, but for what is replaced."""
     if operator.source is None or tables is None:
         return
@@ -129,22 +131,24 @@ def _copied(source: bytes | Path, path: str, store: CheckpointStore) -> FileHand
     return store.write(path, [source]) if isinstance(source, bytes) else store.upload(path, source)
 
 
-def _lists(operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: Target) -> dict[str, ListState]:
-    own: dict[str, ListState] = {}
+def _lists(
+    operator: PlannedOperator, subtask: int, tables: KeyedTables | None, target: PlannedTarget
+) -> dict[str, ListStateHandle]:
+    own: dict[str, ListStateHandle] = {}
     if operator.source is not None and tables is not None and subtask in operator.source.subtasks:
         for name, state in operator.source.subtasks[subtask].lists.items():
             if name not in operator.lists:
                 data = read_state(tables.store, state.handle)
-                own[name] = ListState(state.mode, _stored(operator, subtask, (name, data), target), state.type)
+                own[name] = ListStateHandle(state.mode, _stored(operator, subtask, (name, data), target), state.type)
     for name, parts in operator.lists.items():
         if subtask < len(parts):
             elements = parts[subtask]
             data = pickle.dumps(elements.elements, 5)
-            own[name] = ListState(elements.mode, _stored(operator, subtask, (name, data), target), elements.type)
+            own[name] = ListStateHandle(elements.mode, _stored(operator, subtask, (name, data), target), elements.type)
     return own
 
 
-def _stored(operator: PlannedOperator, subtask: int, state: tuple[str, bytes], target: Target) -> StateHandle:
+def _stored(operator: PlannedOperator, subtask: int, state: tuple[str, bytes], target: PlannedTarget) -> StateHandle:
     name, data = state
     if len(data) < _INLINE_BYTES:
         return InlineHandle(data)

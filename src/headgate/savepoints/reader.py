@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.manifest import OperatorManifest
 from headgate.checkpoint.restore.snapshots import open_snapshot
 from headgate.checkpoint.store import read_state
@@ -200,7 +200,7 @@ class SavepointReader:
             types = {KEY: declared.key_type_info, VALUE: declared.value_type_info}
         return element_table(types, [[key for key, _ in pairs], [value for _, value in pairs]])
 
-    def _lists(self, uid: str, name: str, modes: tuple[ListMode, ...]) -> list[tuple[int, ListState]]:
+    def _lists(self, uid: str, name: str, modes: tuple[ListMode, ...]) -> list[tuple[int, ListStateHandle]]:
         operator = self._operator(uid)
         found = [
             (index, state.lists[name])
@@ -215,7 +215,7 @@ class SavepointReader:
             )
         return found
 
-    def _elements(self, own: ListState, name: str) -> list[Any]:
+    def _elements(self, own: ListStateHandle, name: str) -> list[Any]:
         pickles: list[bytes] = pickle.loads(read_state(self._opened.store, own.handle))  # noqa: S301  # see `read`
         return list(map(loader(self._moved, f"state {name!r} in {self}"), pickles))
 
@@ -288,6 +288,6 @@ def _is_empty(column: pa.ChunkedArray) -> bool:
     return bool(column.null_count == len(column))
 
 
-def _declared(own: ListState) -> TypeInformation | None:
+def _declared(own: ListStateHandle) -> TypeInformation | None:
     """Return the type of the whole state, None of a state of our own."""
     return TypeInformation.from_json(json.loads(own.type)) if own.type else None

@@ -27,7 +27,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import InternalError
 from headgate.ids import Attempt
 from headgate.runtime.slot_storage.fetch import Fetch
-from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointTerms, SavepointWriter
+from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointStateWriter, SavepointTerms
 from headgate.state.backend import BackendContext, StateWriter
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
@@ -83,7 +83,7 @@ class KeyedTables:
         return _Part(self._own, self._made[place])
 
     def _convert(self, operator: OperatorManifest, subtask: int, keyed: KeyedState) -> KeyedState:
-        files = SavepointWriter(self._own, paths.Writer(_ATTEMPT, operator.uid, subtask), inline_bytes=0)
+        files = SavepointStateWriter(self._own, paths.Writer(_ATTEMPT, operator.uid, subtask), inline_bytes=0)
         terms = SavepointTerms(
             open_store=FileSystemStore.open_folder,
             scratch=lambda: self._new_folder("scratch"),

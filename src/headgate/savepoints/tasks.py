@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.savepoints.incoming import Reading
+from headgate.savepoints.incoming import IncomingReading
 from headgate.savepoints.written import StateTarget
 from headgate.state.files import FileHandle, StateFile
 
@@ -37,7 +37,7 @@ class TaskWriter:
     """
 
     target: StateTarget
-    reading: Reading
+    reading: IncomingReading
     location: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -17,8 +17,8 @@ from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
 from headgate.errors import ProgramError, RestoreError, StorageError
 from headgate.ids import CheckpointId, new_job_id
-from headgate.savepoints.incoming import Reading, given, given_values
-from headgate.savepoints.planned import ATTEMPT, PlannedOperator, PlannedState, Target, write_operator
+from headgate.savepoints.incoming import IncomingReading, given, given_values
+from headgate.savepoints.planned import ATTEMPT, PlannedOperator, PlannedState, PlannedTarget, write_operator
 from headgate.savepoints.tables import KeyedTables
 from headgate.state.canonical.layout import KEY, VALUE
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, StateDescriptor
@@ -110,7 +110,7 @@ class SavepointWriter:
         """
         if not isinstance(descriptor, StateDescriptor) or not descriptor.kind.name:
             raise ProgramError(f"a keyed state is written by its descriptor, not {descriptor!r}")
-        reading = Reading(key=key, value=value, key_type=key_type, value_type=descriptor.type_info)
+        reading = IncomingReading(key=key, value=value, key_type=key_type, value_type=descriptor.type_info)
         self._operator(uid).keyed[descriptor.name] = PlannedState(meta_of(descriptor), data, reading)
         return self
 
@@ -145,7 +145,7 @@ class SavepointWriter:
         if not isinstance(descriptor, MapStateDescriptor) or not isinstance(descriptor.type_info, MapTypeInfo):
             raise ProgramError(f"a broadcast state is written by a MapStateDescriptor, not {descriptor!r}")
         types = descriptor.type_info
-        reading = Reading(key=KEY, value=VALUE, key_type=types.key_type_info, value_type=types.value_type_info)
+        reading = IncomingReading(key=KEY, value=VALUE, key_type=types.key_type_info, value_type=types.value_type_info)
         elements = [pickled((key, value)) for key, value, _ in given(data, reading)]
         written = ListElements(ListMode.BROADCAST, elements, _type_of(descriptor))
         self._operator(uid).lists[descriptor.name] = [written]
@@ -191,7 +191,7 @@ class SavepointWriter:
         store = FileSystemStore.open_folder(location)
         if store.list_files(""):
             raise StorageError(f"{store.locate('')} has files already: give the savepoint a folder of its own")
-        target = Target(location=location, store=store, now_ms=SystemClock().wall_ms())
+        target = PlannedTarget(location=location, store=store, now_ms=SystemClock().wall_ms())
         tables = None if self._opened is None else KeyedTables(self._opened, self._moved)
         try:
             operators = tuple(write_operator(operator, tables, target) for operator in self._operators.values())

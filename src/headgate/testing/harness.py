@@ -29,7 +29,7 @@ from headgate.functions.api import (
 from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, Restored
+from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, RestoredState
 from headgate.operators.broadcast import BroadcastFactory, KeyedBroadcastFactory
 from headgate.operators.connected import (
     CoFlatMapFactory,
@@ -271,14 +271,14 @@ class OperatorHarness:
         )
         self.operator.start()
 
-    def _restored(self) -> Restored:
+    def _restored(self) -> RestoredState:
         if not self._saved:
-            return Restored()
+            return RestoredState()
         keyed = tuple(_fetched(self._checked(saved, saved.keyed)) for saved in self._saved if saved.keyed is not None)
         assigned = assign_source_lists if self.operator.is_source else assign_lists
         setup = self.setup
         lists = assigned([saved.lists for saved in self._saved], setup.parallelism, setup.max_parallelism)
-        return Restored(checkpoint_id=self._last_id, keyed=keyed, lists=lists[setup.subtask])
+        return RestoredState(checkpoint_id=self._last_id, keyed=keyed, lists=lists[setup.subtask])
 
     def _checked(self, saved: SavedOperator, keyed: KeyedState) -> KeyedState:
         if saved.max_parallelism != self.setup.max_parallelism:

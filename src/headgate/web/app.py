@@ -26,7 +26,7 @@ from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.web import checkpoint_json, job_json, metrics_json
 from headgate.web.access import RestConfig
-from headgate.web.operations import Kind
+from headgate.web.operations import OperationKind
 from headgate.web.origin import foreign, own_names
 from headgate.web.question import Answer, Question, ServedJob
 from headgate.web.served_jobs import ServedJobs
@@ -138,7 +138,7 @@ class _Paths:
         own += [Route(f"/jobs/{{job}}{path}", answer, methods=[verb]) for path, (answer, verb) in writes.items()]
         own += [
             Route(f"/jobs/{{job}}/{kind.value}/{{trigger}}", self._asking(kind))
-            for kind in (Kind.SAVEPOINT, Kind.CHECKPOINT)
+            for kind in (OperationKind.SAVEPOINT, OperationKind.CHECKPOINT)
         ]
         return own
 
@@ -196,7 +196,7 @@ class _Paths:
 
     async def _checkpoint(self, request: Request) -> Response:
         job, body = self._job(request), await _body(request)
-        return self._ordered(Kind.CHECKPOINT, job, body, lambda: job.view.trigger_checkpoint())
+        return self._ordered(OperationKind.CHECKPOINT, job, body, lambda: job.view.trigger_checkpoint())
 
     async def _savepoint(self, request: Request) -> Response:
         job, body = self._job(request), await _body(request)
@@ -209,14 +209,16 @@ class _Paths:
                 future.add_done_callback(lambda done: None if done.exception() else job.view.cancel())
             return future
 
-        return self._ordered(Kind.SAVEPOINT, job, body, order)
+        return self._ordered(OperationKind.SAVEPOINT, job, body, order)
 
     async def _stop(self, request: Request) -> Response:
         job, body = self._job(request), await _body(request)
         drain, target, format_ = _flag(body, "drain"), _text(body, "targetDirectory"), _format(body)
-        return self._ordered(Kind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_))
+        return self._ordered(
+            OperationKind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_)
+        )
 
-    def _ordered(self, kind: Kind, job: ServedJob, body: dict[str, Any], order: Any) -> Response:
+    def _ordered(self, kind: OperationKind, job: ServedJob, body: dict[str, Any], order: Any) -> Response:
         """Order what is not ordered yet: a client may send a request again under the same trigger id."""
         given, owner = _text(body, "triggerId"), job.view.job_id
         if given is None or not self._operations.is_known(kind, owner, given):
@@ -226,7 +228,7 @@ class _Paths:
                 raise HTTPException(400, str(error)) from None
         return JSONResponse({"request-id": given}, 202)
 
-    def _asking(self, kind: Kind) -> Any:
+    def _asking(self, kind: OperationKind) -> Any:
         async def ask(request: Request) -> Response:
             return self._answer(kind, request.path_params["job"], request)
 
@@ -239,12 +241,12 @@ class _Paths:
         if path is None:
             raise HTTPException(400, "savepoint-path is missing: the savepoint to delete")
         future = self._disposals.submit(dispose_savepoint, path, FileSystemStore.open_folder)
-        return JSONResponse({"request-id": self._operations.begin(Kind.DISPOSAL, "", future)}, 202)
+        return JSONResponse({"request-id": self._operations.begin(OperationKind.DISPOSAL, "", future)}, 202)
 
     async def _disposal(self, request: Request) -> Response:
-        return self._answer(Kind.DISPOSAL, "", request)
+        return self._answer(OperationKind.DISPOSAL, "", request)
 
-    def _answer(self, kind: Kind, owner: str, request: Request) -> Response:
+    def _answer(self, kind: OperationKind, owner: str, request: Request) -> Response:
         trigger = request.path_params["trigger"]
         found = self._operations.answer(kind, owner, trigger)
         if found is None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from headgate import __version__, options
+from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import EdgePlan, JobPlan, VertexPlan
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
@@ -249,7 +249,7 @@ def _plan(view: JobView) -> dict[str, Any]:
     }
 
 
-def _node(vertex: VertexPlan, parallelism: int, job: JobPlan) -> dict[str, Any]:
+def _node(vertex: VertexPlan, parallelism: int, job: JobGraph) -> dict[str, Any]:
     inputs = [edge for edge in job.edges if edge.target_vertex == vertex.id]
     node = {
         "id": vertex_id(vertex),
@@ -263,7 +263,7 @@ def _node(vertex: VertexPlan, parallelism: int, job: JobPlan) -> dict[str, Any]:
     return node | {"inputs": [_input(number, edge, job) for number, edge in enumerate(inputs)]} if inputs else node
 
 
-def _input(number: int, edge: EdgePlan, job: JobPlan) -> dict[str, Any]:
+def _input(number: int, edge: EdgePlan, job: JobGraph) -> dict[str, Any]:
     return {
         "num": number,
         "id": vertex_id(job.vertices[edge.source_vertex]),

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Protocol
 
 from headgate.elements import SavepointFormat
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
 from headgate.runtime.monitoring.progress import JobProgress
 
@@ -21,7 +21,7 @@ class JobView(Protocol):
         ...
 
     @property
-    def plan(self) -> JobPlan:
+    def plan(self) -> JobGraph:
         """The job's plan."""
         ...
 

@@ -16,7 +16,7 @@ OPERATIONS_MAX: Final = 1000
 _POLL_S: Final = 0.02
 
 
-class Kind(Enum):
+class OperationKind(Enum):
     """What is asked for: each kind has ids of its own."""
 
     SAVEPOINT = "savepoints"
@@ -38,9 +38,9 @@ class Operations:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[Kind, str], _Operation] = OrderedDict()
+        self._known: OrderedDict[tuple[OperationKind, str], _Operation] = OrderedDict()
 
-    def begin(self, kind: Kind, owner: str, future: Future[Any], trigger_id: str | None = None) -> str:
+    def begin(self, kind: OperationKind, owner: str, future: Future[Any], trigger_id: str | None = None) -> str:
         """Keep an operation of the job `owner` ("" for none); return the id to ask about it with."""
         id_ = trigger_id or secrets.token_hex(16)
         with self._lock:
@@ -49,13 +49,13 @@ class Operations:
                 self._known.popitem(last=False)
         return id_
 
-    def is_known(self, kind: Kind, owner: str, trigger_id: str) -> bool:
+    def is_known(self, kind: OperationKind, owner: str, trigger_id: str) -> bool:
         """Return whether the job has an operation of this kind and id."""
         with self._lock:
             found = self._known.get((kind, trigger_id))
             return found is not None and found.owner == owner
 
-    def answer(self, kind: Kind, owner: str, trigger_id: str) -> dict[str, Any] | None:
+    def answer(self, kind: OperationKind, owner: str, trigger_id: str) -> dict[str, Any] | None:
         """Return how far the operation is, as Flink writes it; None when there is none of this kind and id."""
         with self._lock:
             found = self._known.get((kind, trigger_id))
@@ -80,10 +80,10 @@ class Operations:
             return any(each.owner == owner and not each.fetched for each in self._known.values())
 
 
-def _result(kind: Kind, future: Future[Any]) -> dict[str, Any]:
+def _result(kind: OperationKind, future: Future[Any]) -> dict[str, Any]:
     error = BaseException("cancelled") if future.cancelled() else future.exception()
     if error is not None:
         return {"failure-cause": {"class": type(error).__name__, "stack-trace": str(error) or type(error).__name__}}
-    if kind is Kind.SAVEPOINT:
+    if kind is OperationKind.SAVEPOINT:
         return {"location": future.result()}
-    return {"external-path": future.result()} if kind is Kind.CHECKPOINT else {}
+    return {"external-path": future.result()} if kind is OperationKind.CHECKPOINT else {}

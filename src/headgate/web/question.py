@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from headgate.graph.physical import VertexPlan
+from headgate.graph.job_graph import VertexPlan
 from headgate.web.job_view import JobView
 
 _DIGITS_MAX: Final = 18

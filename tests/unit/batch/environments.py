@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headgate.datastream import StreamExecutionEnvironment
+from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults
-from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.ids import JobId
 from tests.unit.datastream.environments import environment
 
@@ -16,7 +16,7 @@ def batch(**settings: str) -> StreamExecutionEnvironment:
     return environment(**{"execution.runtime-mode": "BATCH"} | settings)
 
 
-def plan_of(env: StreamExecutionEnvironment, *, chaining: bool = True) -> JobPlan:
+def plan_of(env: StreamExecutionEnvironment, *, chaining: bool = True) -> JobGraph:
     """The plan of the program, as for a streaming job."""
     settings: Any = env._settings()
     defaults = GraphDefaults(parallelism=env.get_parallelism(), chaining=chaining)

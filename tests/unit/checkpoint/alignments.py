@@ -9,7 +9,7 @@ from headgate.checkpoint.alignment import (
     BarrierAnnounced,
     BarrierReceived,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     DeclineCheckpoint,
     ForwardCancel,
     TimePassed,
@@ -44,7 +44,7 @@ class Events:
         return self.strategy.handle(CancelReceived(channel=channel, checkpoint_id=CheckpointId(checkpoint_id)))
 
     def abort(self, checkpoint_id: int) -> list[AlignmentEffect]:
-        return self.strategy.handle(CheckpointAborted(checkpoint_id=CheckpointId(checkpoint_id)))
+        return self.strategy.handle(CheckpointGivenUp(checkpoint_id=CheckpointId(checkpoint_id)))
 
     def time(self, now_ms: float) -> list[AlignmentEffect]:
         return self.strategy.handle(TimePassed(now_ms=now_ms))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
@@ -21,7 +21,7 @@ def keyed(uid: str, first: int, last: int, handle: StateHandle | None = None) ->
 
 
 def listed(uid: str, *names: str, mode: ListMode = ListMode.SPLIT) -> OperatorState:
-    return OperatorState(uid=uid, lists={name: ListState(mode, InlineHandle(b"list"), "[]") for name in names})
+    return OperatorState(uid=uid, lists={name: ListStateHandle(mode, InlineHandle(b"list"), "[]") for name in names})
 
 
 def operator(uid: str, *states: OperatorState | None, max_parallelism: int = 128) -> OperatorManifest:

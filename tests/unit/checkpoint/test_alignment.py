@@ -14,7 +14,7 @@ from headgate.checkpoint.alignment import (
     BarrierReceived,
     BlockChannel,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     DeclineCheckpoint,
     ForwardCancel,
     TakeSnapshot,
@@ -45,7 +45,7 @@ def cancel(aligner: BarrierAligner, channel: int, checkpoint_id: int) -> list[Al
 
 
 def abort(aligner: BarrierAligner, checkpoint_id: int) -> list[AlignmentEffect]:
-    return aligner.handle(CheckpointAborted(checkpoint_id=CheckpointId(checkpoint_id)))
+    return aligner.handle(CheckpointGivenUp(checkpoint_id=CheckpointId(checkpoint_id)))
 
 
 def given_up(checkpoint_id: int) -> list[AlignmentEffect]:

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.checkpoint.commit import (
-    CheckpointCompleted,
+    CheckpointConfirmed,
     Commit,
     CommitEffect,
     CommitFailed,
     CommitPermit,
     CommitPutOff,
+    CommitsRestored,
     CommitSucceeded,
     CommitTracker,
     FailTask,
     PendingCommit,
     Prepared,
     ReportCommitted,
-    Restored,
 )
 from headgate.errors import InternalError
 from headgate.ids import Attempt, CheckpointId
@@ -41,7 +41,7 @@ def prepare(tracker: CommitTracker, checkpoint_id: int, *committables: str) -> N
 
 
 def complete(tracker: CommitTracker, checkpoint_id: int, attempt: Attempt = ATTEMPT) -> list[CommitEffect]:
-    return tracker.handle(CheckpointCompleted(checkpoint_id=CheckpointId(checkpoint_id), attempt=attempt))
+    return tracker.handle(CheckpointConfirmed(checkpoint_id=CheckpointId(checkpoint_id), attempt=attempt))
 
 
 def succeed(tracker: CommitTracker, checkpoint_id: int) -> list[CommitEffect]:
@@ -111,7 +111,9 @@ def test_what_is_being_committed_is_still_part_of_a_snapshot(tracker: CommitTrac
 
 def test_restored_commits_are_done_again_under_the_permit_of_the_restored_checkpoint(tracker: CommitTracker) -> None:
     restored = (pending(4, "y"), pending(3, "x"), pending(4, "z"))
-    assert tracker.handle(Restored(checkpoint_id=CheckpointId(4), pending=restored)) == [commit(3, "x", permitted_by=4)]
+    assert tracker.handle(CommitsRestored(checkpoint_id=CheckpointId(4), pending=restored)) == [
+        commit(3, "x", permitted_by=4)
+    ]
     assert succeed(tracker, 3) == [commit(4, "y", "z", permitted_by=4)]
     assert succeed(tracker, 4) == [report(4)]
 

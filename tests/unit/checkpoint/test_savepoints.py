@@ -249,7 +249,7 @@ def test_without_draining_the_barrier_is_the_last_thing_that_sources_put_out(job
 
 
 def test_draining_ends_the_sources_first_and_the_final_checkpoint_is_the_savepoint(job: Job) -> None:
-    assert job.stop(9, drains=True) == [c.EndSources(attempt=Attempt(1), over=CheckpointId(0))]
+    assert job.stop(9, drains=True) == [c.EndAllSources(attempt=Attempt(1), over=CheckpointId(0))]
     assert job.at(300.0) == []
     assert job.end_data(SOURCE) == []
     assert job.end_data(SINK) == [job.trigger(1, final=True, savepoint=order(9, stops=True))]
@@ -259,15 +259,15 @@ def test_draining_says_which_checkpoints_are_over_as_no_barrier_will(job: Job) -
     job.at(100.0)
     job.ack(1)
     job.stored(1)
-    assert job.stop(9, drains=True) == [c.EndSources(attempt=Attempt(1), over=CheckpointId(1))]
+    assert job.stop(9, drains=True) == [c.EndAllSources(attempt=Attempt(1), over=CheckpointId(1))]
 
 
 def test_draining_says_so_once_more_when_a_checkpoint_under_way_is_given_up() -> None:
     job = Job(max_concurrent=2)
     job.start()
     job.at(100.0)
-    assert job.stop(9, drains=True) == [c.EndSources(attempt=Attempt(1), over=CheckpointId(0))]
-    assert c.EndSources(attempt=Attempt(1), over=CheckpointId(1)) in job.decline(1)
+    assert job.stop(9, drains=True) == [c.EndAllSources(attempt=Attempt(1), over=CheckpointId(0))]
+    assert c.EndAllSources(attempt=Attempt(1), over=CheckpointId(1)) in job.decline(1)
 
 
 def test_from_the_turn_of_the_stop_on_nothing_else_starts_and_everybody_is_told(job: Job) -> None:

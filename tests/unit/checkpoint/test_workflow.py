@@ -12,7 +12,7 @@ import pytest
 from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.cleanup.registry import SharedFiles, SharedStateRegistry
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore, chunks_of
 from headgate.errors import DamagedFileError, RestoreError, StorageError
@@ -152,7 +152,7 @@ def test_list_states_are_read_and_dealt_out() -> None:
     store = MemoryStore()
     handle = store.write("chk-1/a1-source-0-list-splits", [pickle.dumps([b"x", b"y"])])
     snapshot = manifest(
-        1, operator("source", OperatorState(uid="source", lists={"splits": ListState(ListMode.SPLIT, handle)}))
+        1, operator("source", OperatorState(uid="source", lists={"splits": ListStateHandle(ListMode.SPLIT, handle)}))
     )
     shape = OperatorShape(uid="source", name="Source", vertex=0, parallelism=2, max_parallelism=128)
     restored = workflow.read_assignment(store, snapshot, [shape], allow_non_restored=False)
@@ -165,7 +165,7 @@ def test_a_damaged_list_state_is_never_unpickled() -> None:
     handle = store.write("chk-1/a1-source-0-list-splits", [pickle.dumps([b"x"])])
     store.files[handle.path] = store.files[handle.path][:-1] + b"!"
     snapshot = manifest(
-        1, operator("source", OperatorState(uid="source", lists={"splits": ListState(ListMode.SPLIT, handle)}))
+        1, operator("source", OperatorState(uid="source", lists={"splits": ListStateHandle(ListMode.SPLIT, handle)}))
     )
     shape = OperatorShape(uid="source", name="Source", vertex=0, parallelism=1, max_parallelism=128)
     with pytest.raises(DamagedFileError, match="memory:chk-1/a1-source-0-list-splits has a wrong checksum"):

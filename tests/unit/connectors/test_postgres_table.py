@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headgate.connectors.postgres import PostgresSink, PostgresTable
-from headgate.connectors.postgres.batches import Batch, Leftovers
+from headgate.connectors.postgres.batches import Leftovers, RowBatch
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import SinkContext
 from headgate.ids import Attempt, CheckpointId, JobId
@@ -78,8 +78,8 @@ def test_a_url_that_cannot_be_read_is_not_shown(url: str) -> None:
 
 @pytest.mark.parametrize("checkpoint", [None, CheckpointId(7)])
 def test_the_name_of_a_batch_says_whose_it_is(checkpoint: CheckpointId | None) -> None:
-    batch = Batch("5ce7a7105ce7a710", "0a1b2c3d", 99999, 123456, checkpoint)
-    assert Batch.parse(str(batch)) == batch
+    batch = RowBatch("5ce7a7105ce7a710", "0a1b2c3d", 99999, 123456, checkpoint)
+    assert RowBatch.parse(str(batch)) == batch
     assert len(f"staged_{batch.at(CheckpointId(10**10))}") <= 63  # longer names are cut by the server
 
 
@@ -95,9 +95,9 @@ def context(subtask: int, parallelism: int, restored_id: int | None) -> SinkCont
     )
 
 
-def batch(subtask: int, checkpoint: int | None, attempt: int = 2) -> Batch:
-    own = Batch.of(context(subtask, 9, None))
-    return Batch(own.job, own.operator, subtask, attempt, None if checkpoint is None else CheckpointId(checkpoint))
+def batch(subtask: int, checkpoint: int | None, attempt: int = 2) -> RowBatch:
+    own = RowBatch.of(context(subtask, 9, None))
+    return RowBatch(own.job, own.operator, subtask, attempt, None if checkpoint is None else CheckpointId(checkpoint))
 
 
 def test_after_rescaling_each_leftover_is_removed_by_one_subtask_and_what_may_be_committed_by_none() -> None:

@@ -19,8 +19,8 @@ from headgate.dataflow.partition import (
 from headgate.elements import Batch
 from headgate.errors import SerializationError
 from headgate.functions.api import KeySelector
+from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.graph.physical import EdgePlan
 from headgate.operators.base import UserCodeError
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code

@@ -7,8 +7,8 @@ import cloudpickle
 import pytest
 
 from headgate.errors import ProgramError
+from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
-from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.ids import SubtaskId, new_job_id
 from headgate.options import resolve
 from tests.unit.graph.programs import TWO, edge, line, node
@@ -16,14 +16,14 @@ from tests.unit.graph.programs import TWO, edge, line, node
 SETTINGS = resolve({"pipeline.global-job-parameters": "city:Oslo"})
 
 
-def plan_of(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> JobPlan:
+def plan_of(graph: LogicalGraph, defaults: GraphDefaults = TWO) -> JobGraph:
     options = JobOptions(
         job_id=new_job_id(random.Random(1)), job_name="j", defaults=defaults, settings=SETTINGS, checkpointing=False
     )
     return plan(graph, options)
 
 
-def keyed_job() -> JobPlan:
+def keyed_job() -> JobGraph:
     """One source subtask, three keyed subtasks chained to their sink."""
     graph = line(node(0, "s", parallelism=1), node(1, "count", parallelism=3, uid="c"), node(2, "out", parallelism=3))
     graph.edges[0] = edge(0, 1, Partitioning.KEY_GROUP, abs)

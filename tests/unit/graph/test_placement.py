@@ -8,19 +8,19 @@ from itertools import chain
 import pytest
 
 from headgate.errors import ProgramError
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import GraphDefaults, LogicalGraph, Partitioning
-from headgate.graph.physical import JobPlan
 from headgate.graph.placement import Channels, Placement, as_programmed, edges_of, place
 from headgate.ids import SubtaskId
 from tests.unit.graph.programs import edge, line, node
 from tests.unit.graph.test_physical import keyed_job, plan_of
 
 
-def channels_of(job: JobPlan, placement: Placement) -> Channels:
+def channels_of(job: JobGraph, placement: Placement) -> Channels:
     return Channels(edges_of(job, placement), placement)
 
 
-def split_job(first: Partitioning | None = None) -> JobPlan:
+def split_job(first: Partitioning | None = None) -> JobGraph:
     """A source of two subtasks that two sinks read: one as `first` says, the other as broadcast."""
     return plan_of(
         LogicalGraph(

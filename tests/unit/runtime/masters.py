@@ -10,7 +10,7 @@ from headgate.checkpoint.store import MemoryStore
 from headgate.clock import VirtualClock
 from headgate.deploy.code.package import pack, unpack
 from headgate.deploy.handles.running_job import Results
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
@@ -45,7 +45,7 @@ class MasterRig:
     """A master, the launcher that it orders about, and the slots of the newest launch."""
 
     def __init__(
-        self, plan: JobPlan, store: MemoryStore | None = None, placed: PlacementPolicy = as_programmed
+        self, plan: JobGraph, store: MemoryStore | None = None, placed: PlacementPolicy = as_programmed
     ) -> None:
         self.plan = plan
         self.store = store or MemoryStore()

@@ -15,16 +15,16 @@ from headgate.connectors.collection import CollectionSource
 from headgate.dataflow.channel import InputChannel
 from headgate.deploy.code.package import pack, unpack
 from headgate.functions.source import Source
+from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import (
     AnyKeySelector,
+    AnyOperatorFactory,
     Edge,
     GraphDefaults,
     LogicalGraph,
     Node,
-    OperatorFactory,
     Partitioning,
 )
-from headgate.graph.physical import JobOptions, JobPlan, plan
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, ChannelId, CheckpointId, JobId, SlotIndex, SubtaskId
 from headgate.operators.source import SourceFactory
@@ -43,7 +43,7 @@ RUNNING: list[SlotRig] = []
 class Step:
     """One operator of a line of operators, and how its records come to it."""
 
-    factory: OperatorFactory
+    factory: AnyOperatorFactory
     partitioning: Partitioning | None = None
     key_selector: AnyKeySelector | None = None
     parallelism: int = 1
@@ -51,10 +51,10 @@ class Step:
 
 def line_plan(
     source: Source[Any] | Iterable[Any],
-    *steps: Step | OperatorFactory,
+    *steps: Step | AnyOperatorFactory,
     settings: dict[str, Any] | None = None,
     readers: int = 1,
-) -> JobPlan:
+) -> JobGraph:
     """The plan of a source, read by so many subtasks, and the operators after it."""
     first = source if isinstance(source, Source) else CollectionSource(source)
     rest = [step if isinstance(step, Step) else Step(step) for step in steps]
@@ -115,7 +115,7 @@ class HeldIo:
 class SlotRig:
     """One slot of a job, and what it tells the master."""
 
-    plan: JobPlan
+    plan: JobGraph
     index: int = 0
     switchboard: Switchboard = field(default_factory=dict)
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(1000.0))
@@ -170,7 +170,7 @@ class SlotRig:
         return dict(self.exchange._inputs)
 
 
-def deploy_of(plan: JobPlan, attempt: int, *, checkpoint: int | None = None, **rest: Any) -> Deploy:
+def deploy_of(plan: JobGraph, attempt: int, *, checkpoint: int | None = None, **rest: Any) -> Deploy:
     splits = {
         SubtaskId(vertex.id, 0): vertex.operators[0].factory.source.splits(1)
         for vertex in plan.vertices

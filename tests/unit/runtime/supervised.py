@@ -41,7 +41,7 @@ class Job:
 
     def at(self, now_ms: float) -> list[s.SupervisorEffect]:
         self.now_ms = now_ms
-        return self.handle(s.Tick(now_ms=now_ms))
+        return self.handle(s.SupervisorTick(now_ms=now_ms))
 
     def submit(self) -> list[s.SupervisorEffect]:
         return self.handle(s.Submitted(now_ms=self.now_ms))
@@ -63,10 +63,10 @@ class Job:
         return self.handle(s.RestoreResolved(attempt=attempt, checkpoint_id=restored, now_ms=self.now_ms))
 
     def ready(self, slot: SlotIndex, attempt: Attempt = A1) -> list[s.SupervisorEffect]:
-        return self.handle(s.SlotReady(slot=slot, attempt=attempt, now_ms=self.now_ms))
+        return self.handle(s.SlotIsReady(slot=slot, attempt=attempt, now_ms=self.now_ms))
 
     def torn_down(self, slot: SlotIndex, attempt: Attempt = A1) -> list[s.SupervisorEffect]:
-        return self.handle(s.SlotTornDown(slot=slot, attempt=attempt, now_ms=self.now_ms))
+        return self.handle(s.SlotIsTornDown(slot=slot, attempt=attempt, now_ms=self.now_ms))
 
     def fail(self, attempt: Attempt = A1, retriable: bool = True) -> list[s.SupervisorEffect]:
         event = s.AttemptFailed(attempt=attempt, cause="ValueError: boom", retriable=retriable, now_ms=self.now_ms)

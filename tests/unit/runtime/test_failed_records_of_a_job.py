@@ -6,7 +6,7 @@ from headgate.functions.record_errors import RecordErrors
 from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import OPERATOR_METRICS, JobMetrics
 from tests.unit.runtime.masters import MasterRig
@@ -24,7 +24,7 @@ def test_failed_records_are_counted_for_each_operator() -> None:
     settings = {"python.metric.enabled": "false"}  # those of functions: this one is the operator's
     rig = MasterRig(line_plan(range(100), guarded, MapFactory(str), CollectFactory(), settings=settings))
     outcome = rig.run()
-    assert outcome.status is JobStatus.FINISHED
+    assert outcome.status is JobState.FINISHED
     metrics = JobMetrics(rig.plan, rig.master.progress)
     (vertex,) = rig.plan.vertices
     counted = [operator.name for operator, _ in metrics.of_functions(SubtaskId(0, 0))]

@@ -15,7 +15,7 @@ from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import JobMetrics
 from tests.unit.runtime.masters import MasterRig
@@ -218,5 +218,5 @@ def test_metrics_of_functions_arrive_under_their_operator() -> None:
 def test_metrics_that_are_switched_off_are_refused_by_their_key() -> None:
     rig = MasterRig(line_plan([1], MapFactory(Slow(0.0)), settings={"python.metric.enabled": "false"}))
     outcome = rig.run()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "python.metric.enabled is false" in (outcome.cause or "")

@@ -12,8 +12,8 @@ from headgate.checkpoint.handles import InFlightState, SubtaskState
 from headgate.checkpoint.messages import RestoredOperator, SubtaskAcked, SubtaskDeclined, SubtaskRecovered
 from headgate.elements import Barrier, Batch
 from headgate.errors import StorageError
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import JobPlan
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
@@ -99,7 +99,7 @@ def committed(rig: SlotRig) -> list[Any]:
     return collected(rig)
 
 
-def two_slots(plan: JobPlan) -> list[SlotRig]:
+def two_slots(plan: JobGraph) -> list[SlotRig]:
     switchboard: Switchboard = {}
     return [SlotRig(plan, index=index, switchboard=switchboard) for index in range(2)]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import ProgramError
-from headgate.savepoints.incoming import Reading, conversion, given, given_values
+from headgate.savepoints.incoming import IncomingReading, conversion, given, given_values
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 from headgate.types.typeinfo import TypeInformation, Types
@@ -76,7 +76,7 @@ def test_a_column_of_another_type_is_refused_by_name(declared: TypeInformation, 
         conversion(declared, arrow, "total")
 
 
-READING = Reading(key="who", value="n", key_type=None, value_type=Types.LONG())
+READING = IncomingReading(key="who", value="n", key_type=None, value_type=Types.LONG())
 
 
 def test_pickles_beside_a_column_count_for_more() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, JobId
 from headgate.operators.collect import CollectFactory
@@ -31,7 +31,7 @@ class View:
 
     progress: JobProgress = field(default_factory=progress)
     state: JobStatus = JobStatus.RUNNING
-    plan: JobPlan = PLAN
+    plan: JobGraph = PLAN
 
     @property
     def job_id(self) -> JobId:

@@ -59,7 +59,7 @@ from headgate.checkpoint.alignment.events import (
     BarrierReceived,
     BlockChannel,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     CompleteInFlight,
     ForwardCancel,
     RecordChannel,
@@ -162,7 +162,7 @@ class BarrierAligner:
             case CancelReceived(channel=channel, checkpoint_id=checkpoint_id):
                 self._check_readable(channel)
                 return self._on_cancel(checkpoint_id)
-            case CheckpointAborted(checkpoint_id=checkpoint_id):
+            case CheckpointGivenUp(checkpoint_id=checkpoint_id):
                 return self._on_abort(checkpoint_id)
             case TimePassed(now_ms=now_ms):
                 return self._on_time(now_ms)

@@ -41,7 +41,7 @@ class CancelReceived:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointAborted:
+class CheckpointGivenUp:
     """The job master has given the checkpoint up. Comes beside the channels, so perhaps before any barrier."""
 
     checkpoint_id: CheckpointId
@@ -55,7 +55,7 @@ class TimePassed:
     now_ms: float
 
 
-AlignmentEvent = BarrierAnnounced | BarrierReceived | CancelReceived | CheckpointAborted | TimePassed
+AlignmentEvent = BarrierAnnounced | BarrierReceived | CancelReceived | CheckpointGivenUp | TimePassed
 
 
 @final

@@ -11,7 +11,7 @@ Several checkpoints may be pending. For each, the set of channels that have deli
                        are subsumed: on each channel the newer barrier has passed, so theirs will not come
     CancelReceived     the checkpoint is given up, and cancelled downstream. Its channels are still counted, so that it
                        can be removed. Older ones are subsumed: downstream would not take their barriers after it
-    CheckpointAborted  the same, but downstream hears of it from the master as well: nothing is sent, and older ones go
+    CheckpointGivenUp  the same, but downstream hears of it from the master as well: nothing is sent, and older ones go
                        on. Before the first barrier the id is kept, and begins given up
 
 At most `PENDING_MAX` are kept; a further one takes the place of the oldest. An id that is not pending and not above all
@@ -31,7 +31,7 @@ from headgate.checkpoint.alignment.events import (
     BarrierAnnounced,
     BarrierReceived,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     DeclineCheckpoint,
     ForwardCancel,
     TakeSnapshot,
@@ -101,7 +101,7 @@ class BarrierTracker:
             case CancelReceived(channel=channel, checkpoint_id=checkpoint_id):
                 self._check(channel)
                 return self._on_cancel(channel, checkpoint_id)
-            case CheckpointAborted(checkpoint_id=checkpoint_id):
+            case CheckpointGivenUp(checkpoint_id=checkpoint_id):
                 return self._on_abort(checkpoint_id)
             case BarrierAnnounced() | TimePassed():
                 return []

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.retention import leftover_files
-from headgate.checkpoint.drivers.epochs import Owner
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.ownership import older_claims
 from headgate.checkpoint.manifest import decode
 from headgate.checkpoint.restore.resolve import Resolution
@@ -78,7 +78,7 @@ def _named_by_others(opened: OpenedSnapshot) -> set[str] | None:
     return named
 
 
-def remove_leftovers(store: CheckpointStore, own: Owner, found: Resolution, before: Attempt) -> None:
+def remove_leftovers(store: CheckpointStore, own: EpochOwner, found: Resolution, before: Attempt) -> None:
     """Delete what drivers before `own`, and attempts before `before`, have left. `found` is what is complete.
 
     Nothing goes that a complete checkpoint names. When a damaged checkpoint was passed over, nothing goes at all.

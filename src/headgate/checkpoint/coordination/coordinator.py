@@ -574,7 +574,7 @@ class CheckpointCoordinator:
         if self._stop is None or self._phase is not c.Phase.STOPPING or self._stops() or not self._stop.request.drains:
             return []
         over = min((pending.checkpoint_id - 1 for pending in self._collecting()), default=self._last_id)
-        return [c.EndSources(attempt=attempt, over=CheckpointId(over))]
+        return [c.EndAllSources(attempt=attempt, over=CheckpointId(over))]
 
     # --- invariants -------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"([0-9]+)-([0-9a-z]*)")
 
 @final
 @dataclass(frozen=True, slots=True, order=True)
-class Owner:
+class EpochOwner:
     """A driver that has taken an epoch; later ones are greater."""
 
     number: int
@@ -46,7 +46,7 @@ class Owner:
         return f"{self.number}-{self.nonce}"
 
 
-NOBODY: Final = Owner(0, "")
+NOBODY: Final = EpochOwner(0, "")
 """Before every owner."""
 
 
@@ -55,7 +55,7 @@ NOBODY: Final = Owner(0, "")
 class Base:
     """The checkpoint that an owner has started from; 0 for none of the job's own."""
 
-    owner: Owner
+    owner: EpochOwner
     checkpoint_id: CheckpointId
 
 
@@ -63,22 +63,22 @@ Chain = tuple[Base, ...]
 """The bases of the drivers of a job, in the order of their epochs."""
 
 
-def parse_owner(name: str) -> Owner | None:
+def parse_owner(name: str) -> EpochOwner | None:
     """Return the owner whose text this is, None for any other text.
 
     >>> parse_owner("3-5f"), parse_owner("3-5f-base")
-    (Owner(number=3, nonce='5f'), None)
+    (EpochOwner(number=3, nonce='5f'), None)
     """
     found = _NAME.fullmatch(name)
-    return None if found is None else Owner(int(found[1]), found[2])
+    return None if found is None else EpochOwner(int(found[1]), found[2])
 
 
-def next_owner(seen: Iterable[Owner], nonce: str) -> Owner:
+def next_owner(seen: Iterable[EpochOwner], nonce: str) -> EpochOwner:
     """Return the owner to claim to be, above all that are seen."""
-    return Owner(max(seen, default=NOBODY).number + 1, nonce)
+    return EpochOwner(max(seen, default=NOBODY).number + 1, nonce)
 
 
-def taken_over_by(own: Owner, seen: Iterable[Owner]) -> str | None:
+def taken_over_by(own: EpochOwner, seen: Iterable[EpochOwner]) -> str | None:
     """Return, in words, who owns the job when it is not `own`."""
     owners = set(seen)
     highest = max(owners, default=NOBODY)
@@ -87,11 +87,13 @@ def taken_over_by(own: Owner, seen: Iterable[Owner]) -> str | None:
     return None if own in owners else "one that has ended since and left no claim"
 
 
-def is_valid(owner: Owner, checkpoint_id: CheckpointId, chain: Chain) -> bool:
+def is_valid(owner: EpochOwner, checkpoint_id: CheckpointId, chain: Chain) -> bool:
     """Return whether what `owner` stored under this id counts: no later driver has started from before it.
 
-    >>> chain = (Base(Owner(1, "a"), CheckpointId(0)), Base(Owner(2, "b"), CheckpointId(5)))
-    >>> [is_valid(Owner(1, "a"), CheckpointId(id_), chain) for id_ in (5, 6)], is_valid(Owner(2, "b"), 6, chain)
-    ([True, False], True)
+    >>> chain = (Base(EpochOwner(1, "a"), CheckpointId(0)), Base(EpochOwner(2, "b"), CheckpointId(5)))
+    >>> [is_valid(EpochOwner(1, "a"), CheckpointId(id_), chain) for id_ in (5, 6)]
+    [True, False]
+    >>> is_valid(EpochOwner(2, "b"), CheckpointId(6), chain)
+    True
     """
     return all(base.owner <= owner or checkpoint_id <= base.checkpoint_id for base in chain)

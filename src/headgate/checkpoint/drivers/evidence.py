@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid, parse_owner
+from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid, parse_owner
 from headgate.ids import CheckpointId
 
 _FOLDER: Final = f"{paths.COMPLETE}/"
@@ -52,7 +52,7 @@ class Evidence:
     """
 
     checkpoint_id: CheckpointId
-    owner: Owner
+    owner: EpochOwner
     digest: str
     stop: bool = False
 
@@ -60,7 +60,7 @@ class Evidence:
     def path(self) -> str:
         """Return the path of the file, in the job's folder.
 
-        >>> Evidence(CheckpointId(42), Owner(2, "5f"), digest_of(b"")).path
+        >>> Evidence(CheckpointId(42), EpochOwner(2, "5f"), digest_of(b"")).path
         '_complete/42-2-5f-e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
         """
         return f"{_FOLDER}{self.checkpoint_id}-{self.owner}-{self.digest}{'-stop' if self.stop else ''}"

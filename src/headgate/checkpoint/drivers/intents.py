@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid, parse_owner
+from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid, parse_owner
 from headgate.checkpoint.drivers.evidence import Evidence, digest_of
 from headgate.checkpoint.drivers.ownership import Superseded, attest, superseded
 from headgate.checkpoint.seal import is_torn, seal, unseal
@@ -31,7 +31,7 @@ class StopIntent:
     checkpoint_id: CheckpointId
 
 
-def record_stop(store: CheckpointStore, own: Owner, stop: StopIntent) -> Stored | Refused | Superseded:
+def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> Stored | Refused | Superseded:
     """Record that the job ends with this savepoint. Only after Stored may anybody be told.
 
     Raises InDoubt when nobody can tell whether it is recorded: call it again until it says. Never anything else.
@@ -68,7 +68,7 @@ def attest_stop(store: CheckpointStore, chain: Chain) -> None:
         attest(store, Evidence(stop.checkpoint_id, owner, digest_of(_encode(stop)), stop=True))
 
 
-def _newest_stop(store: CheckpointStore, chain: Chain) -> tuple[Owner, StopIntent] | None:
+def _newest_stop(store: CheckpointStore, chain: Chain) -> tuple[EpochOwner, StopIntent] | None:
     names = (path.rpartition("/")[2] for path in store.list_files(paths.STOPPED))
     owners = [owner for name in names if (owner := parse_owner(name)) is not None]
     for owner in sorted(owners, reverse=True):

@@ -11,7 +11,7 @@ from typing import final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
-from headgate.checkpoint.drivers.epochs import Base, Chain, Owner
+from headgate.checkpoint.drivers.epochs import Base, Chain, EpochOwner
 from headgate.checkpoint.drivers.evidence import Evidence, digest_of
 from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.seal import is_torn, seal, unseal
@@ -38,7 +38,7 @@ class Superseded:
     reason: str
 
 
-def take_epoch(store: CheckpointStore, nonce: str) -> Owner:
+def take_epoch(store: CheckpointStore, nonce: str) -> EpochOwner:
     """Make the caller the owner of the job. `nonce` is unique among its drivers: digits and small letters."""
     own = epochs.next_owner(_owners(store), nonce)
     store.write(paths.epoch(str(own)), [b""])
@@ -48,7 +48,7 @@ def take_epoch(store: CheckpointStore, nonce: str) -> Owner:
     return own
 
 
-def superseded(store: CheckpointStore, own: Owner) -> Superseded | None:
+def superseded(store: CheckpointStore, own: EpochOwner) -> Superseded | None:
     """Return who has taken the job over, None when `own` owns it."""
     other = epochs.taken_over_by(own, _owners(store))
     if other is None:
@@ -59,7 +59,7 @@ def superseded(store: CheckpointStore, own: Owner) -> Superseded | None:
     )
 
 
-def _owners(store: CheckpointStore) -> list[Owner]:
+def _owners(store: CheckpointStore) -> list[EpochOwner]:
     names = (path.rpartition("/")[2] for path in store.list_files(paths.EPOCHS))
     return [owner for name in names if (owner := epochs.parse_owner(name)) is not None]
 
@@ -87,7 +87,7 @@ def _read_chain(store: CheckpointStore) -> Chain | None:
     return ()
 
 
-def record_base(store: CheckpointStore, own: Owner, before: Chain, checkpoint_id: CheckpointId) -> Chain:
+def record_base(store: CheckpointStore, own: EpochOwner, before: Chain, checkpoint_id: CheckpointId) -> Chain:
     """Record where `own` starts from, going by the chain `before`; return the chain that counts from now on."""
     chain = (*before, Base(own, checkpoint_id))
     path, data = paths.epoch_base(str(own)), seal({"chain": [_encode_base(base) for base in chain]})
@@ -97,7 +97,7 @@ def record_base(store: CheckpointStore, own: Owner, before: Chain, checkpoint_id
     return chain
 
 
-def _recorded_by(path: str) -> Owner | None:
+def _recorded_by(path: str) -> EpochOwner | None:
     name, separator, rest = path.rpartition("/")[2].rpartition(paths.BASE_SUFFIX)
     return epochs.parse_owner(name) if separator and not rest else None
 
@@ -116,9 +116,9 @@ def decode_base(document: dict[str, object]) -> Base:
 # --- what only the owner may do ----------------------------------------------------------------------------------
 
 
-def owner_of(manifest: Manifest) -> Owner:
+def owner_of(manifest: Manifest) -> EpochOwner:
     """Return the driver that has stored the manifest."""
-    return Owner(manifest.epoch, manifest.nonce)
+    return EpochOwner(manifest.epoch, manifest.nonce)
 
 
 def store_as_owner(
@@ -203,7 +203,9 @@ def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:
     store.write(paths.id_claim(manifest.checkpoint_id, manifest.attempt), [b""])
 
 
-def _unless_superseded(store: CheckpointStore, own: Owner, result: Stored | Refused) -> Stored | Refused | Superseded:
+def _unless_superseded(
+    store: CheckpointStore, own: EpochOwner, result: Stored | Refused
+) -> Stored | Refused | Superseded:
     try:
         found = superseded(store, own)
     except StorageError as error:
@@ -223,7 +225,7 @@ def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
     return None if owner is not None and any(base.owner > owner for base in chain) else result
 
 
-def older_claims(store: CheckpointStore, own: Owner) -> list[str]:
+def older_claims(store: CheckpointStore, own: EpochOwner) -> list[str]:
     """Return the files of owners before `own`, which nobody needs once `own` has recorded its base."""
     listing = {path: paths.target_of(path) for path in store.list_files(paths.EPOCHS)}
     owners = {path: epochs.parse_owner(of.rpartition("/")[2]) or _recorded_by(of) for path, of in listing.items()}

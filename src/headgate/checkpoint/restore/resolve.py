@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.drivers.epochs import Chain, Owner, is_valid
+from headgate.checkpoint.drivers.epochs import Chain, EpochOwner, is_valid
 from headgate.checkpoint.drivers.evidence import Evidence
 from headgate.checkpoint.manifest import Manifest
 from headgate.errors import RestoreError
@@ -138,7 +138,7 @@ def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
 
 
 def _counts(manifest: Manifest, chain: Chain) -> bool:
-    return is_valid(Owner(manifest.epoch, manifest.nonce), manifest.checkpoint_id, chain)
+    return is_valid(EpochOwner(manifest.epoch, manifest.nonce), manifest.checkpoint_id, chain)
 
 
 def _refusal(checkpoint_id: CheckpointId, reason: str) -> str:

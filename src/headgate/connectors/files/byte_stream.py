@@ -38,7 +38,7 @@ def check_unchanged(place: Place, size_bytes: int, *, may_grow: bool = False) ->
 
 
 @final
-class ByteStream:
+class FileByteStream:
     """The bytes from `start` on, up to `limit`, or to the end of the file for None. Offsets are after decompression.
 
     What is compressed has no middle to start from: call `skip` until it returns False before the first `read`, so that

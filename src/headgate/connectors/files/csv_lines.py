@@ -48,7 +48,7 @@ class CsvOptions:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Columns:
+class CsvColumns:
     """Which fields of a line become which fields of the record. `converters` holds None for text; None: all is text."""
 
     width: int
@@ -71,7 +71,7 @@ def check_delimiter(delimiter: str) -> None:
         raise ProgramError(f"{delimiter!r} cannot separate the fields of a CSV file; give one character")
 
 
-def columns_of(options: CsvOptions, charset: str, header: bytes) -> Columns:
+def columns_of(options: CsvOptions, charset: str, header: bytes) -> CsvColumns:
     """Return the columns of a file that starts with this header. Raises ValueError saying what is wrong with it."""
     types = options.types
     if not options.header:
@@ -89,7 +89,7 @@ def columns_of(options: CsvOptions, charset: str, header: bytes) -> Columns:
     missing = [name for name in names if name not in found]
     if missing:
         raise ValueError(f"the header has no column {', '.join(missing)}; it has {', '.join(found)}")
-    return Columns(len(found), names, [found.index(name) for name in names], _converters(types))
+    return CsvColumns(len(found), names, [found.index(name) for name in names], _converters(types))
 
 
 @final
@@ -107,7 +107,7 @@ class ParsedLines:
 class CsvDecoder(LineDecoder):
     """Decodes a block column by column, or row by row when something in it is out of the ordinary."""
 
-    def __init__(self, options: CsvOptions, charset: str, columns: Columns) -> None:
+    def __init__(self, options: CsvOptions, charset: str, columns: CsvColumns) -> None:
         self._null_value = options.null_value
         self._multiline = options.multiline
         self._delimiter = options.delimiter

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, ByteStream, check_unchanged
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, FileByteStream, check_unchanged
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, BrokenLine, BrokenLines, Decoded, LineDecoder
 from headgate.connectors.files.places import Place, name_of
 from headgate.connectors.files.stream_format import StreamFormat
@@ -97,7 +97,7 @@ class OpenSplit:
         # The block starts at byte `_at`; the carry, an unfinished line or record, follows it.
         self._at = split.start - 1 if split.start else len(header)
         self._is_at_line = split.start == 0
-        self._stream = ByteStream(split.place, self._at, None if split.end is None else split.size_bytes)
+        self._stream = FileByteStream(split.place, self._at, None if split.end is None else split.size_bytes)
         self._block = b""
         self._carry = b""
         self._decoded = Decoded([])
@@ -199,7 +199,7 @@ class OpenSplit:
 def _read_header(place: Place, lines: int) -> bytes:
     if not lines:
         return b""
-    stream = ByteStream(place, 0, None)
+    stream = FileByteStream(place, 0, None)
     data = b""
     while data.count(b"\n") < lines and (more := stream.read()):
         data += more
@@ -224,7 +224,7 @@ def _offset_of_line(data: bytes, line: int) -> int:
 
 def _line_number(place: Place, offset: int) -> int:
     """Return the number of the line that starts at `offset`, from 1. Reads the file up to there."""
-    stream = ByteStream(place, 0, offset)
+    stream = FileByteStream(place, 0, offset)
     number = 1
     while data := stream.read():
         number += data.count(b"\n")

@@ -27,7 +27,7 @@ _PROCESS: Final = uuid.uuid4().hex
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class FileOwner:
     """The job that writes to a folder, and the process that drives it."""
 
     job_id: str
@@ -50,7 +50,7 @@ def claim(folder: Place, job_id: JobId) -> None:
     Raises `SinkError` when another job owns the folder, unless its process is known to be dead.
     """
     file = folder.child(OWNER_FILE)
-    own = Owner(
+    own = FileOwner(
         job_id=job_id,
         host=socket.gethostname(),
         pid=os.getpid(),
@@ -75,7 +75,7 @@ def give_up(folder: Place, job_id: JobId) -> None:
         raise SinkError(f"cannot remove {str(file)!r}: {error}; remove it before the next job") from error
 
 
-def _claim(folder: Place, file: Place, own: Owner) -> None:
+def _claim(folder: Place, file: Place, own: FileOwner) -> None:
     for _ in range(_TRIES):
         if _try_create(file, own):
             return
@@ -94,7 +94,7 @@ def _claim(folder: Place, file: Place, own: Owner) -> None:
     raise SinkError(f"other jobs are taking the folder {str(folder)!r} right now; give each job a folder of its own")
 
 
-def _try_create(file: Place, own: Owner) -> bool:
+def _try_create(file: Place, own: FileOwner) -> bool:
     """Create the file unless it exists. Only the local file system does that in one step."""
     if file.root:
         if file.system.get_file_info(file.path).is_file:
@@ -110,7 +110,7 @@ def _try_create(file: Place, own: Owner) -> bool:
     return True
 
 
-def _remove_stale(file: Place, stale: Owner) -> None:
+def _remove_stale(file: Place, stale: FileOwner) -> None:
     """Remove the file of a dead owner, but not that of somebody who was quicker to do so and to take its place."""
     aside = Place(file.root, f"{file.path}-{uuid.uuid4().hex}")
     try:
@@ -124,7 +124,7 @@ def _remove_stale(file: Place, stale: Owner) -> None:
         aside.system.move(aside.path, file.path)
 
 
-def _read(file: Place) -> Owner | None:
+def _read(file: Place) -> FileOwner | None:
     """Return the owner that the file names, None if there is no file. Raises `SinkError` when it names none."""
     try:
         with file.system.open_input_stream(file.path) as stream:
@@ -132,17 +132,17 @@ def _read(file: Place) -> Owner | None:
     except FileNotFoundError:
         return None
     try:
-        return Owner(**json.loads(data))
+        return FileOwner(**json.loads(data))
     except (ValueError, TypeError) as error:
         raise SinkError(f"{str(file)!r} does not name a job: {error}; remove it if no job writes there") from error
 
 
-def _write(file: Place, own: Owner) -> None:
+def _write(file: Place, own: FileOwner) -> None:
     with file.system.open_output_stream(file.path) as stream:
         stream.write(_encode(own))
 
 
-def _encode(own: Owner) -> bytes:
+def _encode(own: FileOwner) -> bytes:
     return json.dumps(asdict(own)).encode()
 
 

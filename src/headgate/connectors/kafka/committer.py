@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, final
 
-from headgate.connectors.kafka.coordinator import Described, Fate, TransactionCoordinator
+from headgate.connectors.kafka.coordinator import Described, TransactionCoordinator, TransactionState
 from headgate.connectors.kafka.transactions import Transaction, leftovers, mark_of
 from headgate.functions.sink import CommitLostError, Committer, SinkContext
 
@@ -32,9 +32,9 @@ class TransactionCommitter(Committer[Transaction]):
         with TransactionCoordinator(self._properties) as coordinator:
             for transaction in committables:
                 described = coordinator.describe(transaction.transactional_id)
-                if described.fate is Fate.OPEN:
+                if described.fate is TransactionState.OPEN:
                     coordinator.commit(transaction.transactional_id, described)
-                elif described.fate is not Fate.COMMITTED:
+                elif described.fate is not TransactionState.COMMITTED:
                     self._lose(transaction, described)
 
     def _lose(self, transaction: Transaction, described: Described) -> None:

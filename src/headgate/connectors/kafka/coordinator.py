@@ -46,7 +46,7 @@ if _client_log.level == logging.NOTSET:
     _client_log.setLevel(logging.WARNING)  # it tells of each connection, and each commit makes some
 
 
-class Fate(Enum):
+class TransactionState(Enum):
     """What has become of a transaction."""
 
     OPEN = "open"
@@ -60,15 +60,15 @@ class Fate(Enum):
 class Described:
     """A transaction as its coordinator sees it."""
 
-    fate: Fate
+    fate: TransactionState
     producer_id: int = -1
     producer_epoch: int = -1
 
 
 _FATES: Final = {
-    "Ongoing": Fate.OPEN,
-    "PrepareCommit": Fate.COMMITTED,
-    "CompleteCommit": Fate.COMMITTED,
+    "Ongoing": TransactionState.OPEN,
+    "PrepareCommit": TransactionState.COMMITTED,
+    "CompleteCommit": TransactionState.COMMITTED,
 }
 """Those of other states are aborted: also Empty, which is what a fenced transaction becomes."""
 
@@ -118,8 +118,10 @@ class TransactionCoordinator:
             try:
                 found = self._client.describe_transactions([transactional_id])[transactional_id]
             except TransactionalIdNotFoundError:
-                return Described(Fate.UNKNOWN)
-            return Described(_FATES.get(found.state.value, Fate.ABORTED), found.producer_id, found.producer_epoch)
+                return Described(TransactionState.UNKNOWN)
+            return Described(
+                _FATES.get(found.state.value, TransactionState.ABORTED), found.producer_id, found.producer_epoch
+            )
 
         return self._patiently(f"cannot describe transaction {transactional_id!r}", ask)
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol, final
 
 from headgate.connectors.files.places import Place
 from headgate.connectors.micro_batches import protocol, splits
-from headgate.connectors.micro_batches.protocol import BatchProtocol, Record, State
+from headgate.connectors.micro_batches.protocol import BatchProtocol, FeedState, Record
 from headgate.connectors.micro_batches.splits import BatchSplit
 from headgate.errors import SourceError, SuppressRestartsException
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
@@ -21,7 +21,7 @@ from headgate.functions.source import NO_MORE_SPLITS, NoMoreSplits
 WAIT_S_MAX: Final = 1.0
 """How long a look for new splits waits for some."""
 
-_Order = protocol.Write | protocol.Acknowledge | protocol.Refuse
+_Order = protocol.FeedWrite | protocol.Acknowledge | protocol.Refuse
 
 
 class Query(Protocol):
@@ -79,7 +79,7 @@ class BatchFeed(Acknowledger[BatchSplit]):
     @property
     def closed(self) -> bool:
         """Whether the job is over, so that the query is being stopped."""
-        return self._protocol.state is State.CLOSED
+        return self._protocol.state is FeedState.CLOSED
 
     def _next_order(self) -> _Order:
         with self._changed:
@@ -91,13 +91,13 @@ class BatchFeed(Acknowledger[BatchSplit]):
     def restored(self, progress: SourceProgress[BatchSplit]) -> None:
         with self._changed:
             self._attempts += 1  # which ends a look for the attempt before
-        self._handle(protocol.Restored(splits.position(progress), self._query.record()))
+        self._handle(protocol.FeedRestored(splits.position(progress), self._query.record()))
 
     def completed(self, progress: SourceProgress[BatchSplit]) -> None:
         self._handle(protocol.Completed(splits.position(progress)))
 
     def close(self) -> None:
-        self._handle(protocol.Closed())
+        self._handle(protocol.FeedClosed())
         splits.drop(self._place, self._query.record().acknowledged)
 
     def discover(self, known: frozenset[str]) -> list[BatchSplit] | NoMoreSplits:
@@ -108,12 +108,12 @@ class BatchFeed(Acknowledger[BatchSplit]):
         with self._changed:
             attempt = self._attempts
             self._changed.wait_for(lambda: self._is_over(attempt) or self._unknown(known), WAIT_S_MAX)
-            if self._protocol.state is State.FAILED:
+            if self._protocol.state is FeedState.FAILED:
                 raise SuppressRestartsException(f"the streaming query has failed: {self._protocol.failure}")
-            return NO_MORE_SPLITS if self._protocol.state is State.OVER else self._unknown(known)
+            return NO_MORE_SPLITS if self._protocol.state is FeedState.OVER else self._unknown(known)
 
     def _is_over(self, attempt: int) -> bool:
-        return self._attempts != attempt or self._protocol.state in (State.OVER, State.FAILED, State.CLOSED)
+        return self._attempts != attempt or self._protocol.state in (FeedState.OVER, FeedState.FAILED, FeedState.CLOSED)
 
     def _unknown(self, known: frozenset[str]) -> list[BatchSplit]:
         offered = [] if self._protocol.reading is None else self._splits

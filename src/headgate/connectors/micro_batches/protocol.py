@@ -16,20 +16,20 @@ at most one batch behind it:
     after that                           7       covers 7            is never offered it again
 
     state    meaning                                    legal edges
-    NEW      the query does not run yet                 Restored -> IDLE, and the query starts
+    NEW      the query does not run yet                 FeedRestored -> IDLE, and the query starts
     IDLE     the query works on its next batch          Offered, covered -> IDLE, and it is acknowledged
                                                         Offered, known to the snapshot -> READING
                                                         Offered -> WRITING
                                                         Offered, and the one before was not read -> FAILED
                                                         QueryEnded of a query that is to end -> OVER
     WRITING  the batch is being written to storage      Written -> READING, and its splits are handed out
-    READING  the job reads the batch                    Completed or Restored, covered -> IDLE, and it is acknowledged
-                                                        Restored, unknown to the snapshot and not written -> WRITING
+    READING  the job reads the batch                    Completed or FeedRestored, covered -> IDLE, acknowledged
+                                                        FeedRestored, unknown to the snapshot and not written -> WRITING
     OVER     the query has nothing more                 (there are no more splits)
     FAILED   the query has failed                       (the job fails)
-    all      QueryEnded otherwise -> FAILED; Closed -> CLOSED, and the query is stopped and its batch refused
+    all      QueryEnded otherwise -> FAILED; FeedClosed -> CLOSED, and the query is stopped and its batch refused
 
-Restored with a snapshot that does not fit the record is refused, in any state, and changes nothing: an acknowledged
+FeedRestored with a snapshot that does not fit the record is refused, in any state, and changes nothing: an acknowledged
 batch is never offered again, so that a job which went back before it would miss its records.
 """
 
@@ -75,7 +75,7 @@ class Record:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Restored:
+class FeedRestored:
     """An attempt is about to start from a snapshot, or from nothing."""
 
     position: Position
@@ -116,11 +116,11 @@ class QueryEnded:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Closed:
+class FeedClosed:
     """The job is over."""
 
 
-Event = Restored | Completed | Offered | Written | QueryEnded | Closed
+Event = FeedRestored | Completed | Offered | Written | QueryEnded | FeedClosed
 
 # --- what is to be done
 
@@ -139,7 +139,7 @@ class StopQuery:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Write:
+class FeedWrite:
     """Write the batch to storage, into a folder of its own, then answer `Written`."""
 
     batch: int
@@ -170,11 +170,11 @@ class Drop:
     batch: int
 
 
-Effect = StartQuery | StopQuery | Write | Acknowledge | Refuse | Drop
+Effect = StartQuery | StopQuery | FeedWrite | Acknowledge | Refuse | Drop
 
 
 @final
-class State(Enum):
+class FeedState(Enum):
     """Where the protocol is: see the table at the top of this module."""
 
     NEW = "new"
@@ -195,7 +195,7 @@ class BatchProtocol:
 
     def __init__(self, *, ends: bool) -> None:
         """`ends`: the query is one that comes to an end by itself."""
-        self.state = State.NEW
+        self.state = FeedState.NEW
         self.failure: str | None = None
         """Why the query has failed."""
         self._ends = ends
@@ -208,13 +208,13 @@ class BatchProtocol:
     @property
     def reading(self) -> int | None:
         """The batch whose splits are to be handed out to an attempt that does not know them; None: there is none."""
-        return self._batch if self.state is State.READING and self._written == self._batch else None
+        return self._batch if self.state is FeedState.READING and self._written == self._batch else None
 
     def handle(self, event: Event) -> list[Effect]:
         """Return what to do, in this order. Raises RestoreError for a snapshot that does not fit the query."""
         self._story.add(event)
         match event:
-            case Restored():
+            case FeedRestored():
                 return self._on_restored(event)
             case Completed(position=position):
                 self._position = position
@@ -225,70 +225,70 @@ class BatchProtocol:
                 return self._on_written(batch)
             case QueryEnded(error=error):
                 return self._on_query_ended(error)
-            case Closed():
+            case FeedClosed():
                 return self._on_closed()
             case _:
                 assert_never(event)
 
-    def _on_restored(self, event: Restored) -> list[Effect]:
-        if self.state is State.FAILED:
+    def _on_restored(self, event: FeedRestored) -> list[Effect]:
+        if self.state is FeedState.FAILED:
             raise RestoreError(f"the streaming query has failed: {self.failure}")
-        if self.state is State.CLOSED:
+        if self.state is FeedState.CLOSED:
             raise RestoreError("the streaming query was stopped with the job that read it: make another source of it")
         self._acknowledged = max(self._acknowledged, event.record.acknowledged)
         check_fits(event.position, event.record, self._acknowledged)
         self._position = event.position
-        if self.state is State.NEW:
-            self.state = State.IDLE
+        if self.state is FeedState.NEW:
+            self.state = FeedState.IDLE
             return [Drop(event.record.acknowledged), StartQuery()]
         return self._go_on()
 
     def _on_offered(self, batch: int) -> list[Effect]:
-        if self.state is not State.IDLE:
+        if self.state is not FeedState.IDLE:
             return [Refuse(batch, "the job reads no more")]
         if batch > self._position.covered + 1:
-            self.state = State.FAILED
+            self.state = FeedState.FAILED
             self.failure = (
                 f"batch {batch - 1} was acknowledged to somebody else, and this job has read none after "
                 f"{self._position.covered}: another job has the same checkpoint location, where each needs its own"
             )
             return [Refuse(batch, self.failure)]
-        self._batch, self.state = batch, State.READING
+        self._batch, self.state = batch, FeedState.READING
         return [Drop(batch - 1), *self._go_on()]
 
     def _go_on(self) -> list[Effect]:
         """Acknowledge the batch if it is covered; write it if nobody has."""
-        if self.state is not State.READING:
+        if self.state is not FeedState.READING:
             return []
         batch = self._batch
         if batch <= self._position.covered:
-            self.state, self._acknowledged = State.IDLE, max(self._acknowledged, batch)
+            self.state, self._acknowledged = FeedState.IDLE, max(self._acknowledged, batch)
             return [Acknowledge(batch)]
         if batch <= max(self._position.known, self._written):
             return []
-        self.state = State.WRITING
-        return [Write(batch)]
+        self.state = FeedState.WRITING
+        return [FeedWrite(batch)]
 
     def _on_written(self, batch: int) -> list[Effect]:
-        if self.state is not State.WRITING:
+        if self.state is not FeedState.WRITING:
             return []  # the job or the query has ended meanwhile
         if batch != self._batch:
             raise self._story.broken(f"batch {batch} was written, but {self._batch} is asked for")
-        self._written, self.state = batch, State.READING
+        self._written, self.state = batch, FeedState.READING
         return []
 
     def _on_query_ended(self, error: str | None) -> list[Effect]:
-        if self.state is State.CLOSED:
+        if self.state is FeedState.CLOSED:
             return []
-        if error is None and self._ends and self.state is State.IDLE:
-            self.state = State.OVER
+        if error is None and self._ends and self.state is FeedState.IDLE:
+            self.state = FeedState.OVER
         else:
-            self.state, self.failure = State.FAILED, error or _STOPPED
+            self.state, self.failure = FeedState.FAILED, error or _STOPPED
         return []
 
     def _on_closed(self) -> list[Effect]:
-        waiting = self.state in (State.WRITING, State.READING)
-        self.state = State.CLOSED
+        waiting = self.state in (FeedState.WRITING, FeedState.READING)
+        self.state = FeedState.CLOSED
         refusal = [Refuse(self._batch, "the job has ended, and no checkpoint covers the batch")] if waiting else []
         return [*refusal, StopQuery()]
 

@@ -38,7 +38,7 @@ _TABLES: Final = (
 
 @final
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """What one attempt of a subtask has written for a checkpoint, None while it is being written."""
 
     job: str
@@ -48,28 +48,28 @@ class Batch:
     checkpoint: CheckpointId | None = None
 
     @staticmethod
-    def of(context: SinkContext) -> Batch:
+    def of(context: SinkContext) -> RowBatch:
         """Return the batch that a subtask is writing."""
         operator = hashlib.blake2s(context.uid.encode(), digest_size=4).hexdigest()
-        return Batch(_short(context.job_id), operator, context.subtask, context.attempt)
+        return RowBatch(_short(context.job_id), operator, context.subtask, context.attempt)
 
     @staticmethod
-    def parse(name: str) -> Batch:
+    def parse(name: str) -> RowBatch:
         """Return the batch that has this name."""
         job, operator, subtask, attempt, checkpoint = name.split("_")
         prepared = None if checkpoint == _OPEN else CheckpointId(int(checkpoint))
-        return Batch(job, operator, int(subtask), int(attempt), prepared)
+        return RowBatch(job, operator, int(subtask), int(attempt), prepared)
 
-    def at(self, checkpoint: CheckpointId) -> Batch:
+    def at(self, checkpoint: CheckpointId) -> RowBatch:
         """Return the batch under the name that it has from the barrier of the checkpoint on."""
         return replace(self, checkpoint=checkpoint)
 
     @property
-    def opened(self) -> Batch:
+    def opened(self) -> RowBatch:
         """The batch under the name that it had before its barrier."""
         return replace(self, checkpoint=None)
 
-    def is_before(self, other: Batch) -> bool:
+    def is_before(self, other: RowBatch) -> bool:
         """Return whether this batch was prepared, and for an earlier checkpoint."""
         return self.checkpoint is not None and (other.checkpoint is None or self.checkpoint < other.checkpoint)
 
@@ -105,9 +105,9 @@ def _short(job_id: JobId) -> str:
 class Leftovers:
     """Tells what earlier attempts left over from what some job will still commit."""
 
-    def __init__(self, context: SinkContext, restored: Iterable[Batch]) -> None:
+    def __init__(self, context: SinkContext, restored: Iterable[RowBatch]) -> None:
         self._context = context
-        self._own = Batch.of(context)
+        self._own = RowBatch.of(context)
         self._restored = set(restored)
 
     @property
@@ -115,19 +115,19 @@ class Leftovers:
         """How the names of batches of the operator begin."""
         return f"{self._own.job}_{self._own.operator}_"
 
-    def among(self, batches: Iterable[Batch]) -> list[Batch]:
+    def among(self, batches: Iterable[RowBatch]) -> list[RowBatch]:
         """Return what this subtask is to remove, of itself or of subtasks that there are no more after rescaling.
 
         A batch that was prepared for the restored checkpoint or an earlier one may have been handed to another subtask.
         """
         return [batch for batch in batches if self.is_of_earlier_attempt(batch) and self._is_left_over(batch)]
 
-    def is_of_earlier_attempt(self, batch: Batch) -> bool:
+    def is_of_earlier_attempt(self, batch: RowBatch) -> bool:
         """Return whether this subtask looks after a batch, and it is no later attempt's: that is another driver's."""
         mine = batch.subtask % self._context.parallelism == self._context.subtask
         return mine and batch.attempt < self._context.attempt
 
-    def _is_left_over(self, batch: Batch) -> bool:
+    def _is_left_over(self, batch: RowBatch) -> bool:
         restored_id = self._context.restored_id
         is_later = batch.checkpoint is None or restored_id is None or batch.checkpoint > restored_id
         return is_later and batch not in self._restored
@@ -150,7 +150,7 @@ class Marks:
                     connection.execute(statement)
         return cls(connection)
 
-    def add(self, batch: Batch) -> bool:
+    def add(self, batch: RowBatch) -> bool:
         """Mark a batch as committed, in the current transaction; return False if it is so already.
 
         Waits for another transaction that is about to mark it.
@@ -160,25 +160,25 @@ class Marks:
         )
         return marked.rowcount == 1
 
-    def has(self, batch: Batch) -> bool:
+    def has(self, batch: RowBatch) -> bool:
         """Return whether a batch is committed."""
         found = self.connection.execute("SELECT FROM headgate.commits WHERE batch = %s", [str(batch)])
         return found.rowcount == 1
 
-    def keep(self, batches: Iterable[Batch]) -> None:
+    def keep(self, batches: Iterable[RowBatch]) -> None:
         """Let batches stay until they are committed."""
         with self.connection.cursor() as cursor:
             names = [(str(batch),) for batch in batches]
             cursor.executemany("INSERT INTO headgate.kept (batch) VALUES (%s) ON CONFLICT DO NOTHING", names)
 
-    def without_kept(self, batches: Collection[Batch]) -> list[Batch]:
+    def without_kept(self, batches: Collection[RowBatch]) -> list[RowBatch]:
         """Return those that nobody keeps."""
         names = [str(batch) for batch in batches]
         found = self.connection.execute("SELECT batch FROM headgate.kept WHERE batch = ANY(%s)", [names])
         kept = {name for (name,) in found}
         return [batch for batch in batches if str(batch) not in kept]
 
-    def settle(self, batch: Batch) -> None:
+    def settle(self, batch: RowBatch) -> None:
         """Forget what is not needed once a batch is committed; the mark of a savepoint's batch is kept for ever."""
         kept = self.connection.execute("DELETE FROM headgate.kept WHERE batch = %s", [str(batch)])
         if kept.rowcount:
@@ -201,11 +201,11 @@ def fence(connection: Connection, leftovers: Leftovers) -> None:
         [f"headgate {leftovers.prefix}"],
     ).fetchall()
     for pid, name in sessions:
-        if leftovers.is_of_earlier_attempt(Batch.parse(name.removeprefix("headgate ") + _OPEN)):
+        if leftovers.is_of_earlier_attempt(RowBatch.parse(name.removeprefix("headgate ") + _OPEN)):
             connection.execute("SELECT pg_terminate_backend(%s, %s)", [pid, _FENCE_TIMEOUT_MS])
 
 
-def lost(batch: Batch, what: str, database: object) -> CommitLostError:
+def lost(batch: RowBatch, what: str, database: object) -> CommitLostError:
     """Return the error for a batch that is neither pending nor marked as committed."""
     return CommitLostError(
         f"output of complete checkpoint {batch.checkpoint} is lost: {database} has neither {what} nor a mark in "

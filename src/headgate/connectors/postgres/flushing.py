@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from psycopg import sql
 
-from headgate.connectors.postgres.batches import Batch, Leftovers, fence, session_of_job
+from headgate.connectors.postgres.batches import Leftovers, RowBatch, fence, session_of_job
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, SEQUENCE, PostgresTable, Values
 from headgate.functions.flushing import FlushingSink, FlushingWriter
@@ -61,7 +61,7 @@ class PostgresFlushingWriter(FlushingWriter):
     def __init__(self, table: PostgresTable, context: SinkContext) -> None:
         self._table = table
         with table.writing():
-            self._connection = table.database.connect(Batch.of(context).session)
+            self._connection = table.database.connect(RowBatch.of(context).session)
             fence(self._connection, Leftovers(context, []))
             self._connection.execute("SET synchronous_commit = off")
             _create_rows(self._connection, table)

@@ -21,10 +21,10 @@ from typing import Final, final
 import psycopg
 from psycopg import sql
 
-from headgate.connectors.postgres.batches import Batch, Marks, lost
+from headgate.connectors.postgres.batches import Marks, RowBatch, lost
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.table import PostgresTable, Values
-from headgate.connectors.postgres.two_phase import TwoPhaseSink, WaitingRoom
+from headgate.connectors.postgres.two_phase import PendingRows, TwoPhaseSink
 from headgate.errors import ProgramError, SinkError, SuppressRestartsException
 
 SETTING: Final = "max_prepared_transactions"
@@ -57,7 +57,7 @@ class PreparedPostgresSink(TwoPhaseSink):
 
 
 @final
-class PreparedTransactions(WaitingRoom):
+class PreparedTransactions(PendingRows):
     """A prepared transaction for each batch."""
 
     def check(self, connection: Connection, parallelism: int) -> None:
@@ -71,19 +71,19 @@ class PreparedTransactions(WaitingRoom):
         )
         raise SinkError(reason) from SuppressRestartsException(reason)
 
-    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         if not sent:
             for statement in _BEGIN:
                 connection.execute(statement)
         self.table.copy(connection, rows, self.table.identifier)
 
-    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def prepare(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         if rows:
             self.send(connection, batch, rows, sent)
         Marks(connection).add(batch)
         _about(connection, "PREPARE TRANSACTION", batch)
 
-    def commit(self, connection: Connection, batch: Batch) -> None:
+    def commit(self, connection: Connection, batch: RowBatch) -> None:
         marks = Marks(connection)
         with suppress(psycopg.errors.UndefinedObject):  # it is not prepared any more
             _about(connection, "COMMIT PREPARED", batch)
@@ -91,24 +91,24 @@ class PreparedTransactions(WaitingRoom):
             raise lost(batch, f"a prepared transaction {_gid(batch)}", self.table.database)
         marks.settle(batch)
 
-    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+    def waiting(self, connection: Connection, prefix: str) -> list[RowBatch]:
         found = connection.execute(
             "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)",
             [_gid(prefix)],
         )
-        return [Batch.parse(name.removeprefix(_gid(""))) for (name,) in found]
+        return [RowBatch.parse(name.removeprefix(_gid(""))) for (name,) in found]
 
-    def remove(self, connection: Connection, batch: Batch) -> None:
+    def remove(self, connection: Connection, batch: RowBatch) -> None:
         with suppress(psycopg.errors.UndefinedObject):  # another driver was quicker
             _about(connection, "ROLLBACK PREPARED", batch)
 
-    def whereabouts(self, batch: Batch) -> str:
+    def whereabouts(self, batch: RowBatch) -> str:
         return f"Its rows are in the prepared transaction {_gid(batch)}, which pg_prepared_xacts shows"
 
 
-def _gid(batch: Batch | str) -> str:
+def _gid(batch: RowBatch | str) -> str:
     return f"headgate_{batch}"
 
 
-def _about(connection: Connection, command: str, batch: Batch) -> None:
+def _about(connection: Connection, command: str, batch: RowBatch) -> None:
     connection.execute(sql.SQL(command + " {}").format(sql.Literal(_gid(batch))))

@@ -27,10 +27,10 @@ from typing import final
 
 from psycopg import sql
 
-from headgate.connectors.postgres.batches import SCHEMA, Batch, Marks, lost
+from headgate.connectors.postgres.batches import SCHEMA, Marks, RowBatch, lost
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.table import SEQUENCE, PostgresTable, Values
-from headgate.connectors.postgres.two_phase import TwoPhaseSink, WaitingRoom
+from headgate.connectors.postgres.two_phase import PendingRows, TwoPhaseSink
 
 
 @final
@@ -49,22 +49,22 @@ class PostgresSink(TwoPhaseSink):
 
 
 @final
-class StagingTables(WaitingRoom):
+class StagingTables(PendingRows):
     """A table for each batch."""
 
-    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         with connection.transaction():
             connection.execute("SET LOCAL synchronous_commit = off")  # `prepare` waits for the disk, for these as well
             self._copy(connection, batch, rows, sent)
 
-    def _copy(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def _copy(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         staging = _table_of(batch)
         if not sent:
             self.table.create_staging(connection, staging)
         numbered = ((number, *row) for number, row in enumerate(rows, sent))
         self.table.copy(connection, numbered, staging, SEQUENCE)
 
-    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def prepare(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         opened = batch.opened
         with connection.transaction():
             if rows:
@@ -72,17 +72,17 @@ class StagingTables(WaitingRoom):
             name = sql.Identifier(_name_of(batch))
             connection.execute(sql.SQL("ALTER TABLE {} RENAME TO {}").format(_table_of(opened), name))
 
-    def abandon(self, connection: Connection, batch: Batch) -> None:
+    def abandon(self, connection: Connection, batch: RowBatch) -> None:
         self.remove(connection, batch)
 
-    def commit(self, connection: Connection, batch: Batch) -> None:
+    def commit(self, connection: Connection, batch: RowBatch) -> None:
         """Commit a batch behind all earlier ones of its writer: those are part of the same checkpoint."""
         of_writer = self.waiting(connection, batch.writer)
         earlier = [each for each in of_writer if each.is_before(batch)]
         for each in [*sorted(earlier, key=lambda one: one.checkpoint or 0), batch]:
             self._commit(connection, each)
 
-    def _commit(self, connection: Connection, batch: Batch) -> None:
+    def _commit(self, connection: Connection, batch: RowBatch) -> None:
         staging = _table_of(batch)
         with connection.transaction():
             marks = Marks(connection)
@@ -94,27 +94,27 @@ class StagingTables(WaitingRoom):
             connection.execute(sql.SQL("DROP TABLE {}").format(staging))
             marks.settle(batch)
 
-    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+    def waiting(self, connection: Connection, prefix: str) -> list[RowBatch]:
         found = connection.execute(
             "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = to_regnamespace(%s) "
             "AND starts_with(relname::text, %s)",
             [SCHEMA, _name_of(prefix)],
         )
-        return [Batch.parse(name.removeprefix(_name_of(""))) for (name,) in found]
+        return [RowBatch.parse(name.removeprefix(_name_of(""))) for (name,) in found]
 
-    def remove(self, connection: Connection, batch: Batch) -> None:
+    def remove(self, connection: Connection, batch: RowBatch) -> None:
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_table_of(batch)))
 
-    def whereabouts(self, batch: Batch) -> str:
+    def whereabouts(self, batch: RowBatch) -> str:
         return (
             f'Its rows are in the table {SCHEMA}."{_name_of(batch)}", and stay there. Change the table so that they '
             "fit, or correct them there, and start the job again from its last checkpoint"
         )
 
 
-def _name_of(batch: Batch | str) -> str:
+def _name_of(batch: RowBatch | str) -> str:
     return f"staged_{batch}"
 
 
-def _table_of(batch: Batch) -> sql.Identifier:
+def _table_of(batch: RowBatch) -> sql.Identifier:
     return sql.Identifier(SCHEMA, _name_of(batch))

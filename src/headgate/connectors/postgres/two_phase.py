@@ -1,6 +1,6 @@
 """The two phases of a sink to PostgreSQL: batches wait for their checkpoint, and are then committed, each once.
 
-Where they wait is the business of a `WaitingRoom`: in staging tables, or in prepared transactions.
+Where they wait is the business of a `PendingRows`: in staging tables, or in prepared transactions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, final
 
 import psycopg
 
-from headgate.connectors.postgres.batches import Batch, Leftovers, Marks, fence, of_job, session_of_job
+from headgate.connectors.postgres.batches import Leftovers, Marks, RowBatch, fence, of_job, session_of_job
 from headgate.connectors.postgres.checks import checked
 from headgate.connectors.postgres.database import Connection
 from headgate.connectors.postgres.table import ROWS_AT_ONCE, PostgresTable, Values
@@ -25,11 +25,11 @@ from headgate.ids import CheckpointId, JobId
 class WaitingRows:
     """A batch of this many rows, which waits for its checkpoint."""
 
-    batch: Batch
+    batch: RowBatch
     rows: int
 
 
-class WaitingRoom(ABC):
+class PendingRows(ABC):
     """Where batches wait. Pickled with the sink. All methods raise psycopg.Error."""
 
     def __init__(self, table: PostgresTable) -> None:
@@ -39,34 +39,34 @@ class WaitingRoom(ABC):
         """Raise `SinkError` if there is no room for the batches of so many subtasks."""
 
     @abstractmethod
-    def send(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def send(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         """Write rows of a batch, behind `sent` that were written before."""
 
     @abstractmethod
-    def prepare(self, connection: Connection, batch: Batch, rows: list[Values], sent: int) -> None:
+    def prepare(self, connection: Connection, batch: RowBatch, rows: list[Values], sent: int) -> None:
         """Write the last rows of a batch, if there are any, and keep it safe from now on, whatever fails."""
 
-    def abandon(self, connection: Connection, batch: Batch) -> None:
+    def abandon(self, connection: Connection, batch: RowBatch) -> None:
         """Drop what is written and not prepared, before the connection is closed."""
 
     @abstractmethod
-    def commit(self, connection: Connection, batch: Batch) -> None:
+    def commit(self, connection: Connection, batch: RowBatch) -> None:
         """Make a batch visible, or do nothing if that is done. Raises `CommitLostError` when it does not wait here."""
 
     @abstractmethod
-    def waiting(self, connection: Connection, prefix: str) -> list[Batch]:
+    def waiting(self, connection: Connection, prefix: str) -> list[RowBatch]:
         """Return the batches here whose names begin so, also those that are being written."""
 
     @abstractmethod
-    def remove(self, connection: Connection, batch: Batch) -> None:
+    def remove(self, connection: Connection, batch: RowBatch) -> None:
         """Remove a batch, if it is still there."""
 
     @abstractmethod
-    def whereabouts(self, batch: Batch) -> str:
+    def whereabouts(self, batch: RowBatch) -> str:
         """Say where a batch is, and what to do when its rows cannot be committed: a sentence or two."""
 
 
-def remove_unless_kept(room: WaitingRoom, connection: Connection, batches: list[Batch]) -> None:
+def remove_unless_kept(room: PendingRows, connection: Connection, batches: list[RowBatch]) -> None:
     """Remove batches, but for those that a savepoint holds. Raises psycopg.Error."""
     for batch in Marks(connection).without_kept(batches):
         room.remove(connection, batch)
@@ -75,7 +75,7 @@ def remove_unless_kept(room: WaitingRoom, connection: Connection, batches: list[
 class TwoPhaseSink(Sink[WaitingRows]):
     """A sink whose batches wait in a room. A second job may write to the same table."""
 
-    def __init__(self, room: WaitingRoom) -> None:
+    def __init__(self, room: PendingRows) -> None:
         self._room = room
         self.idempotent = bool(room.table.key)
 
@@ -90,7 +90,7 @@ class TwoPhaseSink(Sink[WaitingRows]):
             remove_unless_kept(self._room, connection, self._room.waiting(connection, of_job(job_id)))
 
     def writer(self, context: SinkContext) -> BatchWriter:
-        return BatchWriter(self._room, Batch.of(context))
+        return BatchWriter(self._room, RowBatch.of(context))
 
     def committer(self, context: SinkContext) -> BatchCommitter:
         return BatchCommitter(self._room, context)
@@ -100,7 +100,7 @@ class TwoPhaseSink(Sink[WaitingRows]):
 class BatchWriter(SinkWriter[WaitingRows]):
     """Writes the rows of one subtask and attempt. Connects when the first rows are there."""
 
-    def __init__(self, room: WaitingRoom, batch: Batch) -> None:
+    def __init__(self, room: PendingRows, batch: RowBatch) -> None:
         self._room = room
         self._batch = batch
         self._rows: list[Values] = []
@@ -146,10 +146,10 @@ class BatchWriter(SinkWriter[WaitingRows]):
 class BatchCommitter(Committer[WaitingRows]):
     """Commits the batches of complete checkpoints, and removes what will never be. Each call connects anew."""
 
-    def __init__(self, room: WaitingRoom, context: SinkContext) -> None:
+    def __init__(self, room: PendingRows, context: SinkContext) -> None:
         self._room = room
         self._context = context
-        self._session = Batch.of(context).session
+        self._session = RowBatch.of(context).session
 
     def commit(self, committables: list[WaitingRows]) -> None:
         if committables:
@@ -160,11 +160,11 @@ class BatchCommitter(Committer[WaitingRows]):
     def _connected(self) -> Connection:
         return self._room.table.database.connect(self._session)
 
-    def _commit(self, connection: Connection, batch: Batch) -> None:
+    def _commit(self, connection: Connection, batch: RowBatch) -> None:
         with self._committing(batch):
             self._room.commit(connection, batch)
 
-    def _committing(self, batch: Batch) -> AbstractContextManager[None]:
+    def _committing(self, batch: RowBatch) -> AbstractContextManager[None]:
         table = self._room.table
         doing = f"commit checkpoint {batch.checkpoint} to table {table.name!r}"
         return table.database.committing(doing, self._room.whereabouts(batch))

@@ -20,7 +20,7 @@ import cloudpickle
 from cloudpickle import cloudpickle as by_value
 
 from headgate.errors import EnvironmentFault
-from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.state.formats.missing_module import files_of_modules, how_to_ship, remember
 
 _packed_here: Final[weakref.WeakSet[type]] = weakref.WeakSet()
@@ -65,7 +65,7 @@ class SealedFactory:
         return _load(self.data).create()
 
 
-def pack(plan: JobPlan) -> bytes:
+def pack(plan: JobGraph) -> bytes:
     """Return the job as bytes. Its functions were checked when the graph was built."""
     sealed = replace(plan, vertices=tuple(map(_seal, plan.vertices)))
     job = _dumps((_main_classes(), sealed))
@@ -103,7 +103,7 @@ def _can_travel(value: type) -> bool:
     return True
 
 
-def unpack(data: bytes) -> JobPlan:
+def unpack(data: bytes) -> JobGraph:
     """Return the job, each time as fresh objects; in a slot, define the main script's classes.
 
     Raises `EnvironmentFault` when a module that the job needs is not there.
@@ -114,7 +114,7 @@ def unpack(data: bytes) -> JobPlan:
     main = sys.modules["__main__"]
     for name, value in classes.items():
         setattr(main, name, value)
-    assert isinstance(plan, JobPlan)
+    assert isinstance(plan, JobGraph)
     return plan
 
 

@@ -17,7 +17,7 @@ from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.running_job import Results
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError, HeadgateError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master import supervision
@@ -57,7 +57,7 @@ _HALF_COMMITTED: Final = (
 class BatchJob:
     """One submitted batch job: a `JobHandle`. All methods may be called from any thread."""
 
-    def __init__(self, plan: JobPlan, engine: BatchEngine) -> None:
+    def __init__(self, plan: JobGraph, engine: BatchEngine) -> None:
         self._plan = plan
         self._engine = engine
         self._sinks = BatchSinks(plan)
@@ -142,18 +142,18 @@ class BatchJob:
             self._sinks.commit()
 
     def _end(self, cause: str | None) -> None:
-        ended = supervision.JobStatus.FINISHED if cause is None else supervision.JobStatus.FAILED
+        ended = supervision.JobState.FINISHED if cause is None else supervision.JobState.FAILED
         if self._cancelled and not self._sinks.committed:
-            ended = supervision.JobStatus.CANCELLED
+            ended = supervision.JobState.CANCELLED
         if cause is not None and self._sinks.committed:
             cause += _HALF_COMMITTED
         with contextlib.suppress(Exception):
             self._engine.close()
-        self._sinks.release(discards=ended is not supervision.JobStatus.FINISHED)
+        self._sinks.release(discards=ended is not supervision.JobState.FINISHED)
         self._outcome = JobOutcome(
             job_id=self.job_id,
             status=ended,
-            cause=None if ended is supervision.JobStatus.CANCELLED else cause,
+            cause=None if ended is supervision.JobState.CANCELLED else cause,
             runtime_ms=(time.monotonic() - self._began_s) * 1000.0,
         )
         self._status = _ENDS[ended]
@@ -161,7 +161,7 @@ class BatchJob:
 
 
 _ENDS: Final = {
-    supervision.JobStatus.FINISHED: JobStatus.FINISHED,
-    supervision.JobStatus.FAILED: JobStatus.FAILED,
-    supervision.JobStatus.CANCELLED: JobStatus.CANCELED,
+    supervision.JobState.FINISHED: JobStatus.FINISHED,
+    supervision.JobState.FAILED: JobStatus.FAILED,
+    supervision.JobState.CANCELLED: JobStatus.CANCELED,
 }

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol, final
 
 from headgate.elements import SavepointFormat
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
 from headgate.runtime.master.outcome import JobOutcome
 
@@ -92,10 +92,10 @@ class Deployment(Protocol):
         """The parallelism of operators when nobody sets one."""
         ...
 
-    def submit(self, job: JobPlan) -> JobHandle:
+    def submit(self, job: JobGraph) -> JobHandle:
         """Start the job and return without waiting for it. Raises EnvironmentFault when it cannot run there."""
         ...
 
-    def submit_batch(self, job: JobPlan) -> JobHandle:
+    def submit_batch(self, job: JobGraph) -> JobHandle:
         """Start a job in BATCH mode, else as `submit`."""
         ...

@@ -16,14 +16,14 @@ from headgate.deploy.handles.job_endpoint import JobEndpoint, JobFolder
 from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master import supervision
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.monitoring.progress import JobProgress
 
 _STATES: Final = {
@@ -34,10 +34,10 @@ _STATES: Final = {
     "finishing": JobStatus.RUNNING,
 }
 _ENDS: Final = {
-    supervision.JobStatus.FINISHED: JobStatus.FINISHED,
-    supervision.JobStatus.FAILED: JobStatus.FAILED,
-    supervision.JobStatus.CANCELLED: JobStatus.CANCELED,
-    supervision.JobStatus.SUSPENDED: JobStatus.SUSPENDED,
+    supervision.JobState.FINISHED: JobStatus.FINISHED,
+    supervision.JobState.FAILED: JobStatus.FAILED,
+    supervision.JobState.CANCELLED: JobStatus.CANCELED,
+    supervision.JobState.SUSPENDED: JobStatus.SUSPENDED,
 }
 _END: Final = object()
 
@@ -101,7 +101,7 @@ class Results:
 class RunningJob:
     """One submitted job: a `JobHandle`. All methods may be called from any thread."""
 
-    def __init__(self, plan: JobPlan, host: Host, endpoint: JobEndpoint | None = None) -> None:
+    def __init__(self, plan: JobGraph, host: Host, endpoint: JobEndpoint | None = None) -> None:
         """`endpoint` is the way into the job for the command line and the REST interface, None for none."""
         self._plan = plan
         self._host = host
@@ -133,7 +133,7 @@ class RunningJob:
         return self._plan.job_id
 
     @property
-    def plan(self) -> JobPlan:
+    def plan(self) -> JobGraph:
         """What runs."""
         return self._plan
 
@@ -187,11 +187,11 @@ class RunningJob:
         return self._ask(JobMaster.trigger_checkpoint)
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        wish = SavepointWish(target=target_directory, format=format)
+        wish = SavepointRequest(target=target_directory, format=format)
         return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        wish = SavepointWish(target=target_directory, format=format, stops=True, drains=drain)
+        wish = SavepointRequest(target=target_directory, format=format, stops=True, drains=drain)
         return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None]) -> Future[str]:

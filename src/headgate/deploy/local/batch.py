@@ -21,7 +21,7 @@ from headgate.deploy.code.program_code import program_code
 from headgate.deploy.handles.batch_job import StageResult
 from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import JobCancelledError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 
@@ -33,7 +33,7 @@ _CHUNK_ROWS: Final = 10_000
 class LocalBatch:
     """A `BatchEngine` on the thread that runs it."""
 
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobGraph) -> None:
         self._plan = batch_plan(plan)
         self._package = pack(self._plan)
         self._put_out: dict[int, list[pa.Table]] = {}

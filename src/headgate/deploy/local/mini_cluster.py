@@ -24,7 +24,7 @@ from headgate.deploy.handles.job_endpoint import JobFolder, endpoint_of
 from headgate.deploy.handles.running_job import Results, RunningJob
 from headgate.deploy.local.batch import LocalBatch
 from headgate.deploy.temporary import temporary_storage
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
@@ -57,7 +57,7 @@ class LocalLink:
 class LocalHost:
     """Job master and slots of one job, on one thread. A `Host` of `RunningJob`, and a `Launcher` of its master."""
 
-    def __init__(self, plan: JobPlan, clock: Clock) -> None:
+    def __init__(self, plan: JobGraph, clock: Clock) -> None:
         self._plan = plan
         self._clock = clock
         self._package = pack(plan)
@@ -182,11 +182,11 @@ class MiniCluster:
 
     default_parallelism = 1
 
-    def submit(self, job: JobPlan) -> JobHandle:
+    def submit(self, job: JobGraph) -> JobHandle:
         """Start the job on a thread of this process. It has a REST interface if `headgate.rest.enabled` is set."""
         host = LocalHost(job, SystemClock())
         return RunningJob(job, host, endpoint_of(job.settings, default=False)).start()
 
-    def submit_batch(self, job: JobPlan) -> JobHandle:
+    def submit_batch(self, job: JobGraph) -> JobHandle:
         """Start a batch job on a thread of this process. It has no REST interface."""
         return BatchJob(job, LocalBatch(job)).start()

@@ -22,7 +22,7 @@ from headgate.deploy.spark.gone import quieten_py4j
 from headgate.deploy.spark.host import SparkHost
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
 from headgate.runtime.job_storage.sources import sources_of
@@ -53,7 +53,7 @@ class SparkDeployment:
     def default_parallelism(self) -> int:
         return session.default_parallelism(self._spark)
 
-    def submit(self, job: JobPlan) -> JobHandle:
+    def submit(self, job: JobGraph) -> JobHandle:
         """Start the job. Blocks while a session is made and checked. Raises EnvironmentFault."""
         quieten_py4j()
         spark = session.obtain(self._spark, as_programmed(job).slots)
@@ -61,7 +61,7 @@ class SparkDeployment:
         host = SparkHost(job, spark, ship(spark.sparkContext, job.settings))
         return _ended_at_exit(RunningJob(job, host, endpoint_of(job.settings, default=True)).start())
 
-    def submit_batch(self, job: JobPlan) -> JobHandle:
+    def submit_batch(self, job: JobGraph) -> JobHandle:
         """Start a batch job: stages that come and go, so no slots need be free. Raises EnvironmentFault."""
         spark = session.obtain(self._spark, 1)  # tasks take turns, however many there are
         preflight.check_batch_session(observe(spark))
@@ -76,7 +76,7 @@ def _ended_at_exit(job: JobHandle) -> JobHandle:
     return job
 
 
-def check(spark: SparkSession, job: JobPlan) -> None:
+def check(spark: SparkSession, job: JobGraph) -> None:
     """Check that the job can run on the session. Raises EnvironmentFault, ProgramError.
 
     Blocks some seconds at most, and while the executors of a young session are still starting.

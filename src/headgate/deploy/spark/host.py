@@ -28,11 +28,11 @@ from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT, environment
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
-from headgate.deploy.spark.stage import Stage, StageOrder
+from headgate.deploy.spark.stage import SlotStage, StageOrder
 from headgate.deploy.spark.task_entry import task_entry
 from headgate.deploy.temporary import temporary_storage
 from headgate.errors import StorageError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch
 from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
@@ -66,7 +66,7 @@ class _Services:
 class SparkHost:
     """A `Host` of `RunningJob`, and the `Launcher` of its master. Owned by the job's thread, but for `wake`."""
 
-    def __init__(self, plan: JobPlan, spark: SparkSession, code: ShippedCode) -> None:
+    def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._plan = plan
         self._code = code
         self._spark = spark
@@ -79,7 +79,7 @@ class SparkHost:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._facts = environment()
         self._services: _Services | None = None
-        self._stage: Stage | None = None
+        self._stage: SlotStage | None = None
         self._proof: StorageProof | None = None
         self._ended: queue.SimpleQueue[tuple[Launch, str | None, bool]] = queue.SimpleQueue()
 
@@ -172,7 +172,7 @@ class SparkHost:
             code=self._code,
         )
         task = self._task(launch, self._proof)
-        self._stage = Stage(self._spark, order, task, lambda error, gone: self._on_ended(launch, error, gone))
+        self._stage = SlotStage(self._spark, order, task, lambda error, gone: self._on_ended(launch, error, gone))
         self._stage.start()
 
     def _task(self, launch: Launch, proof: StorageProof | None) -> Callable[[], SlotTask]:

@@ -41,7 +41,7 @@ class StageOrder:
 
 
 @final
-class Stage:
+class SlotStage:
     """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
 
     `for_good` tells that Spark is gone with the stage, so that there can be no other.

@@ -13,7 +13,7 @@ from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import intents
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.job_storage.lease import Lease
 
@@ -39,7 +39,7 @@ class CleanUp:
         self._lease.folder()
         self._open_store(location).delete_folder("")
 
-    def retain(self, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+    def retain(self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
         workflow.retain(self._lease.folder(), keep, shared)
         if len(keep) >= plan.settings.get(options.CHECKPOINTS_RETAINED):

@@ -24,7 +24,7 @@ from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE, ordina
 from headgate.clock import Clock
 from headgate.errors import SuppressRestartsException
 from headgate.functions.source import NoMoreSplits, Source
-from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
 from headgate.operators.error_text import causes
@@ -86,7 +86,7 @@ class _Looking:
 class Discovery:
     """The sources of one job that discover. Owned by the job master's loop."""
 
-    def __init__(self, plan: JobPlan, host: DiscoveryHost) -> None:
+    def __init__(self, plan: JobGraph, host: DiscoveryHost) -> None:
         self._plan = plan
         self._host = host
         self._sources = [

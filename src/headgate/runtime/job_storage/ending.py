@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.checkpoint.workflow import JobResult
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 
 
 @final
@@ -26,7 +26,7 @@ class EndFacts:
     that earlier drivers have left waits to be restored. `recorded` is the result in storage, if there is one.
     """
 
-    status: JobStatus
+    status: JobState
     keeps: bool
     owns: bool
     has_restored: bool
@@ -66,9 +66,9 @@ class Ending:
 
 def ending_of(facts: EndFacts) -> Ending:
     """Return what is done at the end of a job."""
-    if facts.status is JobStatus.SUSPENDED:
+    if facts.status is JobState.SUSPENDED:
         return Ending()
-    is_early = facts.status is JobStatus.FAILED and not facts.has_completed
+    is_early = facts.status is JobState.FAILED and not facts.has_completed
     if facts.recorded is None and (is_early or not facts.owns):
         return Ending(inputs=InputsThatGo.NEW)
     kept = facts.keeps or not facts.has_restored if facts.recorded is None else facts.recorded.kept
@@ -78,6 +78,6 @@ def ending_of(facts: EndFacts) -> Ending:
         kept=kept,
         output_goes=not kept,
         inputs=InputsThatGo.UNREAD if kept else InputsThatGo.ALL,
-        claimed_goes=facts.owns and facts.status is JobStatus.FINISHED,
+        claimed_goes=facts.owns and facts.status is JobState.FINISHED,
         checkpoints=beyond if kept else CheckpointsThatGo.ALL,
     )

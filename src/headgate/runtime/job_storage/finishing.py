@@ -9,7 +9,7 @@ from typing import final
 from headgate import options
 from headgate.checkpoint import workflow
 from headgate.checkpoint.workflow import JobResult
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
 from headgate.runtime.job_storage.lease import LeaseLost
 from headgate.runtime.job_storage.owners import Steps, step
@@ -18,7 +18,7 @@ from headgate.runtime.job_storage.place import keeps_checkpoints
 from headgate.runtime.job_storage.restoring import Known
 from headgate.runtime.job_storage.snapshots import recorded_result
 from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 
 
 @final
@@ -27,7 +27,7 @@ class Finishing:
     """The end of one job that this driver has run. `known`, `has_restored` and `has_completed` are of this driver."""
 
     parts: Parts
-    plan: JobPlan
+    plan: JobGraph
     outcome: JobOutcome
     ended_ms: int
     known: Known
@@ -40,7 +40,7 @@ class Finishing:
         A driver that is taken over meanwhile leaves all the rest as it is.
         """
         parts = self.parts
-        if self.outcome.status is JobStatus.SUSPENDED:
+        if self.outcome.status is JobState.SUSPENDED:
             yield from releasing(parts)
             return
         yield from _closing(parts)

@@ -23,7 +23,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import InDoubt, Refused, Stored
 from headgate.clock import Clock
 from headgate.errors import RestoreError, StorageError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.io import Io
@@ -35,7 +35,7 @@ from headgate.runtime.job_storage.parts import Parts
 from headgate.runtime.job_storage.prepared import Prepared
 from headgate.runtime.job_storage.restoring import Known, RestorePoint, may_fall_back, without_savepoint
 from headgate.runtime.job_storage.sink_commits import SinkCommits, attempt_commit
-from headgate.runtime.job_storage.snapshots import Beginning, Snapshots, begin
+from headgate.runtime.job_storage.snapshots import PriorRuns, Snapshots, begin
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 from headgate.runtime.job_storage.writes import Write, Writes
 from headgate.runtime.master.outcome import JobOutcome
@@ -82,7 +82,7 @@ class JobStorage:
 
     # --- before the first attempt
 
-    def prepare(self, plan: JobPlan, done: Done[Beginning]) -> None:
+    def prepare(self, plan: JobGraph, done: Done[PriorRuns]) -> None:
         """Take the lease, check the storage and every sink's target, list the splits of every source that begins.
 
         `done` gets what drivers before this one have done, or `SinkError`, `SourceError`, `StorageError`,
@@ -90,7 +90,7 @@ class JobStorage:
         """
         run(self._preparing(plan), done)
 
-    def _preparing(self, plan: JobPlan) -> Steps[Beginning]:
+    def _preparing(self, plan: JobGraph) -> Steps[PriorRuns]:
         self._parts.sinks = sinks = SinkCommits(plan)
         beginning = yield from step(self._parts.snapshot_owner, lambda: begin(self._parts.store, self._nonce))
         self._parts.lease = lease = beginning.lease
@@ -125,7 +125,7 @@ class JobStorage:
 
     def resolve(
         self,
-        plan: JobPlan,
+        plan: JobGraph,
         attempt: Attempt,
         placement: Placement,
         known_complete: CheckpointId | None,
@@ -141,7 +141,7 @@ class JobStorage:
         run(self._resolving(plan, attempt, placement, known_complete), done)
 
     def _resolving(
-        self, plan: JobPlan, attempt: Attempt, placement: Placement, known_complete: CheckpointId | None
+        self, plan: JobGraph, attempt: Attempt, placement: Placement, known_complete: CheckpointId | None
     ) -> Steps[RestorePoint]:
         parts, snapshots, sinks, inputs = self._parts, self._parts.snapshots, self._parts.sinks, self._parts.inputs
         assert snapshots is not None
@@ -165,7 +165,7 @@ class JobStorage:
         if attempt != self._newest_attempt:
             raise RestoreError(f"attempt {attempt} has ended before it began")
 
-    def note_damaged(self, plan: JobPlan, point: RestorePoint, reason: str) -> bool:
+    def note_damaged(self, plan: JobGraph, point: RestorePoint, reason: str) -> bool:
         """Note that a file of what was restored is not what was written; return whether an older one may be used."""
         if point.own is not None:
             self._known = self._known.with_damaged(point.own.checkpoint_id, reason)
@@ -253,7 +253,7 @@ class JobStorage:
         what = f"that the job ends with savepoint {checkpoint_id}"
         self._writes.submit(self._parts.snapshot_owner, Write(what=what, first=record, again=record), known)
 
-    def commit(self, plan: JobPlan, manifest: Manifest, root: str | None, known: Callable[[Outcome], None]) -> None:
+    def commit(self, plan: JobGraph, manifest: Manifest, root: str | None, known: Callable[[Outcome], None]) -> None:
         """Commit what a checkpoint, or the savepoint at `root`, holds for commits of all subtasks together.
 
         Then have sources acknowledge what it holds. What can be done later is tried again.
@@ -335,7 +335,7 @@ class JobStorage:
         self._clean(lambda clean_up: clean_up.discard_savepoint(location))
 
     def retain(
-        self, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles, ended: Callable[[], None]
+        self, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles, ended: Callable[[], None]
     ) -> None:
         """Delete all checkpoints but these, and the shared files that may go; a claimed snapshot when these suffice."""
         self._clean(lambda clean_up: clean_up.retain(plan, keep, shared), ended)
@@ -349,7 +349,7 @@ class JobStorage:
         self._writes.step(now_ms)
         return self._writes.wake_ms()
 
-    def finish(self, plan: JobPlan, outcome: JobOutcome, done: Done[None]) -> None:
+    def finish(self, plan: JobGraph, outcome: JobOutcome, done: Done[None]) -> None:
         """Write the durable result, then give sinks back and delete what does not stay: see `ending`."""
         self._newest_attempt = Attempt(0)  # one that is still being prepared goes no further
         end = Finishing(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import final
 
 from headgate.checkpoint.drivers import intents, ownership
-from headgate.checkpoint.drivers.epochs import Owner as Driver
+from headgate.checkpoint.drivers.epochs import EpochOwner as Driver
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest

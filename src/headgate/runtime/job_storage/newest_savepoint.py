@@ -16,14 +16,14 @@ from headgate.checkpoint.restore.resolve import OwnSavepoint, Resolution, savepo
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, open_snapshot
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import RestoreError, StorageError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.sink_commits import repeats_output
 
 _log = logging.getLogger(__name__)
 
 
 def open_savepoint(
-    plan: JobPlan,
+    plan: JobGraph,
     savepoint: OwnSavepoint | None,
     found: Resolution,
     open_store: Callable[[str], CheckpointStore],
@@ -47,7 +47,7 @@ def open_savepoint(
     return None
 
 
-def _obstacle(plan: JobPlan, *, acknowledges: bool) -> str | None:
+def _obstacle(plan: JobGraph, *, acknowledges: bool) -> str | None:
     """Return why no attempt of the job may begin from a savepoint, None if it may."""
     if repeats_output(plan) and not plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT):
         return "a sink of the job commits in two phases, and would commit what the savepoint holds"

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @final
-class Owner:
+class StorageOwner:
     """An `Io` that does its work on I/O threads one piece after the other, in the order of `submit`."""
 
     def __init__(self, io: Io) -> None:

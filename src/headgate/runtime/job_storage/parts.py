@@ -10,7 +10,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.runtime.io import Io
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.job_storage.lease import Lease
-from headgate.runtime.job_storage.owners import Owner
+from headgate.runtime.job_storage.owners import StorageOwner
 from headgate.runtime.job_storage.sink_commits import SinkCommits
 from headgate.runtime.job_storage.snapshots import Snapshots
 from headgate.runtime.job_storage.source_inputs import SourceInputs
@@ -24,10 +24,10 @@ class Parts:
     store: CheckpointStore
     """The job's folder, to read. To act on it takes the lease."""
     open_store: Callable[[str], CheckpointStore]
-    snapshot_owner: Owner
-    clean_up_owner: Owner
-    sink_owner: Owner
-    source_owner: Owner
+    snapshot_owner: StorageOwner
+    clean_up_owner: StorageOwner
+    sink_owner: StorageOwner
+    source_owner: StorageOwner
     lease: Lease | None = field(default=None, init=False)
     snapshots: Snapshots | None = field(default=None, init=False)
     sinks: SinkCommits | None = field(default=None, init=False)
@@ -36,7 +36,7 @@ class Parts:
     @classmethod
     def of(cls, store: CheckpointStore, open_store: Callable[[str], CheckpointStore], io: Io) -> Parts:
         """Return the parts of a driver that has nothing yet; all owners work on the threads of `io`."""
-        return cls(store, open_store, Owner(io), Owner(io), Owner(io), Owner(io))
+        return cls(store, open_store, StorageOwner(io), StorageOwner(io), StorageOwner(io), StorageOwner(io))
 
     def held(self) -> Lease:
         """Return the lease of a driver that has prepared its job."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from headgate import options
-from headgate.graph.physical import JobPlan
-from headgate.runtime.master.supervision import JobStatus
+from headgate.graph.job_graph import JobGraph
+from headgate.runtime.master.supervision import JobState
 
 
-def storage_location(plan: JobPlan) -> str | None:
+def storage_location(plan: JobGraph) -> str | None:
     """Return where the job keeps its checkpoints, None when nothing is configured."""
     return plan.settings.get(options.CHECKPOINT_DIR) or plan.settings.get(options.STORAGE_DIR)
 
 
-def keeps_in_memory(plan: JobPlan) -> bool:
+def keeps_in_memory(plan: JobGraph) -> bool:
     """Return whether the slots hand all state to the driver, so that they need no storage."""
     return plan.settings.get(options.CHECKPOINT_STORAGE) == "jobmanager"
 
 
-def going_on(plan: JobPlan, location: str | None) -> str:
+def going_on(plan: JobGraph, location: str | None) -> str:
     """Return how to go on with a job that this driver leaves; `location` is that of its last complete checkpoint."""
     same = f"the same program with {options.JOB_ID.key}={plan.job_id}"
     if plan.settings.get(options.JOB_ID) is not None:
@@ -31,7 +31,7 @@ def going_on(plan: JobPlan, location: str | None) -> str:
     return f"its last checkpoint is {location}: start {same}, and it goes on from there"
 
 
-def way_on(plan: JobPlan, newest: str | None, *, is_over: bool) -> str:
+def way_on(plan: JobGraph, newest: str | None, *, is_over: bool) -> str:
     """Return how to go on from the newest checkpoint of a job that has failed; empty, if there is no way.
 
     Not `is_over`: no result is recorded, so that the program may be started again under the same job id.
@@ -46,8 +46,8 @@ def way_on(plan: JobPlan, newest: str | None, *, is_over: bool) -> str:
     )
 
 
-def keeps_checkpoints(plan: JobPlan, status: JobStatus) -> bool:
+def keeps_checkpoints(plan: JobGraph, status: JobState) -> bool:
     """Return whether checkpoints stay after a job that ended so: if it failed they do, whatever the settings say."""
-    if status is JobStatus.CANCELLED:
+    if status is JobState.CANCELLED:
         return plan.settings.get(options.CHECKPOINT_RETENTION) == "RETAIN_ON_CANCELLATION"
-    return status is JobStatus.FAILED
+    return status is JobState.FAILED

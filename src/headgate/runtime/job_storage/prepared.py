@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.sink import COMMITTABLES_STATE
 
-Prepared = Mapping[tuple[str, SubtaskId], ListState]
+Prepared = Mapping[tuple[str, SubtaskId], ListStateHandle]
 """The committables of subtasks that are not final, by the uid of the sink."""
 
 
@@ -22,7 +22,7 @@ class PreparedOutput:
         self._attempt: Attempt | None = None
         self._wanted = CheckpointId(0)
         self._acked: dict[SubtaskId, CheckpointId] = {}
-        self._prepared: dict[tuple[str, SubtaskId], ListState] = {}
+        self._prepared: dict[tuple[str, SubtaskId], ListStateHandle] = {}
 
     def begin(self, attempt: Attempt, restored: CheckpointId | None) -> None:
         """An attempt starts from a snapshot of this id, if from any: what that holds is committed."""

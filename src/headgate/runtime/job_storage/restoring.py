@@ -28,8 +28,8 @@ from headgate.checkpoint.restore.snapshots import OpenedSnapshot, check_files, o
 from headgate.checkpoint.store import CheckpointStore
 from headgate.errors import DamagedFileError, RestoreError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import JobPlan, VertexPlan
 from headgate.graph.placement import Placement
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.runtime.job_storage.newest_savepoint import open_savepoint, pass_over
@@ -106,12 +106,12 @@ class Found:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Finder:
+class RestoreResolver:
     """Finds what an attempt of this placement starts from. `chain` tells what of earlier drivers counts."""
 
     store: CheckpointStore
     open_store: Callable[[str], CheckpointStore]
-    plan: JobPlan
+    plan: JobGraph
     placement: Placement
     chain: Chain
 
@@ -235,7 +235,7 @@ def without_savepoint(known: Known, reason: str) -> Known:
     return replace(known, savepoint=None)
 
 
-def begins_anew(plan: JobPlan, subtask: SubtaskId, point: RestorePoint) -> bool:
+def begins_anew(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> bool:
     """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
 
     One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.
@@ -254,12 +254,12 @@ def restore_may_mend(error: BaseException) -> bool:
     return may_mend and not isinstance(error, DamagedFileError | CommitLostError)
 
 
-def may_fall_back(plan: JobPlan) -> bool:
+def may_fall_back(plan: JobGraph) -> bool:
     """Return whether an older checkpoint may be used than the newest: no output is repeated, or that is allowed."""
     return not repeats_output(plan) or plan.settings.get(options.ALLOW_DUPLICATE_OUTPUT)
 
 
-def shapes_of(plan: JobPlan, placement: Placement) -> list[OperatorShape]:
+def shapes_of(plan: JobGraph, placement: Placement) -> list[OperatorShape]:
     """Return all operators of a job, with how they run in a placement."""
     return [
         OperatorShape(
@@ -276,7 +276,7 @@ def shapes_of(plan: JobPlan, placement: Placement) -> list[OperatorShape]:
     ]
 
 
-def arrivals_of(plan: JobPlan, vertex: VertexPlan) -> tuple[Arrival, ...]:
+def arrivals_of(plan: JobGraph, vertex: VertexPlan) -> tuple[Arrival, ...]:
     """Return how records come to each input of a vertex."""
     edges = [edge for edge in plan.edges if edge.target_vertex == vertex.id]
     inputs = {edge.input_index for edge in edges}

@@ -10,13 +10,13 @@ from typing import Any, final
 
 from headgate import options
 from headgate.checkpoint.commit import PendingCommit
-from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.checkpoint.workflow import InDoubt, Refused
 from headgate.errors import ProgramError, SinkError, StorageError
 from headgate.functions.sink import CommitLostError, GlobalCommitter, RetriableCommitError, Sink
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import CheckpointId
 from headgate.operators.sink import COMMITTABLES_STATE, CommittingFactory, SinkFactory
 from headgate.runtime.job_storage.lease import Outcome
@@ -26,7 +26,7 @@ from headgate.state.operator.list_elements import ListElements
 _log = logging.getLogger(__name__)
 
 
-def sinks_by_uid(plan: JobPlan) -> dict[str, Sink[Any]]:
+def sinks_by_uid(plan: JobGraph) -> dict[str, Sink[Any]]:
     """Return the sinks of a job by the uid of their operator."""
     return {
         operator.uid: operator.factory.sink
@@ -36,7 +36,7 @@ def sinks_by_uid(plan: JobPlan) -> dict[str, Sink[Any]]:
     }
 
 
-def repeats_output(plan: JobPlan) -> bool:
+def repeats_output(plan: JobGraph) -> bool:
     """Return whether a job that goes back before a completed checkpoint writes records a second time, which shows."""
     factories = [operator.factory for vertex in plan.vertices for operator in vertex.operators]
     return any(
@@ -45,7 +45,7 @@ def repeats_output(plan: JobPlan) -> bool:
     )
 
 
-def check_transaction_timeout(plan: JobPlan, uid: str, sink: Sink[Any]) -> None:
+def check_transaction_timeout(plan: JobGraph, uid: str, sink: Sink[Any]) -> None:
     """Compare how long the sink's target keeps what is prepared with how long checkpoints may take.
 
     Raises `ProgramError` where output would be lost in the normal course of things; warns where a slow checkpoint or a
@@ -76,13 +76,13 @@ def check_transaction_timeout(plan: JobPlan, uid: str, sink: Sink[Any]) -> None:
 class SinkCommits:
     """The sinks of a job, as the driver sees them. Its methods block, and are called one after the other."""
 
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobGraph) -> None:
         self._job_id = plan.job_id
         self._sinks = sinks_by_uid(plan)
         self._moved = plan.settings.get(options.MOVED_CLASSES)
         self._committers: dict[str, GlobalCommitter[Any]] = {}
 
-    def prepare(self, plan: JobPlan) -> None:
+    def prepare(self, plan: JobGraph) -> None:
         """Prepare every sink's target. Raises `SinkError`, `ProgramError`."""
         for uid, sink in self._sinks.items():
             sink.prepare(self._job_id)
@@ -146,7 +146,7 @@ class SinkCommits:
             for pending in self._parts(store, state.lists[COMMITTABLES_STATE], operator.name)
         ]
 
-    def _parts(self, store: CheckpointStore, state: ListState, operator: str) -> list[PendingCommit]:
+    def _parts(self, store: CheckpointStore, state: ListStateHandle, operator: str) -> list[PendingCommit]:
         # From the job's own storage, with the checksum that its manifest or its subtask names.
         elements = ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301
         return elements.values(f"the committables of operator {operator!r}", self._moved)

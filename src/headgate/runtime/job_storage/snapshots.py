@@ -12,16 +12,16 @@ from headgate.checkpoint.drivers.epochs import Chain
 from headgate.checkpoint.restore.resolve import Resolution
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import JobResult
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt
 from headgate.runtime.job_storage.lease import Lease
-from headgate.runtime.job_storage.restoring import Finder, Found, Known, RestorePoint
+from headgate.runtime.job_storage.restoring import Found, Known, RestorePoint, RestoreResolver
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class PriorRuns:
     """What a driver knows before the first attempt: the last one of drivers before it, and how the job ended, if so.
 
     Nothing may run a second time if it has. `lease` is None then, unless it ended while the lease was taken.
@@ -32,15 +32,15 @@ class Beginning:
     ended: JobResult | None = None
 
 
-def begin(store: CheckpointStore, nonce: Callable[[], str]) -> Beginning:
+def begin(store: CheckpointStore, nonce: Callable[[], str]) -> PriorRuns:
     """Take the lease of a job that has not ended, on storage that can be written to. Raises StorageError."""
     ended = recorded_result(store)
     if ended is not None:
-        return Beginning(lease=None, last_attempt=Attempt(0), ended=ended)
+        return PriorRuns(lease=None, last_attempt=Attempt(0), ended=ended)
     workflow.check_writable(store, nonce())
     lease = Lease.take(store, nonce())
     ended = recorded_result(store)  # again: an earlier driver may have ended the job meanwhile
-    return Beginning(lease=lease, last_attempt=workflow.last_attempt(store), ended=ended)
+    return PriorRuns(lease=lease, last_attempt=workflow.last_attempt(store), ended=ended)
 
 
 def recorded_result(store: CheckpointStore) -> JobResult | None:
@@ -58,11 +58,11 @@ class Snapshots:
         self._lease = lease
         self._chain: Chain | None = None
 
-    def known_operators(self, plan: JobPlan) -> frozenset[str] | None:
-        """Look ahead at what the first attempt will start from: see `Finder.known_operators`."""
+    def known_operators(self, plan: JobGraph) -> frozenset[str] | None:
+        """Look ahead at what the first attempt will start from: see `RestoreResolver.known_operators`."""
         return self._finder(plan, as_programmed(plan), ownership.read_chain(self._store)).known_operators()
 
-    def find(self, plan: JobPlan, attempt: Attempt, placement: Placement, known: Known) -> Found:
+    def find(self, plan: JobGraph, attempt: Attempt, placement: Placement, known: Known) -> Found:
         """Begin an attempt: find what it starts from in its placement, and see to it that there is evidence of that.
 
         Raises `RestoreError` when it cannot be used, `LeaseLost`, `StorageError`.
@@ -84,10 +84,10 @@ class Snapshots:
         elif point.own is not None:
             ownership.attest_restored(self._store, point.own)
 
-    def complete(self, plan: JobPlan, known: Known) -> Resolution:
+    def complete(self, plan: JobGraph, known: Known) -> Resolution:
         """Return which checkpoints of the job are complete. Raises `RestoreError`, `StorageError`."""
         chain = ownership.read_chain(self._store) if self._chain is None else self._chain
         return self._finder(plan, as_programmed(plan), chain).complete(known)
 
-    def _finder(self, plan: JobPlan, placement: Placement, chain: Chain) -> Finder:
-        return Finder(self._store, self._open_store, plan, placement, chain)
+    def _finder(self, plan: JobGraph, placement: Placement, chain: Chain) -> RestoreResolver:
+        return RestoreResolver(self._store, self._open_store, plan, placement, chain)

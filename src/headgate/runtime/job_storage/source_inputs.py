@@ -10,7 +10,7 @@ from typing import final
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.operators.base import expect
 from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew
 from headgate.runtime.job_storage.sources import Acknowledgers, Splits, check_discovery, read_list, sources_of
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 class SourceInputs:
     """The sources of one job. Its methods block and are called one after the other, `interrupt` excepted."""
 
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobGraph) -> None:
         self._plan = plan
         self._sources = sources_of(plan)
         self._listed: Splits = {}

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any, final
 
 from headgate import options
-from headgate.checkpoint.handles import ListState
+from headgate.checkpoint.handles import ListStateHandle
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import ProgramError
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import Source
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.operators.source import SourceFactory
 from headgate.state.operator.list_elements import ListElements
 
@@ -23,7 +23,7 @@ Splits = dict[int, list[Any]]
 """The splits of each source, by vertex."""
 
 
-def sources_of(plan: JobPlan) -> dict[int, Source[Any]]:
+def sources_of(plan: JobGraph) -> dict[int, Source[Any]]:
     """Return the sources of a job by vertex."""
     return {
         vertex.id: vertex.operators[0].factory.source
@@ -53,7 +53,7 @@ def check_discovery(name: str, source: Source[Any]) -> None:
 class Acknowledgers:
     """Those of a job's sources that acknowledge what they have read. Its methods block, `any` excepted."""
 
-    def __init__(self, plan: JobPlan) -> None:
+    def __init__(self, plan: JobGraph) -> None:
         self._moved = plan.settings.get(options.MOVED_CLASSES)
         found = {plan.vertices[vertex].operators[0].uid: source for vertex, source in sources_of(plan).items()}
         acknowledging = {uid: source.acknowledger() for uid, source in found.items()}
@@ -96,7 +96,7 @@ class Acknowledgers:
         return SourceProgress(known=frozenset(every(KNOWN_STATE)), unfinished=tuple(every(SPLITS_STATE)))
 
 
-def read_list(store: CheckpointStore, state: ListState) -> ListElements:
+def read_list(store: CheckpointStore, state: ListStateHandle) -> ListElements:
     """Return the elements of a list state of our own; blocks. Raises `StorageError`."""
     # From the job's own storage, with the checksum that its manifest names.
     return ListElements(elements=pickle.loads(read_state(store, state.handle)))  # noqa: S301

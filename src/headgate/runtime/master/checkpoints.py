@@ -15,7 +15,7 @@ from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.checkpoint.workflow import Refused, Stored
 from headgate.clock import Clock
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId
 from headgate.runtime.control import messages
@@ -24,7 +24,7 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.prepared import PreparedOutput
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.master.deployment import (
+from headgate.runtime.master.assembly import (
     committing_subtasks,
     coordinator_of,
     manifest_of,
@@ -78,7 +78,7 @@ class CheckpointHost(Protocol):
 class Checkpoints:
     """The checkpoints of one job. Owned by the job master's loop."""
 
-    def __init__(self, plan: JobPlan, storage: JobStorage, host: CheckpointHost) -> None:
+    def __init__(self, plan: JobGraph, storage: JobStorage, host: CheckpointHost) -> None:
         self.statistics: CheckpointStatistics = statistics_of(plan)
         self._plan = plan
         self._placement = as_programmed(plan)
@@ -181,7 +181,7 @@ class Checkpoints:
             case coordination.TriggerCheckpoint(attempt=attempt, barrier=barrier):
                 self.statistics.triggered(barrier, attempt, self._placement.parallelism, self._now())
                 self._host.send_all(messages.Trigger(attempt=attempt, barrier=barrier, completed=self.latest))
-            case coordination.EndSources(attempt=attempt, over=over):
+            case coordination.EndAllSources(attempt=attempt, over=over):
                 self._host.send_all(messages.EndSources(attempt=attempt, over=over))
             case coordination.StoreManifest():
                 self._store_manifest(effect)

@@ -17,7 +17,7 @@ from typing import assert_never, final
 from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
@@ -27,14 +27,14 @@ from headgate.runtime.io import WaitingIo
 from headgate.runtime.job_storage.discovery import Discovery
 from headgate.runtime.job_storage.place import going_on, way_on
 from headgate.runtime.job_storage.restoring import RestorePoint, restore_may_mend
-from headgate.runtime.job_storage.snapshots import Beginning
+from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
+from headgate.runtime.master.assembly import deploy_messages, supervisor_of
 from headgate.runtime.master.checkpoints import Checkpoints
-from headgate.runtime.master.deployment import deploy_messages, supervisor_of
 from headgate.runtime.master.outcome import JobOutcome, summed
-from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.services import MasterServices, SlotLink
-from headgate.runtime.master.supervision import JobStatus, origin_of_event
+from headgate.runtime.master.supervision import JobState, origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.progress import JobProgress
 
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 class JobMaster:
     """The master of one job."""
 
-    def __init__(self, plan: JobPlan, services: MasterServices) -> None:
+    def __init__(self, plan: JobGraph, services: MasterServices) -> None:
         self.outcome: JobOutcome | None = None
         self._placement = as_programmed(plan)
         self.progress = JobProgress(placement=self._placement)
@@ -67,7 +67,7 @@ class JobMaster:
         self._fatal: str | None = None
         self._preparing = False
         self._ending = False
-        self._left: JobStatus | None = None
+        self._left: JobState | None = None
         self._end_order: supervision.EndJob | None = None
 
     @property
@@ -82,14 +82,14 @@ class JobMaster:
         self._submitted_ms = self._now()
         self._preparing = True
 
-        def done(result: Beginning | BaseException) -> None:
+        def done(result: PriorRuns | BaseException) -> None:
             self._preparing = False
             if self._left is not None and (isinstance(result, BaseException) or result.ended is None):
                 self._end(self._left, None)
             elif isinstance(result, BaseException):
                 self._refuse(_describe(result))
             elif result.ended is not None:
-                self._end(JobStatus(result.ended.status), result.ended.cause)
+                self._end(JobState(result.ended.status), result.ended.cause)
             else:
                 self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
@@ -97,14 +97,14 @@ class JobMaster:
 
     def cancel(self) -> None:
         """End the job without its result. Does nothing when it has ended."""
-        self._leave(JobStatus.CANCELLED, supervision.CancelRequested(now_ms=self._now()))
+        self._leave(JobState.CANCELLED, supervision.CancelRequested(now_ms=self._now()))
 
     def suspend(self) -> None:
         """Leave the job to a later driver, after a last checkpoint if one can be had in time. Otherwise as `cancel`."""
         grace_ms = self._plan.settings.get(options.SUSPEND_GRACE)
-        self._leave(JobStatus.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
+        self._leave(JobState.SUSPENDED, supervision.SuspendRequested(grace_ms=grace_ms, now_ms=self._now()))
 
-    def _leave(self, status: JobStatus, request: supervision.SupervisorEvent) -> None:
+    def _leave(self, status: JobState, request: supervision.SupervisorEvent) -> None:
         if self._preparing:
             self._left = self._left or status
             self._storage.interrupt()
@@ -115,7 +115,7 @@ class JobMaster:
         """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
         self._checkpoints.requests.checkpoint(answer)
 
-    def take_savepoint(self, wish: SavepointWish, answer: Future[str]) -> None:
+    def take_savepoint(self, wish: SavepointRequest, answer: Future[str]) -> None:
         """Take a savepoint; `answer` gets its location, or an error that says why there is none.
 
         With one that stops the job it comes when the job has ended. Raises nothing, and does not block.
@@ -166,7 +166,7 @@ class JobMaster:
             return None
         due_ms = self._supervisor.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
-            self._supervise(supervision.Tick(now_ms=now_ms))
+            self._supervise(supervision.SupervisorTick(now_ms=now_ms))
         wakes = (self._checkpoints.step(now_ms), self._discovery.step(now_ms), self._supervisor.next_wake_ms())
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -183,15 +183,15 @@ class JobMaster:
         now_ms = self._now()
         match message:
             case messages.SlotReady():
-                self._supervise(supervision.SlotReady(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+                self._supervise(supervision.SlotIsReady(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
             case messages.SlotTornDown():
-                self._supervise(supervision.SlotTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
+                self._supervise(supervision.SlotIsTornDown(slot=message.slot, attempt=message.attempt, now_ms=now_ms))
             case messages.TaskFailed():
                 self._task_failed(message)
             case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted() | SubtaskRecovered():
                 self._checkpoints.received(message)
             case messages.Collected():
-                # From `Deploy` on: a restored operator first hands over what its checkpoint holds.
+                # From `DeployAttempt` on: a restored operator first hands over what its checkpoint holds.
                 if self._is_current(message.attempt):
                     self._services.collected(message)
             case messages.Progress():
@@ -280,7 +280,7 @@ class JobMaster:
             case supervision.ResolveRestore():
                 self._placement = effect.placement
                 self._checkpoints.await_restore(effect.attempt)
-            case supervision.Deploy():
+            case supervision.DeployAttempt():
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
                 self._start(effect.attempt)
@@ -291,7 +291,7 @@ class JobMaster:
                 self.progress.running_since_ms = None
                 self._discovery.attempt_ended()
                 self._checkpoints.attempt_ended(effect.attempt)
-            case supervision.TearDown():
+            case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():
                 self.send_all(messages.Shutdown())
@@ -366,7 +366,7 @@ class JobMaster:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
         self._ending = True
         self._note_failure(cause, FailureOrigin(), None)
-        outcome = self._outcome_of(JobStatus.FAILED, cause)
+        outcome = self._outcome_of(JobState.FAILED, cause)
 
         def done(result: object) -> None:
             self.outcome = outcome
@@ -378,12 +378,12 @@ class JobMaster:
         assert self._end_order is not None
         self._end(self._end_order.status, self._end_order.cause)
 
-    def _end(self, status: JobStatus, cause: str | None) -> None:
+    def _end(self, status: JobState, cause: str | None) -> None:
         """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
         self._ending = True
         if self._fatal is not None:
-            status, cause = JobStatus.FAILED, self._fatal
-        if status is JobStatus.SUSPENDED or (status is JobStatus.FAILED and cause is not None):
+            status, cause = JobState.FAILED, self._fatal
+        if status is JobState.SUSPENDED or (status is JobState.FAILED and cause is not None):
             cause = self._with_way_on(status, cause)
         outcome = self._outcome_of(status, cause)
 
@@ -391,21 +391,21 @@ class JobMaster:
             if isinstance(result, BaseException):
                 _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
             self.outcome = outcome
-            self._checkpoints.job_ended(finished=status is JobStatus.FINISHED, cause=cause)
+            self._checkpoints.job_ended(finished=status is JobState.FINISHED, cause=cause)
 
         self._storage.finish(self._plan, outcome, done)
 
-    def _with_way_on(self, status: JobStatus, cause: str | None) -> str:
+    def _with_way_on(self, status: JobState, cause: str | None) -> str:
         """Return why the job ended, with how to go on with it."""
         known = self._checkpoints.latest
         newest = None if known is None else self._storage.locate(known)
-        if status is JobStatus.SUSPENDED:
+        if status is JobState.SUSPENDED:
             how = going_on(self._plan, newest)
             return how if cause is None else f"{cause}; {how}"
         how = way_on(self._plan, newest, is_over=self._storage.has_completed)
         return f"{cause}\n{how}" if how else str(cause)
 
-    def _outcome_of(self, status: JobStatus, cause: str | None) -> JobOutcome:
+    def _outcome_of(self, status: JobState, cause: str | None) -> JobOutcome:
         return JobOutcome(
             job_id=self._plan.job_id,
             status=status,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.ids import JobId
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 
 
 @final
@@ -16,7 +16,7 @@ class JobOutcome:
     """How a job ended. `cause` is a text for people, None when it finished; `counters` are its named counters."""
 
     job_id: JobId
-    status: JobStatus
+    status: JobState
     cause: str | None
     runtime_ms: float
     counters: dict[str, int] = field(default_factory=dict)

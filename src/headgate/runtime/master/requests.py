@@ -21,7 +21,7 @@ from headgate.checkpoint.coordination.vocabulary import (
 from headgate.clock import Clock
 from headgate.elements import SavepointFormat, SavepointOrder
 from headgate.errors import CheckpointError, ConfigError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.job_storage import JobStorage
 
 _NONCE_DIGITS = 12
@@ -30,7 +30,7 @@ _JOB_ID_DIGITS = 6
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavepointWish:
+class SavepointRequest:
     """A savepoint that somebody wants. `target` is the folder or URI that its folder goes into, None: the default one.
 
     `stops`: the job ends with it; `drains`: before that its sources end, as if their input had.
@@ -59,7 +59,7 @@ class Requests:
     """
 
     def __init__(
-        self, plan: JobPlan, storage: JobStorage, host: RequestHost, tell: Callable[[CoordinatorEvent], None]
+        self, plan: JobGraph, storage: JobStorage, host: RequestHost, tell: Callable[[CoordinatorEvent], None]
     ) -> None:
         """`tell` takes events to the coordinator."""
         self._plan = plan
@@ -79,7 +79,7 @@ class Requests:
             key = options.CHECKPOINT_INTERVAL.key
             answer.set_exception(ConfigError(f"the job makes no checkpoints: set {key}, or take a savepoint"))
 
-    def savepoint(self, wish: SavepointWish, answer: Future[str]) -> None:
+    def savepoint(self, wish: SavepointRequest, answer: Future[str]) -> None:
         """Ask for a savepoint, once its folder turns out to be one that can be written to: sources may stop for it."""
         if not answer.set_running_or_notify_cancel():
             return

@@ -83,7 +83,7 @@ class RestoreFailed:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotReady:
+class SlotIsReady:
     """The slot has built and restored its subtasks of `attempt`."""
 
     slot: SlotIndex
@@ -93,7 +93,7 @@ class SlotReady:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotTornDown:
+class SlotIsTornDown:
     """The slot holds nothing of `attempt` any more."""
 
     slot: SlotIndex
@@ -149,7 +149,7 @@ class LastCheckpointOver:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
+class SupervisorTick:
     """Time has passed."""
 
     now_ms: float
@@ -162,14 +162,14 @@ SupervisorEvent = (
     | LaunchEnded
     | RestoreResolved
     | RestoreFailed
-    | SlotReady
-    | SlotTornDown
+    | SlotIsReady
+    | SlotIsTornDown
     | AttemptFailed
     | JobDone
     | CancelRequested
     | SuspendRequested
     | LastCheckpointOver
-    | Tick
+    | SupervisorTick
 )
 
 
@@ -201,7 +201,7 @@ def cause_of(event: SupervisorEvent) -> str:
 
 
 @final
-class JobStatus(Enum):
+class JobState(Enum):
     """How a job ended. One that is suspended has not: only its driver has, and a later one goes on with the job."""
 
     FINISHED = "finished"
@@ -250,7 +250,7 @@ class ResolveRestore:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deploy:
+class DeployAttempt:
     """Have every slot build its subtasks of `attempt`, from the checkpoint."""
 
     attempt: Attempt
@@ -286,7 +286,7 @@ class EndAttempt:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TearDown:
+class TearDownAttempt:
     """Have every slot end `attempt` and confirm it."""
 
     attempt: Attempt
@@ -307,7 +307,7 @@ class EndJob:
     SUSPENDED write no result, and delete nothing.
     """
 
-    status: JobStatus
+    status: JobState
     cause: str | None
 
 
@@ -316,11 +316,11 @@ SupervisorEffect = (
     | KillLaunch
     | RefuseSlot
     | ResolveRestore
-    | Deploy
+    | DeployAttempt
     | StartAttempt
     | TakeLastCheckpoint
     | EndAttempt
-    | TearDown
+    | TearDownAttempt
     | ShutDownSlots
     | EndJob
 )

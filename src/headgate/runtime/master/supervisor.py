@@ -18,10 +18,10 @@ another number of slots than the launch has, the launch is killed: the next one 
     LAUNCHING     all slots to register                         the last SlotRegistered -> RESOLVING; start deadline
     RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
                                                                 or FINISHING when trying again is of no use
-    DEPLOYING     all slots to be ready                         the last SlotReady -> RUNNING
+    DEPLOYING     all slots to be ready                         the last SlotIsReady -> RUNNING
     RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING
     SUSPENDING    the last checkpoint                           LastCheckpointOver, JobDone -> FINISHING; late, too
-    TEARING_DOWN  all slots to confirm the attempt is over      the last SlotTornDown -> WAITING; late -> RELAUNCHING
+    TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING; late -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
     FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED, CANCELLED, SUSPENDED
@@ -53,11 +53,11 @@ from headgate.runtime.master.restart import RestartStrategy
 from headgate.runtime.master.supervision import (
     AttemptFailed,
     CancelRequested,
-    Deploy,
+    DeployAttempt,
     EndAttempt,
     EndJob,
     JobDone,
-    JobStatus,
+    JobState,
     KillLaunch,
     LastCheckpointOver,
     LaunchEnded,
@@ -67,18 +67,18 @@ from headgate.runtime.master.supervision import (
     RestoreFailed,
     RestoreResolved,
     ShutDownSlots,
+    SlotIsReady,
+    SlotIsTornDown,
     SlotLost,
-    SlotReady,
     SlotRegistered,
-    SlotTornDown,
     StartAttempt,
     Submitted,
     SupervisorEffect,
     SupervisorEvent,
+    SupervisorTick,
     SuspendRequested,
     TakeLastCheckpoint,
-    TearDown,
-    Tick,
+    TearDownAttempt,
     Verdict,
 )
 from headgate.story import Story
@@ -111,16 +111,16 @@ class SupervisorState(Enum):
 
 _S = SupervisorState
 _END_STATES = {
-    JobStatus.FINISHED: _S.FINISHED,
-    JobStatus.FAILED: _S.FAILED,
-    JobStatus.CANCELLED: _S.CANCELLED,
-    JobStatus.SUSPENDED: _S.SUSPENDED,
+    JobState.FINISHED: _S.FINISHED,
+    JobState.FAILED: _S.FAILED,
+    JobState.CANCELLED: _S.CANCELLED,
+    JobState.SUSPENDED: _S.SUSPENDED,
 }
 _HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.RUNNING, _S.SUSPENDING})
 _LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
 _AttemptEvent = (
-    RestoreResolved | RestoreFailed | SlotReady | SlotTornDown | AttemptFailed | JobDone | LastCheckpointOver
+    RestoreResolved | RestoreFailed | SlotIsReady | SlotIsTornDown | AttemptFailed | JobDone | LastCheckpointOver
 )
 
 
@@ -154,7 +154,7 @@ class Supervisor:
         self._deadline_ms: float | None = None
         self._restart_ms = 0.0
         self._newest_verdict: Verdict | None = None
-        self._outcome: tuple[JobStatus, str | None] | None = None
+        self._outcome: tuple[JobState, str | None] | None = None
 
     @property
     def state(self) -> SupervisorState:
@@ -182,7 +182,7 @@ class Supervisor:
         return self._newest_verdict
 
     def next_wake_ms(self) -> float | None:
-        """When to send the next `Tick`, if nothing else happens before; None: no need."""
+        """When to send the next `SupervisorTick`, if nothing else happens before; None: no need."""
         if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self._launch_over):
             return self._restart_ms
         return self._deadline_ms
@@ -203,10 +203,10 @@ class Supervisor:
             case SlotRegistered() | SlotLost() | LaunchEnded():
                 return self._on_launch_event(event)
             case CancelRequested():
-                return self._leave(JobStatus.CANCELLED, event.now_ms)
+                return self._leave(JobState.CANCELLED, event.now_ms)
             case SuspendRequested():
                 return self._on_suspend(event)
-            case Tick():
+            case SupervisorTick():
                 return []
             case _:
                 return self._on_attempt_event(event)
@@ -269,7 +269,7 @@ class Supervisor:
 
     def _may_be_suspended(self) -> bool:
         """Return whether what the job comes to is open, or the failure that it ends with."""
-        return self._outcome is None or self._outcome[0] is JobStatus.FAILED
+        return self._outcome is None or self._outcome[0] is JobState.FAILED
 
     def _is_first_launch(self) -> bool:
         """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
@@ -281,7 +281,7 @@ class Supervisor:
         effects = [*self._end_attempt(), *self._relaunch()]
         if self._grant_restart(cause, retriable, now_ms):
             return effects
-        return [*effects, *self._finish(JobStatus.FAILED, self._explain(cause, retriable), now_ms)]
+        return [*effects, *self._finish(JobState.FAILED, self._explain(cause, retriable), now_ms)]
 
     def _relaunch(self) -> list[SupervisorEffect]:
         self._enter(_S.RELAUNCHING)
@@ -305,18 +305,18 @@ class Supervisor:
         match event, self._state:
             case RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
                 self._enter(_S.DEPLOYING)
-                return [Deploy(attempt=self._attempt, checkpoint_id=checkpoint_id)]
+                return [DeployAttempt(attempt=self._attempt, checkpoint_id=checkpoint_id)]
             case RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
                 if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
                     return []
-                return self._finish(JobStatus.FAILED, self._explain(reason, retriable), event.now_ms)
-            case SlotReady(slot=slot), _S.DEPLOYING:
+                return self._finish(JobState.FAILED, self._explain(reason, retriable), event.now_ms)
+            case SlotIsReady(slot=slot), _S.DEPLOYING:
                 if not self._all_answered(slot):
                     return []
                 self._enter(_S.RUNNING)
                 return [StartAttempt(attempt=self._attempt)]
-            case SlotTornDown(slot=slot), _S.TEARING_DOWN:
+            case SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
                 if self._all_answered(slot):
                     self._enter(_S.WAITING)
                 return []
@@ -327,7 +327,7 @@ class Supervisor:
             case LastCheckpointOver(), _S.SUSPENDING:
                 return self._suspend(None, event.now_ms)
             case JobDone(), _S.RUNNING | _S.SUSPENDING:
-                return [*self._end_attempt(), *self._finish(JobStatus.FINISHED, None, event.now_ms)]
+                return [*self._end_attempt(), *self._finish(JobState.FINISHED, None, event.now_ms)]
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
 
@@ -341,9 +341,9 @@ class Supervisor:
         ended = self._end_attempt()
         if not self._grant_restart(event.cause, event.retriable, event.now_ms):
             cause = self._explain(event.cause, event.retriable)
-            return [*ended, *self._finish(JobStatus.FAILED, cause, event.now_ms)]
+            return [*ended, *self._finish(JobState.FAILED, cause, event.now_ms)]
         self._enter(_S.TEARING_DOWN, event.now_ms + self._teardown_timeout_ms)
-        return [*ended, TearDown(attempt=self._attempt)]
+        return [*ended, TearDownAttempt(attempt=self._attempt)]
 
     def _end_attempt(self) -> list[SupervisorEffect]:
         return [EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
@@ -362,7 +362,7 @@ class Supervisor:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def _leave(self, status: JobStatus, now_ms: float) -> list[SupervisorEffect]:
+    def _leave(self, status: JobState, now_ms: float) -> list[SupervisorEffect]:
         """Give up whatever is under way."""
         if self._state is _S.FINISHING or self._state.is_over:
             return []
@@ -375,14 +375,14 @@ class Supervisor:
         if self._state is _S.SUSPENDING:
             return []
         if self._state is not _S.RUNNING:
-            return self._leave(JobStatus.SUSPENDED, event.now_ms)
+            return self._leave(JobState.SUSPENDED, event.now_ms)
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
         return [TakeLastCheckpoint(attempt=self._attempt)]
 
     def _suspend(self, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
-        return [*self._end_attempt(), *self._finish(JobStatus.SUSPENDED, cause, now_ms)]
+        return [*self._end_attempt(), *self._finish(JobState.SUSPENDED, cause, now_ms)]
 
-    def _finish(self, status: JobStatus, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
+    def _finish(self, status: JobState, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
         self._outcome = (status, cause)
         if self._launch_over:
             return self._end_job()

@@ -15,7 +15,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from headgate.functions.metrics import MetricReport
-from headgate.graph.physical import OperatorPlan
+from headgate.graph.job_graph import OperatorPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.metrics import (
     JOB_METRICS,

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Final, final
 
 from headgate.functions.metrics import MetricReport
-from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import SubtaskId
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
@@ -263,7 +263,7 @@ class PressureLevel(Enum):
 class JobMetrics:
     """The metrics of one job at the moment. May be read from any thread."""
 
-    plan: JobPlan
+    plan: JobGraph
     progress: JobProgress
 
     def of_job(self, now_ms: int) -> dict[str, float]:

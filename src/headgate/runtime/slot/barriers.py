@@ -20,7 +20,7 @@ from headgate.checkpoint.alignment import (
     BarrierReceived,
     BlockChannel,
     CancelReceived,
-    CheckpointAborted,
+    CheckpointGivenUp,
     CompleteInFlight,
     DeclineCheckpoint,
     ForwardCancel,
@@ -41,7 +41,7 @@ from headgate.operators.base import Operator, OperatorSnapshot
 from headgate.runtime.slot.in_flight import SENDER, Gathering, Side, adder
 
 Process = Callable[[Batch], None]
-Rest = tuple[int, int, Batch, Process]
+PartialBatch = tuple[int, int, Batch, Process]
 """A batch at work: the index of its channel, its first record that was not processed, and what processes it."""
 
 
@@ -132,7 +132,7 @@ class Barriers:
         self._clock = host.clock
         self._firsts: dict[CheckpointId, _First] = {}
         self._gathered: TakenSnapshot | None = None
-        self._rest: Rest | None = None
+        self._rest: PartialBatch | None = None
 
     def listen(self) -> None:
         """Have the barriers of all channels that may be overtaken announced."""
@@ -144,7 +144,7 @@ class Barriers:
 
     # --- what happens
 
-    def attend(self, rest: Rest | None) -> bool:
+    def attend(self, rest: PartialBatch | None) -> bool:
         """Do what was announced or is due; return whether there was anything to do.
 
         `rest` is what is left of a batch at work. Asked at each piece of work while a time is waited for.
@@ -171,7 +171,7 @@ class Barriers:
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
         """The job master has given up a checkpoint."""
-        self._handle(CheckpointAborted(checkpoint_id=checkpoint_id))
+        self._handle(CheckpointGivenUp(checkpoint_id=checkpoint_id))
 
     def _note_first(self, barrier: Barrier) -> None:
         if barrier.checkpoint_id not in self._firsts:

@@ -19,15 +19,15 @@ from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import NoMoreSplits
+from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
-from headgate.graph.physical import JobPlan, OperatorPlan
 from headgate.graph.placement import ChannelPlan, Channels, Placement
 from headgate.ids import Attempt, ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import (
     USER_ERRORS,
     Operator,
     OperatorContext,
-    Restored,
+    RestoredState,
     Runtime,
     close_function,
     method_of,
@@ -64,7 +64,7 @@ class FailedToOpenError(Exception):
 class Execution:
     """The subtasks of one attempt in one slot. Owned by the slot's loop."""
 
-    def __init__(self, plan: JobPlan, placement: Placement, exchange: Exchange, host: ExecutionHost) -> None:
+    def __init__(self, plan: JobGraph, placement: Placement, exchange: Exchange, host: ExecutionHost) -> None:
         """The edges of `plan` are as they are in the placement."""
         self._plan = plan
         self._placement = placement
@@ -90,7 +90,7 @@ class Execution:
     def build(
         self,
         deploy: Deploy,
-        restored: dict[SubtaskId, dict[str, Restored]],
+        restored: dict[SubtaskId, dict[str, RestoredState]],
         in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]],
     ) -> None:
         """Make, restore and open all subtasks of the slot; runs user code. Raises `FailedToOpenError`."""
@@ -143,7 +143,7 @@ class Execution:
         """Return the address of a channel on which barriers may overtake, None for any other."""
         return address_of(self._plan, channel) if self._unaligned else None
 
-    def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, Restored]) -> list[Operator]:
+    def _operators(self, subtask: SubtaskId, deploy: Deploy, restored: dict[str, RestoredState]) -> list[Operator]:
         vertex = self._plan.vertex_of(subtask)
         operators: list[Operator] = []
         for operator_plan in vertex.operators:
@@ -160,7 +160,7 @@ class Execution:
                 parameters=self._plan.parameters,
                 services=SubtaskServices(self._host, subtask, self._host.clock),
                 restored=replace(
-                    restored.get(operator_plan.uid, Restored(checkpoint_id=deploy.checkpoint_id)),
+                    restored.get(operator_plan.uid, RestoredState(checkpoint_id=deploy.checkpoint_id)),
                     job_id=deploy.restored_job,
                     moved_classes=self._plan.settings.get(options.MOVED_CLASSES),
                 ),

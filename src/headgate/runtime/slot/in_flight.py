@@ -11,8 +11,8 @@ from headgate import options
 from headgate.checkpoint.handles import InFlightState
 from headgate.dataflow.channel import ChannelAddress
 from headgate.elements import Batch, Payload
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import JobPlan
 from headgate.graph.placement import ChannelPlan
 from headgate.ids import CheckpointId
 from headgate.operators.keys import select_keys
@@ -25,7 +25,7 @@ OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE)
 flight could not be dealt out anew at another parallelism."""
 
 
-def address_of(plan: JobPlan, channel: ChannelPlan) -> ChannelAddress | None:
+def address_of(plan: JobGraph, channel: ChannelPlan) -> ChannelAddress | None:
     """Return the address of a channel, None for one that may not be overtaken."""
     edge = plan.edges[channel.edge]
     if edge.partitioning not in OVERTAKABLE:

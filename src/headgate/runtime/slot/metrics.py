@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from headgate.functions.metrics import Scope
-from headgate.graph.physical import JobPlan, OperatorPlan
+from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.runtime.control.subtask_metrics import Rates, TimeShares, Traffic
 
@@ -19,7 +19,7 @@ RATE_MS_MIN: Final = 500.0
 """Rates are not learned from less time than this: they would be noise."""
 
 
-def scope_of(plan: JobPlan, subtask: SubtaskId, operator: OperatorPlan, attempt: Attempt) -> Scope:
+def scope_of(plan: JobGraph, subtask: SubtaskId, operator: OperatorPlan, attempt: Attempt) -> Scope:
     """Return where the metrics of an operator's functions belong."""
     return Scope(
         components=(plan.job_name, operator.name, str(subtask.index)),

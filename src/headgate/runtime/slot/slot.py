@@ -21,7 +21,7 @@ from headgate.checkpoint.store import CheckpointStore
 from headgate.clock import Clock
 from headgate.elements import Barrier
 from headgate.errors import DamagedFileError, InternalError, NetworkError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import edges_of
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
@@ -49,7 +49,7 @@ from headgate.runtime.slot import garbage
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
 from headgate.runtime.slot.subtask import TakenSnapshot
 from headgate.runtime.slot_storage.scratch import Scratch
-from headgate.runtime.slot_storage.slot_storage import Fetched, SlotStorage
+from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
 from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
 
@@ -85,7 +85,7 @@ class SlotServices:
 class Slot:
     """One slot of a job. Owned by the thread that calls `step`; `receive` is called on that thread too."""
 
-    def __init__(self, load: Callable[[], JobPlan], index: SlotIndex, services: SlotServices) -> None:
+    def __init__(self, load: Callable[[], JobGraph], index: SlotIndex, services: SlotServices) -> None:
         """`load` returns the job's plan; it is called for each attempt, so that each begins with fresh functions."""
         self.index = index
         self.closed = False
@@ -259,7 +259,7 @@ class Slot:
             self._slot_failed(error)
             return
 
-        def done(result: Fetched | BaseException) -> None:
+        def done(result: FetchedAttempt | BaseException) -> None:
             if isinstance(result, BaseException):
                 self._slot_failed(result)
             else:
@@ -267,7 +267,7 @@ class Slot:
 
         self.submit(lambda: self._storage.fetch(message, plan.settings), done)
 
-    def _build(self, message: Deploy, plan: JobPlan, fetched: Fetched) -> None:
+    def _build(self, message: Deploy, plan: JobGraph, fetched: FetchedAttempt) -> None:
         if fetched.local_files or fetched.remote_files:
             self.count("local_restored_files", fetched.local_files)
             self.count("remote_restored_files", fetched.remote_files)

@@ -38,7 +38,7 @@ from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
 from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
-from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, Process, Rest, TakenSnapshot
+from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, PartialBatch, Process, TakenSnapshot
 from headgate.runtime.slot.metrics import SubtaskMeter
 from headgate.time.valve import InputsValve, Progress
 
@@ -115,7 +115,7 @@ class Subtask:
         inputs = Inputs(wiring.inputs, wiring.overtakable, wiring.in_flight_bytes_max)
         self._barriers = Barriers(subtask, inputs, chain, strategy, host)
         self._barriers.listen()
-        self._rest: Rest | None = None
+        self._rest: PartialBatch | None = None
         self._recovering: Iterator[RestoredBatch] | None = None
         self._next_input = 0
         self._poll_at_ms: float | None = None

@@ -13,7 +13,7 @@ from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import CheckpointId
-from headgate.operators.base import Restored
+from headgate.operators.base import RestoredState
 from headgate.runtime.slot.in_flight import FetchedFlight
 from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile, StateHandle
 
@@ -43,10 +43,10 @@ class Fetch:
         self._data: dict[StateHandle, bytes] = {}
         self._numbers = count()
 
-    def operators(self, restored: Mapping[str, RestoredOperator]) -> dict[str, Restored]:
+    def operators(self, restored: Mapping[str, RestoredOperator]) -> dict[str, RestoredState]:
         """Return the state of a subtask's operators. Raises `StorageError`, `DamagedFileError`."""
         return {
-            uid: Restored(
+            uid: RestoredState(
                 checkpoint_id=self._checkpoint_id,
                 keyed=tuple(self._keyed(part) for part in operator.keyed),
                 lists=operator.lists,

@@ -60,7 +60,7 @@ class SlotWriters:
         return self._of_savepoint(own, barrier.savepoint)
 
     def _of_savepoint(self, own: paths.Writer, order: SavepointOrder) -> CheckpointWriter:
-        writer = SavepointWriter(self._store_at(order.location), own, self._savepoints.inline_bytes)
+        writer = SavepointStateWriter(self._store_at(order.location), own, self._savepoints.inline_bytes)
         if order.format is SavepointFormat.NATIVE:
             return writer
         return CanonicalWriter(writer, self._savepoints)
@@ -81,7 +81,7 @@ class SlotWriters:
 
 
 @final
-class SavepointWriter:
+class SavepointStateWriter:
     """A `CheckpointWriter` of files in the folder of a savepoint, none of which anything else will name."""
 
     def __init__(self, store: CheckpointStore, own: paths.Writer, inline_bytes: int) -> None:
@@ -117,7 +117,7 @@ class SavepointWriter:
 class CanonicalWriter:
     """A `CheckpointWriter` that turns what backends write into tables which any backend reads."""
 
-    def __init__(self, files: SavepointWriter, terms: SavepointTerms) -> None:
+    def __init__(self, files: SavepointStateWriter, terms: SavepointTerms) -> None:
         self._files = files
         self._terms = terms
 

@@ -14,9 +14,9 @@ from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.store import CheckpointStore
 from headgate.config import Settings
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId, SubtaskId
-from headgate.operators.base import Restored
+from headgate.operators.base import RestoredState
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.slot.in_flight import FetchedFlight
 from headgate.runtime.slot_storage.fetch import Fetch
@@ -31,10 +31,10 @@ _COPIES = "copies"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedAttempt:
     """What the subtasks of a slot start from, and how many files were read from local copies and from storage."""
 
-    restored: dict[SubtaskId, dict[str, Restored]]
+    restored: dict[SubtaskId, dict[str, RestoredState]]
     in_flight: dict[SubtaskId, tuple[FetchedFlight, ...]]
     local_files: int
     remote_files: int
@@ -57,7 +57,7 @@ class SlotStorage:
         """Whether there are local copies: only then is it told what becomes of checkpoints."""
         return self._copies is not None
 
-    def writers(self, plan: JobPlan) -> StateWriters:
+    def writers(self, plan: JobGraph) -> StateWriters:
         """Return the writers of an attempt, by the job's settings."""
         attempt = self._attempt
         terms = SavepointTerms(
@@ -68,7 +68,7 @@ class SlotStorage:
         )
         return SlotWriters(self._checkpoint_writers(plan), terms)
 
-    def _checkpoint_writers(self, plan: JobPlan) -> StateWriters:
+    def _checkpoint_writers(self, plan: JobGraph) -> StateWriters:
         get = plan.settings.get
         if not plan.checkpointing:
             # Only the sinks' last commit is left to tell, which must not need storage that all share.
@@ -81,7 +81,7 @@ class SlotStorage:
         """An attempt takes the place of the one before it."""
         self._attempt = attempt
 
-    def fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
+    def fetch(self, deploy: Deploy, settings: Settings) -> FetchedAttempt:
         """Bring what the subtasks of the attempt start from, and remove what earlier ones have left. Blocks.
 
         Raises `StorageError`, `DamagedFileError`.
@@ -93,7 +93,7 @@ class SlotStorage:
             if deploy.attempt != self._attempt:  # the next one began meanwhile, and has cleared up already
                 self._scratch.clear_all_but(_COPIES, _folder_of(self._attempt))
 
-    def _fetch(self, deploy: Deploy, settings: Settings) -> Fetched:
+    def _fetch(self, deploy: Deploy, settings: Settings) -> FetchedAttempt:
         copies = self._copies_for(settings)
         store: CheckpointStore = self._store
         if copies is not None:
@@ -111,7 +111,9 @@ class SlotStorage:
         restored = {subtask: fetch.operators(own) for subtask, own in deploy.restored.items()}
         in_flight = {subtask: fetch.in_flight(parts) for subtask, parts in deploy.in_flight.items()}
         local = copies.served - served if copies is not None else 0
-        return Fetched(restored=restored, in_flight=in_flight, local_files=local, remote_files=fetch.files - local)
+        return FetchedAttempt(
+            restored=restored, in_flight=in_flight, local_files=local, remote_files=fetch.files - local
+        )
 
     def _copies_for(self, settings: Settings) -> LocalCopies | None:
         if self._copies is None and settings.get(options.LOCAL_BACKUP):

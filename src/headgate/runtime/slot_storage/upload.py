@@ -17,7 +17,7 @@ from functools import partial
 from typing import Protocol, final
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import InFlightState, ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import InFlightState, ListStateHandle, OperatorState, SubtaskState
 from headgate.clock import Clock
 from headgate.elements import Barrier, Payload, is_arrow
 from headgate.errors import HeadgateError
@@ -186,7 +186,7 @@ class Uploads:
             uid=part.uid,
             keyed=None if part.keyed is None else writer.write_keyed(part.keyed),
             lists={
-                name: ListState(state.mode, writer.write_list(name, state.elements), state.type)
+                name: ListStateHandle(state.mode, writer.write_list(name, state.elements), state.type)
                 for name, state in part.lists.items()
             },
         )

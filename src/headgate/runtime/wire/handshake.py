@@ -12,8 +12,9 @@ certificate as each side sees it, or empty without TLS, so that a man in the mid
 roles are part of the MACs, so that neither side's proof can be played back to it. The server proves itself first: the
 client sends its hello to no one else. A client that has not been welcomed was not let in, and may try again.
 
-Both sides are generators without I/O: they yield an `Exchange` (bytes to send, then a number of bytes to read) and are
-resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the stream.
+Both sides are generators without I/O: they yield a `HandshakeExchange` (bytes to send, then a number of bytes to read)
+and are resumed with exactly the bytes they asked for. Reading no more than asked for leaves the first frame in the
+stream.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ class HandshakeRefused(NetworkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class HandshakeExchange:
     """Send `send`, then come back with exactly `want` bytes (at once, with none, if zero)."""
 
     send: bytes = b""
     want: int = 0
 
 
-Handshake = Generator[Exchange, bytes, bytes]
+Handshake = Generator[HandshakeExchange, bytes, bytes]
 """Returns the client's hello, on both sides."""
 
 
@@ -98,35 +99,35 @@ def prove_as_client(secret: JobSecret, nonce: bytes, binding: bytes, hello: byte
     """The side that connects. Raises HandshakeRefused; a hello above the limit is a NetworkError."""
     if len(hello) > HELLO_BYTES_MAX:
         raise NetworkError(f"a hello of {len(hello):,} bytes is too long, the limit is {HELLO_BYTES_MAX:,}")
-    preamble = yield Exchange(send=_preamble() + nonce, want=_PREAMBLE.size)
+    preamble = yield HandshakeExchange(send=_preamble() + nonce, want=_PREAMBLE.size)
     _check_magic(preamble)
     _check_version(preamble)
-    proof = yield Exchange(want=NONCE_BYTES + MAC_BYTES)
+    proof = yield HandshakeExchange(want=NONCE_BYTES + MAC_BYTES)
     context = (bytes([VERSION]), nonce, proof[:NONCE_BYTES], binding)
     if not hmac.compare_digest(proof[NONCE_BYTES:], secret.mac(b"server", *context)):
         _refuse_secret()
     own_proof = secret.mac(b"client", *context, hello)
-    yield Exchange(send=HELLO_LENGTH.pack(len(hello)) + hello + own_proof, want=len(_WELCOME))
+    yield HandshakeExchange(send=HELLO_LENGTH.pack(len(hello)) + hello + own_proof, want=len(_WELCOME))
     return hello
 
 
 def prove_as_server(secret: JobSecret, nonce: bytes, binding: bytes) -> Handshake:
     """The side that listens. Raises HandshakeRefused."""
-    preamble = yield Exchange(want=_PREAMBLE.size)
+    preamble = yield HandshakeExchange(want=_PREAMBLE.size)
     _check_magic(preamble)
     # A client of another version is told ours before it is refused, so that both sides know the reason.
-    client_nonce = yield Exchange(send=_preamble(), want=NONCE_BYTES)
+    client_nonce = yield HandshakeExchange(send=_preamble(), want=NONCE_BYTES)
     _check_version(preamble)
     context = (bytes([VERSION]), client_nonce, nonce, binding)
-    length = yield Exchange(send=nonce + secret.mac(b"server", *context), want=HELLO_LENGTH.size)
+    length = yield HandshakeExchange(send=nonce + secret.mac(b"server", *context), want=HELLO_LENGTH.size)
     (hello_bytes,) = HELLO_LENGTH.unpack(length)
     if hello_bytes > HELLO_BYTES_MAX:
         raise HandshakeRefused(f"it announced a hello of {hello_bytes:,} bytes, the limit is {HELLO_BYTES_MAX:,}")
-    proof = yield Exchange(want=hello_bytes + MAC_BYTES)
+    proof = yield HandshakeExchange(want=hello_bytes + MAC_BYTES)
     hello = proof[:hello_bytes]
     if not hmac.compare_digest(proof[hello_bytes:], secret.mac(b"client", *context, hello)):
         _refuse_secret()
-    yield Exchange(send=_WELCOME)
+    yield HandshakeExchange(send=_WELCOME)
     return hello
 
 

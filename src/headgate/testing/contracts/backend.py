@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from headgate.elements import SavepointFormat
 from headgate.state.keyed.cells import KEY
-from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, KeyedJob, Subtask
+from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, ContractSubtask, KeyedJob
 from headgate.testing.contracts.keyed_model import Model
 from headgate.testing.contracts.keyed_states import (
     KEYS,
@@ -117,7 +117,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         assert len(found) == len(set(found))
         assert set(found) == self.models[name].living_keys()
 
-    def keys_of(self, subtask: Subtask, name: str) -> list[Any]:
+    def keys_of(self, subtask: ContractSubtask, name: str) -> list[Any]:
         subtask.handle(self.states.keyed[name], namespaced=False)
         return list(subtask.backend.keys(name))
 
@@ -147,7 +147,7 @@ class _BackendAgainstModel(RuleBasedStateMachine):
         assert fired == {timer for timer in self.timers if timer[0] <= until_ms}
         self.timers -= fired
 
-    def fire(self, subtask: Subtask, until_ms: int, limit: int) -> list[Timer]:
+    def fire(self, subtask: ContractSubtask, until_ms: int, limit: int) -> list[Timer]:
         timers = Timers(subtask.backend, EVENT_TIMERS)
         found: list[Timer] = []
         while True:

@@ -71,7 +71,7 @@ class Storage:
 
 
 @final
-class Writer:
+class ContractWriter:
     """Writes the files of one subtask into a folder of the storage."""
 
     def __init__(self, storage: Storage, exclusive: str, mark: str) -> None:
@@ -96,7 +96,7 @@ class Writer:
 
 
 @final
-class Services:
+class ContractServices:
     """What is done beside the loop waits here until a test lets it happen."""
 
     def __init__(self, storage: Storage, mark: str) -> None:
@@ -112,7 +112,7 @@ class Services:
     def state_writer(self) -> StateWriter:
         """Return a writer of files that belong to no checkpoint yet."""
         self._writers += 1
-        return Writer(self._storage, "ahead", f"{self._mark}-w{self._writers}")
+        return ContractWriter(self._storage, "ahead", f"{self._mark}-w{self._writers}")
 
     def run(self) -> None:
         """Do what waits, oldest first."""
@@ -122,10 +122,10 @@ class Services:
 
 
 @final
-class Subtask:
+class ContractSubtask:
     """One backend, with its share of the key groups."""
 
-    def __init__(self, backend: KeyedBackend, services: Services, mark: str) -> None:
+    def __init__(self, backend: KeyedBackend, services: ContractServices, mark: str) -> None:
         self.backend = backend
         self.services = services
         self.mark = mark
@@ -180,7 +180,7 @@ class KeyedJob:
         self.under_test = under_test
         self.clock = VirtualClock(1_000_000.0)
         self.storage = Storage()
-        self.subtasks: list[Subtask] = []
+        self.subtasks: list[ContractSubtask] = []
         self.complete: list[Checkpoint] = []
         self._history: list[Checkpoint] = []
         self._folder = folder
@@ -198,9 +198,9 @@ class KeyedJob:
                 groups = key_group_range(index, parallelism, self.under_test.max_parallelism)
                 subtask.backend.restore(self._parts(checkpoint, groups, subtask.mark), f"checkpoint of {subtask.mark}")
 
-    def _open(self, subtask: int, parallelism: int) -> Subtask:
+    def _open(self, subtask: int, parallelism: int) -> ContractSubtask:
         mark = f"a{self._attempt}-s{subtask}"
-        services = Services(self.storage, mark)
+        services = ContractServices(self.storage, mark)
         context = BackendContext(
             uid="keyed",
             name="keyed operator",
@@ -212,7 +212,7 @@ class KeyedJob:
             services=services,
             scratch=lambda: self._scratch(mark),
         )
-        return Subtask(self.under_test.open(context), services, mark)
+        return ContractSubtask(self.under_test.open(context), services, mark)
 
     def _scratch(self, mark: str) -> Path:
         path = self._folder / mark
@@ -241,7 +241,7 @@ class KeyedJob:
 
     # --- records
 
-    def subtask_of(self, key: Any) -> Subtask:
+    def subtask_of(self, key: Any) -> ContractSubtask:
         """Return the subtask that a record of this key goes to."""
         max_parallelism = self.under_test.max_parallelism
         group = key_group(hash_code(key), max_parallelism)
@@ -309,7 +309,7 @@ class KeyedJob:
                 pass
             before = set(self.storage.files)
             name = checkpoint.folder
-            writer = Writer(self.storage, name, f"{subtask.mark}-{name}")
+            writer = ContractWriter(self.storage, name, f"{subtask.mark}-{name}")
             state = snapshot.store(writer)
             if checkpoint.form is SavepointFormat.CANONICAL:
                 state = self._as_tables(state, writer)
@@ -319,7 +319,7 @@ class KeyedJob:
             checkpoint.created |= set(self.storage.files) - before
             subtask.backend.forget(snapshot)
 
-    def _as_tables(self, state: KeyedState, writer: Writer) -> KeyedState:
+    def _as_tables(self, state: KeyedState, writer: ContractWriter) -> KeyedState:
         """Write what is in a file of entries as tables."""
         (file,) = state.base
         saved = decode(self.storage.read(file), file.name, {})

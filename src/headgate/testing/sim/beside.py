@@ -22,7 +22,7 @@ _VERY_SLOW_MS = (0.2, 120.0)
 
 
 @final
-class Fate(Enum):
+class OperationFate(Enum):
     """What becomes of an operation."""
 
     WHOLE = "whole"
@@ -30,7 +30,7 @@ class Fate(Enum):
     """Its process has died while it was under way."""
 
 
-class Owner(Protocol):
+class SimOwner(Protocol):
     """The process that work is done for."""
 
     world: World
@@ -49,7 +49,7 @@ class Owner(Protocol):
         ...
 
 
-def operation(world: World, what: str) -> Fate:
+def operation(world: World, what: str) -> OperationFate:
     """Wait, as the work that is running now, until an operation on the outside takes effect; return what becomes of it.
 
     Does not return if the process dies before. Loops must not do such operations themselves: they would wait for them.
@@ -58,7 +58,7 @@ def operation(world: World, what: str) -> Fate:
     if work is not None:
         return work.wait()
     world.violated(f"a loop itself does what takes long: {what}")
-    return Fate.WHOLE
+    return OperationFate.WHOLE
 
 
 def work_now() -> Work | None:
@@ -80,14 +80,14 @@ class Work:
         slow = _VERY_SLOW_MS if io.world.now_ms < io.world.slow_work_until_ms else _SLOW_MS
         self._pace_ms = slow if slow is _VERY_SLOW_MS or io.world.chance(io.world.slow_work) else _BRISK_MS
 
-    def wait(self) -> Fate:
+    def wait(self) -> OperationFate:
         """Yield to the world until the next operation takes effect."""
         if self.is_over:
             raise greenlet.GreenletExit
         self._io.operation_begins()
         self._io.owner.beside_loop(self._io.world.now_ms + self._io.world.rng.uniform(*self._pace_ms), self._go_on)
         fate = self._greenlet.parent.switch()
-        assert isinstance(fate, Fate)
+        assert isinstance(fate, OperationFate)
         return fate
 
     def begin(self) -> None:
@@ -97,9 +97,9 @@ class Work:
 
     def _go_on(self) -> None:
         if not self.is_over:
-            self._switch(Fate.WHOLE)
+            self._switch(OperationFate.WHOLE)
 
-    def end(self, fate: Fate | None, delay_ms: float) -> None:
+    def end(self, fate: OperationFate | None, delay_ms: float) -> None:
         """End here, as the process is gone; with a fate, only after the operation that is waited for."""
         self.is_over = True
         if fate is None or not self._has_begun:
@@ -113,7 +113,7 @@ class Work:
         if not self._greenlet.dead:
             self._greenlet.throw()
 
-    def _switch(self, *result: Fate) -> None:
+    def _switch(self, *result: OperationFate) -> None:
         self._greenlet.parent = greenlet.getcurrent()
         self._greenlet.switch(*result)
 
@@ -122,7 +122,7 @@ class Work:
 class SimIo:
     """The `Io` of a simulated process: work goes on at later times, and its result arrives at a still later one."""
 
-    def __init__(self, owner: Owner, world: World) -> None:
+    def __init__(self, owner: SimOwner, world: World) -> None:
         self.owner = owner
         self.world = world
         self.crash_delay_ms = 0.0
@@ -166,7 +166,7 @@ class SimIo:
     def crash(self) -> None:
         """End all work; the operations under way are lost, or happen all the same, wholly or in part."""
         for work in self._under_way:
-            fate = self.world.rng.choice((None, None, Fate.WHOLE, Fate.TORN))
+            fate = self.world.rng.choice((None, None, OperationFate.WHOLE, OperationFate.TORN))
             self.world.note(self.owner.name, f"work ends, its last operation is {fate.value if fate else 'lost'}")
             work.end(fate, self.crash_delay_ms)
 

@@ -15,7 +15,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined
 from headgate.deploy.code.package import pack, unpack
 from headgate.deploy.handles.running_job import Results
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
 from headgate.ids import Launch, SlotIndex
 from headgate.operators.sink import SinkOperator
@@ -23,7 +23,7 @@ from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervisor import SupervisorState
 from headgate.runtime.slot.slot import Slot, SlotServices
@@ -41,7 +41,7 @@ HEARTBEAT_TIMEOUT_MS = 150.0
 
 
 @final
-class SlotProcess(Process):
+class SimSlotProcess(Process):
     """A process that hosts one slot."""
 
     def __init__(self, cluster: Cluster, master: MasterProcess, launch: Launch, index: SlotIndex) -> None:
@@ -183,7 +183,7 @@ class MasterProcess(Process):
         super().__init__(cluster.world, cluster.new_name("master"))
         self.io.crash_delay_ms = 250.0
         self._cluster = cluster
-        self.slots: dict[Launch, list[SlotProcess]] = {}
+        self.slots: dict[Launch, list[SimSlotProcess]] = {}
         self._ended: set[Launch] = set()
         self._storage = JobStorage(cluster.store, self.io, self.world.clock, cluster.storage.open, self._nonce)
         services = MasterServices(
@@ -238,7 +238,7 @@ class MasterProcess(Process):
         self.master.receive(launch, message)
         self.wake()
 
-    def lost(self, slot: SlotProcess) -> None:
+    def lost(self, slot: SimSlotProcess) -> None:
         """A slot's connection has ended."""
         self.master.slot_lost(slot.launch, slot.index, f"simulated end of {slot.name}")
         self.wake()
@@ -255,7 +255,7 @@ class MasterProcess(Process):
     def _start(self, launch: Launch, index: SlotIndex) -> None:
         if launch in self._ended:
             return
-        process = SlotProcess(self._cluster, self, launch, index)
+        process = SimSlotProcess(self._cluster, self, launch, index)
         self._cluster.processes.append(process)
         self.slots[launch].append(process)
         message = messages.RegisterSlot(launch=launch, slot=index, host=process.name, port=0)
@@ -272,7 +272,7 @@ class MasterProcess(Process):
         self.world.note(self.name, f"kills launch {launch}")
         self._end_launch(launch, "killed")
 
-    def process_gone(self, process: SlotProcess) -> None:
+    def process_gone(self, process: SimSlotProcess) -> None:
         """The end of one process ends its launch; the cluster needs a while to notice, and longer to kill the rest."""
         others = [other for other in self.slots[process.launch] if other.alive]
         was_told = process.slot.closed
@@ -303,7 +303,7 @@ class MasterProcess(Process):
 class Cluster:
     """All processes of one simulation."""
 
-    def __init__(self, storage: SimStorage, plan: JobPlan, placed: PlacementPolicy) -> None:
+    def __init__(self, storage: SimStorage, plan: JobGraph, placed: PlacementPolicy) -> None:
         self.world = storage.world
         self.storage = storage
         self.store = storage.open(paths.job_folder(CHECKPOINTS, plan.job_id))
@@ -311,7 +311,7 @@ class Cluster:
         self.placed = placed
         self.package = pack(plan)
         self.credit_batches = plan.settings.get(options.CREDIT_BATCHES)
-        self.processes: list[SlotProcess] = []
+        self.processes: list[SimSlotProcess] = []
         self.masters: list[MasterProcess] = []
         self.troubles = Troubles()
         self.crawl = Crawl()
@@ -352,7 +352,7 @@ class Cluster:
                 master.master.cancel()
                 master.wake()
 
-    def take_savepoint(self, wish: SavepointWish) -> Future[str] | None:
+    def take_savepoint(self, wish: SavepointRequest) -> Future[str] | None:
         """Ask the newest driver that has not ended for a savepoint, if any; return where its answer will be."""
         running = [each for each in self.masters if each.alive and each.master.outcome is None]
         if not running:
@@ -416,7 +416,7 @@ class Cluster:
         """Return the exchange of the process of that name, None when it is gone."""
         return next((each.exchange for each in self.processes if each.name == address and each.alive), None)
 
-    def live_slots(self) -> list[SlotProcess]:
+    def live_slots(self) -> list[SimSlotProcess]:
         """Return the processes of the newest master that run and host a slot of its newest launch."""
         launches = self.master.slots
         return [each for each in launches[max(launches)] if each.alive] if launches else []

@@ -22,7 +22,7 @@ HOP_MS: Final = (0.05, 3.0)
 SLOW_HOP_MS: Final = (5.0, 120.0)
 
 
-class Host(Protocol):
+class SimHost(Protocol):
     """The slot that an exchange belongs to."""
 
     def exchange_broken(self, reason: str) -> None:
@@ -34,7 +34,9 @@ class Host(Protocol):
 class SimExchange:
     """The exchange of one slot. `find` gives the exchange that listens at an address."""
 
-    def __init__(self, process: Process, host: Callable[[], Host], find: Callable[[str], SimExchange | None]) -> None:
+    def __init__(
+        self, process: Process, host: Callable[[], SimHost], find: Callable[[str], SimExchange | None]
+    ) -> None:
         self.process = process
         self.attempt: Attempt | None = None
         self.credit_batches = 1

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, TWO_INPUTS, JobSpec, StageSpec
+from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, TWO_INPUTS, JobSpec, SimStageSpec
 from headgate.testing.sim.two_inputs import RULE_WEIGHT
 from headgate.testing.sim.user_code import CLEARED_AT, KeyOf, Origin, Record, copies_of, keeps
 
 
 @final
 @dataclass(frozen=True)
-class Output:
+class ExpectedOutput:
     """What a job puts out, in the form that all correct runs share."""
 
     origins: Counter[Origin]
@@ -23,7 +23,7 @@ class Output:
     """By keyed stage: how often each key came with each count. By numbering stage: see `_numbered`."""
 
 
-def expected_output(spec: JobSpec) -> Output:
+def expected_output(spec: JobSpec) -> ExpectedOutput:
     """Return what a job puts out when each record changes state exactly once."""
     origins: Counter[Origin] = Counter(
         (source, split, position, 0)
@@ -43,10 +43,10 @@ def expected_output(spec: JobSpec) -> Output:
             counts[index] = _counted(stage, KeyOf(index, stage.keys), origins)
         elif stage.kind in NUMBERERS:
             counts[index] = Counter({"numbers": origins.total(), "last numbers": origins.total()})
-    return Output(origins, counts)
+    return ExpectedOutput(origins, counts)
 
 
-def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
+def _counted(stage: SimStageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Counter[tuple[Any, int]]:
     limit = CLEARED_AT if stage.kind == "clearing" else sys.maxsize
     ruled = 0 if stage.rules is None else RULE_WEIGHT * sum(stage.rules.splits)
     totals: Counter[Any] = Counter()
@@ -55,11 +55,11 @@ def _counted(stage: StageSpec, key_of: KeyOf, origins: Counter[Origin]) -> Count
     return Counter((key, n % limit + 1 + ruled) for key, total in totals.items() for n in range(total))
 
 
-def output_of(spec: JobSpec, records: Iterable[Record]) -> Output:
+def output_of(spec: JobSpec, records: Iterable[Record]) -> ExpectedOutput:
     """Return the output that was found, in the form that all correct runs share."""
     kinds = COUNTERS + NUMBERERS + TWO_INPUTS
     counting = {index: stage.kind for index, stage in enumerate(spec.stages) if stage.kind in kinds}
-    output = Output(Counter(), {index: Counter() for index in counting})
+    output = ExpectedOutput(Counter(), {index: Counter() for index in counting})
     for origin, counts in records:
         output.origins[origin] += 1
         for stage, key, count in counts:

@@ -29,7 +29,7 @@ _systems: dict[int, External] = {}
 
 @final
 @dataclass(slots=True)
-class Transaction:
+class SimTransaction:
     """Records that become visible together."""
 
     job_id: JobId
@@ -47,9 +47,9 @@ class External:
 
     def __init__(self, world: World, permitted: set[str]) -> None:
         self.number = next(_numbers)
-        self.prepared: dict[str, Transaction] = {}
+        self.prepared: dict[str, SimTransaction] = {}
         """All that ever were."""
-        self.pending: dict[str, Transaction] = {}
+        self.pending: dict[str, SimTransaction] = {}
         self.final: dict[str, list[Any]] = {}
         self.bomb: str | None = None
         """Name of the function that raises when it is called next."""
@@ -81,7 +81,7 @@ class External:
 
     # --- transactions
 
-    def prepare(self, name: str, transaction: Transaction) -> None:
+    def prepare(self, name: str, transaction: SimTransaction) -> None:
         if name in self.pending or name in self.final:
             self.world.violated(f"transaction {name} is prepared twice")
         self.prepared[name] = self.pending[name] = transaction
@@ -166,7 +166,7 @@ class External:
             raise ValueError(f"simulated: {function} fails")
 
 
-def _is_before(transaction: Transaction, savepoint: Manifest) -> bool:
+def _is_before(transaction: SimTransaction, savepoint: Manifest) -> bool:
     if transaction.job_id != savepoint.job_id:
         return transaction.job_id < savepoint.job_id
     return transaction.attempt <= savepoint.attempt and transaction.checkpoint_id < savepoint.checkpoint_id
@@ -214,7 +214,7 @@ class SimWriter(SinkWriter[str]):
         name = f"{where.uid}.{where.subtask}/j{where.job_id[-2:]}/a{where.attempt}/c{checkpoint_id}"
         self._system.prepare(
             name,
-            Transaction(
+            SimTransaction(
                 job_id=where.job_id,
                 uid=where.uid,
                 subtask=where.subtask,

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.runtime.master.supervisor import SupervisorState
-from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SlotProcess
+from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SimSlotProcess
 from headgate.testing.sim.external import External
 from headgate.testing.sim.troubles import Troubles
 
@@ -100,7 +100,7 @@ class Faults:
         self._world.note("faults", kind)
         self._kinds[kind]()
 
-    def _any_slot(self) -> SlotProcess | None:
+    def _any_slot(self) -> SimSlotProcess | None:
         slots = self._cluster.live_slots()
         return self._world.rng.choice(slots) if slots else None
 

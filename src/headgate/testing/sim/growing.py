@@ -28,7 +28,7 @@ FETCH_MISHAPS = 0.3
 
 
 @final
-class Kind(Enum):
+class GrowthKind(Enum):
     """How a source is read, and whether it looks for more."""
 
     PLAIN = "plain"
@@ -39,31 +39,31 @@ class Kind(Enum):
     @property
     def grows(self) -> bool:
         """Whether its splits appear while the job runs."""
-        return self in (Kind.GROWING, Kind.GROWING_FETCHING)
+        return self in (GrowthKind.GROWING, GrowthKind.GROWING_FETCHING)
 
     @property
     def fetches(self) -> bool:
         """Whether it is read beside the loop."""
-        return self in (Kind.FETCHING, Kind.GROWING_FETCHING)
+        return self in (GrowthKind.FETCHING, GrowthKind.GROWING_FETCHING)
 
 
-def kind_of(spec: SourceSpec) -> Kind:
+def kind_of(spec: SourceSpec) -> GrowthKind:
     """Return what kind of source this is, whatever its parallelism."""
     rng = random.Random(f"kind of {spec.splits}, {spec.chunk}, {spec.pause_ms}")
-    return rng.choices(list(Kind), weights=(5, 2, 2, 2))[0]
+    return rng.choices(list(GrowthKind), weights=(5, 2, 2, 2))[0]
 
 
 def source_of(index: int, spec: SourceSpec, outside: int) -> Source[SimSplit]:
     """Return the source with that index in its job."""
     kind = kind_of(spec)
-    return SimSource(index, spec) if kind is Kind.PLAIN else GrowingSource(index, spec, kind, outside)
+    return SimSource(index, spec) if kind is GrowthKind.PLAIN else GrowingSource(index, spec, kind, outside)
 
 
 @final
 class GrowingSource(Source[SimSplit]):
     """Several splits. Those of a source that grows appear one after the other."""
 
-    def __init__(self, index: int, spec: SourceSpec, kind: Kind, outside: int) -> None:
+    def __init__(self, index: int, spec: SourceSpec, kind: GrowthKind, outside: int) -> None:
         self._index = index
         self._spec = spec
         self._kind = kind

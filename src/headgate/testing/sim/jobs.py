@@ -8,9 +8,17 @@ from typing import Any, Final, final
 
 from headgate import options
 from headgate.functions.watermarks import WatermarkStrategy
-from headgate.graph import physical
-from headgate.graph.logical import ChainPolicy, Edge, GraphDefaults, LogicalGraph, Node, OperatorFactory, Partitioning
-from headgate.graph.physical import JobOptions, JobPlan
+from headgate.graph import job_graph
+from headgate.graph.job_graph import JobGraph, JobOptions
+from headgate.graph.logical import (
+    AnyOperatorFactory,
+    ChainPolicy,
+    Edge,
+    GraphDefaults,
+    LogicalGraph,
+    Node,
+    Partitioning,
+)
 from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import JobId
 from headgate.operators.broadcast import KeyedBroadcastFactory
@@ -60,7 +68,7 @@ _TOLERANT: Final = 5
 
 @final
 @dataclass(frozen=True, slots=True)
-class StageSpec:
+class SimStageSpec:
     """One operator. `keys` is the number of keys of a keyed stage, `rules` is what its second input brings."""
 
     kind: str
@@ -86,7 +94,7 @@ class JobSpec:
     """A job: the union of its sources goes through the stages into the sink."""
 
     sources: tuple[SourceSpec, ...]
-    stages: tuple[StageSpec, ...]
+    stages: tuple[SimStageSpec, ...]
     sink_parallelism: int
     settings: dict[str, Any]
     side: SideSpec | None = None
@@ -123,7 +131,7 @@ def random_job(rng: random.Random) -> JobSpec:
     sources = tuple(_random_source(rng, width) for _ in range(rng.choice((1, 1, 2, 3))))
     plain = [_stage(rng, rng.choice(PLAIN_STAGES), width) for _ in range(rng.choice((0, 0, 1, 2)))]
     keyed = [_stage(rng, kind, width, rng.randint(1, 9)) for kind in rng.choices(COUNTERS, k=rng.choice((0, 1, 1, 2)))]
-    stages: list[StageSpec] = plain
+    stages: list[SimStageSpec] = plain
     for stage in keyed:
         stages.append(stage)
         if rng.random() < 0.3:
@@ -181,8 +189,8 @@ def _random_source(rng: random.Random, width: int) -> SourceSpec:
     return SourceSpec(splits, parallelism, rng.randint(1, 8), rng.uniform(5.0, 60.0))
 
 
-def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> StageSpec:
-    return StageSpec(kind, rng.randint(1, width), rng.random() < 0.7, keys)
+def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> SimStageSpec:
+    return SimStageSpec(kind, rng.randint(1, width), rng.random() < 0.7, keys)
 
 
 def random_settings(rng: random.Random) -> dict[str, Any]:
@@ -243,7 +251,7 @@ def _random_storage(rng: random.Random) -> dict[str, Any]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobPlace:
     """Where functions find themselves: the number of their system outside, and their leg of the journey."""
 
     outside: int
@@ -253,7 +261,7 @@ class Place:
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
-def plan_of(spec: JobSpec, outside: int) -> JobPlan:
+def plan_of(spec: JobSpec, outside: int) -> JobGraph:
     """Return the plan of the job; its functions, sources and sinks find the outside by its number."""
     graph = LogicalGraph()
     inputs: list[int] = []
@@ -262,7 +270,7 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
         inputs.append(_add(graph, Node(id=0, name=f"source{index}", operator=reading, parallelism=source.parallelism)))
         graph.nodes[-1].is_source = True
     for index, stage in enumerate(spec.stages):
-        inputs = [_add_stage(graph, stage, index, inputs, Place(outside, spec.leg))]
+        inputs = [_add_stage(graph, stage, index, inputs, JobPlace(outside, spec.leg))]
         if spec.side is not None and spec.side.stage == index:
             factory = CollectFactory() if spec.side.kind == "collect" else SinkFactory(sink_of(spec, outside))
             _add_sink(graph, "side", factory, spec.side.parallelism, inputs[0])
@@ -273,7 +281,7 @@ def plan_of(spec: JobSpec, outside: int) -> JobPlan:
         max_parallelism=settings.get(options.MAX_PARALLELISM),
         buffer_timeout_ms=settings.get(options.BUFFER_TIMEOUT),
     )
-    return physical.plan(
+    return job_graph.plan(
         graph,
         JobOptions(job_id=spec.job_id, job_name="simulated", defaults=defaults, settings=settings, checkpointing=True),
     )
@@ -292,13 +300,13 @@ def _add(graph: LogicalGraph, node: Node) -> int:
     return node.id
 
 
-def _add_sink(graph: LogicalGraph, name: str, factory: OperatorFactory, parallelism: int, source: int) -> None:
+def _add_sink(graph: LogicalGraph, name: str, factory: AnyOperatorFactory, parallelism: int, source: int) -> None:
     node = Node(id=0, name=name, operator=factory, parallelism=parallelism, is_sink=True)
     graph.edges.append(Edge(source=source, target=_add(graph, node)))
 
 
 def _add_second_input(
-    graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], place: Place
+    graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: list[int], place: JobPlace
 ) -> tuple[list[int], list[Edge]]:
     """Add what goes before an operator with two inputs; return its first input, and the edges (to 0) of its second."""
     if stage.rules is not None:
@@ -321,7 +329,7 @@ def _add_second_input(
     return [sides[0]], [keyed]
 
 
-def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[int], place: Place) -> int:
+def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: list[int], place: JobPlace) -> int:
     name = f"{stage.kind}{index}"
     second: list[Edge] = []
     if stage.kind in TWO_INPUTS:
@@ -347,7 +355,7 @@ def _add_stage(graph: LogicalGraph, stage: StageSpec, index: int, inputs: list[i
     return target
 
 
-def _factory(stage: StageSpec, index: int, name: str, place: Place) -> OperatorFactory:
+def _factory(stage: SimStageSpec, index: int, name: str, place: JobPlace) -> AnyOperatorFactory:
     outside = place.outside
     match stage.kind:
         case "filter":

@@ -13,14 +13,14 @@ from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.graph.placement import as_programmed
 from headgate.ids import SlotIndex
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.jobs import NUMBERERS, JobSpec, plan_of
 from headgate.testing.sim.ledger import Heir
 from headgate.testing.sim.legs import Leg, fork_of
-from headgate.testing.sim.oracle import Ending, judge_cancelled, judge_finished, judge_fork
+from headgate.testing.sim.oracle import SimEnding, judge_cancelled, judge_finished, judge_fork
 from headgate.testing.sim.storage import SimStorage, SimStore
 from headgate.testing.sim.troubles import Crawl
 from headgate.testing.sim.user import User
@@ -107,9 +107,9 @@ class Journey:
     def _has_finished(self, cluster: Cluster) -> bool:
         """Return whether the job ran to its end before it was ended, or ended as it must not."""
         result = _result_of(cluster)
-        if result is None or result.status == JobStatus.CANCELLED.value:
+        if result is None or result.status == JobState.CANCELLED.value:
             return False
-        return result.status != JobStatus.FINISHED.value or cluster.store.ledger.stopped is None
+        return result.status != JobState.FINISHED.value or cluster.store.ledger.stopped is None
 
     def _pass_on(self, cluster: Cluster) -> None:
         """Have the next leg start from the savepoint that ended this one, from its newest checkpoint, or as it did."""
@@ -163,7 +163,7 @@ class Journey:
         self._world.run(cluster.is_over, self._world.now_ms + END_MS_MAX, self._world.actions + ACTIONS_MAX)
         if not self._world.violations:
             result = _result_of(cluster)
-            if result is None or result.status != JobStatus.FINISHED.value:
+            if result is None or result.status != JobState.FINISHED.value:
                 self._world.violated(f"the job that went on from a savepoint ended as {result}")
             for what in judge_fork(leg.spec, outside):
                 self._world.violated(f"from a savepoint on the way: {what}")
@@ -188,10 +188,10 @@ class Journey:
     def _judge(self, cluster: Cluster) -> None:
         result = _result_of(cluster)
         assert result is not None
-        was_cancelled = result.status == JobStatus.CANCELLED.value and cluster.was_cancelled
-        if result.status != JobStatus.FINISHED.value and not was_cancelled:
+        was_cancelled = result.status == JobState.CANCELLED.value and cluster.was_cancelled
+        if result.status != JobState.FINISHED.value and not was_cancelled:
             self._world.violated(f"the job ended as {result.status}: {result.cause}")
-        ending = Ending(
+        ending = SimEnding(
             spec=self.legs[0].spec,
             specs=tuple(leg.spec for leg in self.legs),
             outside=self._outside,

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
-from headgate.checkpoint.drivers.epochs import NOBODY, Chain, Owner
+from headgate.checkpoint.drivers.epochs import NOBODY, Chain, EpochOwner
 from headgate.checkpoint.drivers.ownership import decode_base, owner_of
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.seal import is_torn, unseal
@@ -175,7 +175,7 @@ class Ledger:
         """Return whether the job runs, and this driver is the last that has taken it over."""
         return driver == str(self._highest_claim())
 
-    def _highest_claim(self) -> Owner:
+    def _highest_claim(self) -> EpochOwner:
         names = [path[len(_EPOCHS) :] for path in self._memory.files if path.startswith(_EPOCHS)]
         return max((owner for name in names if (owner := epochs.parse_owner(name)) is not None), default=NOBODY)
 

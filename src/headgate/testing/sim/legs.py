@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final, final
 
 from headgate.elements import SavepointFormat
-from headgate.testing.sim.jobs import JobSpec, SideSpec, StageSpec, random_settings, with_patience
+from headgate.testing.sim.jobs import JobSpec, SideSpec, SimStageSpec, random_settings, with_patience
 from headgate.testing.sim.user_code import SourceSpec
 
 _WIDTH_MAX: Final = 4
@@ -128,7 +128,7 @@ def _rescaled(rng: random.Random, spec: JobSpec) -> JobSpec:
     def source(each: SourceSpec) -> SourceSpec:
         return replace(each, parallelism=scaled(each.parallelism))
 
-    def stage(each: StageSpec) -> StageSpec:
+    def stage(each: SimStageSpec) -> SimStageSpec:
         return each if each.kind == "broadcast" else replace(each, parallelism=scaled(each.parallelism))
 
     def side(each: SideSpec | None) -> SideSpec | None:

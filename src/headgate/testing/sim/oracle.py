@@ -19,7 +19,7 @@ Differ = Callable[[Counter[Any], Counter[Any]], bool]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class SimEnding:
     """What is left when a job is over. `collected` is what reached the programs; at most `programs` ran in a leg."""
 
     spec: JobSpec
@@ -36,7 +36,7 @@ class Ending:
     """Whether nothing happened that may leave files behind."""
 
 
-def judge_finished(ending: Ending) -> Iterator[str]:
+def judge_finished(ending: SimEnding) -> Iterator[str]:
     """Yield what is wrong with the end of a job that ran to its end, in words."""
     spec, outside = ending.spec, ending.outside
     records = outside.records_of("sink")
@@ -56,7 +56,7 @@ def judge_finished(ending: Ending) -> Iterator[str]:
         yield f"files are left behind: {', '.join(sorted(left)[:5])}"
 
 
-def judge_cancelled(ending: Ending) -> Iterator[str]:
+def judge_cancelled(ending: SimEnding) -> Iterator[str]:
     """Yield what is wrong with the end of a job that was cancelled: there may be less output, but not more."""
     if not ending.is_exact:
         return
@@ -75,7 +75,7 @@ def judge_fork(spec: JobSpec, outside: External) -> Iterator[str]:
         yield f"transactions were never committed: {', '.join(sorted(outside.pending))}"
 
 
-def _collected_differ(ending: Ending) -> Differ:
+def _collected_differ(ending: SimEnding) -> Differ:
     """Return the comparison for what reached the program: what is in flight to one that crashes is gone with it, and
     the program of the next leg gets once more what the state that it starts from holds.
     """

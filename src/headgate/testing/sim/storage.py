@@ -14,7 +14,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.store import Chunk, MemoryStore, chunks_of
 from headgate.errors import StorageError
 from headgate.state.files import FileHandle
-from headgate.testing.sim.beside import Fate, operation
+from headgate.testing.sim.beside import OperationFate, operation
 from headgate.testing.sim.disk import Disk, beginning
 from headgate.testing.sim.ledger import Ledger
 from headgate.testing.sim.world import Action, World
@@ -107,8 +107,8 @@ class SimStore:
             self._world.note("storage", f"{path} exists already")
             raise StorageError(f"{self.locate(path)} exists already: checkpoint files are never overwritten")
 
-    def _write_at_once(self, path: str, data: bytes, fate: Fate) -> None:
-        if fate is Fate.TORN:
+    def _write_at_once(self, path: str, data: bytes, fate: OperationFate) -> None:
+        if fate is OperationFate.TORN:
             self._put(path, beginning(self._world, data))
             raise StorageError(f"simulated: torn at {path}")
         if self._storage.fails():
@@ -124,11 +124,11 @@ class SimStore:
             self._put(path, data)
         raise StorageError(f"simulated: cannot write {path}")
 
-    def _write_to_disk(self, path: str, data: bytes, fate: Fate) -> None:
+    def _write_to_disk(self, path: str, data: bytes, fate: OperationFate) -> None:
         """Write the file in the steps of a local file system, between which the process or the power may go."""
         temporary = paths.temporary(path, f"{self._world.rng.getrandbits(16):04x}")
         self._disk.write(temporary, beginning(self._world, data))
-        if fate is Fate.TORN or operation(self._world, f"rename {path}") is Fate.TORN:
+        if fate is OperationFate.TORN or operation(self._world, f"rename {path}") is OperationFate.TORN:
             raise StorageError(f"simulated: torn at {path}")
         if self._storage.fails():
             self._fail(temporary)
@@ -144,7 +144,7 @@ class SimStore:
         raise StorageError(f"simulated: cannot write {temporary}")
 
     def _sync(self, path: str) -> None:
-        if operation(self._world, f"sync {path}") is Fate.TORN:
+        if operation(self._world, f"sync {path}") is OperationFate.TORN:
             raise StorageError(f"simulated: torn at {path}")
         if path not in self.memory.files:
             raise StorageError(f"simulated: {path} is gone with the power")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Final, assert_never, final
 
-from headgate.runtime.master.requests import SavepointWish
+from headgate.runtime.master.requests import SavepointRequest
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.growing import all_is_read, kind_of
 from headgate.testing.sim.jobs import JobSpec
@@ -51,7 +51,7 @@ class User:
 
     def _take_savepoint(self) -> None:
         if not self._cluster.over:
-            self._cluster.take_savepoint(SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format))
+            self._cluster.take_savepoint(SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format))
 
     def _stop(self) -> None:
         """Ask for the job to be stopped, and insist on it."""
@@ -70,7 +70,7 @@ class User:
     def _ask_to_stop(self, *, drains: bool) -> None:
         """Ask for it; ask again when that has failed, or nobody is left who would answer."""
         if self._asked is None or self._asked.done() or self._world.chance(0.1):
-            wish = SavepointWish(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
+            wish = SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
             self._asked = self._cluster.take_savepoint(wish)
 
     def _cancel(self) -> None:

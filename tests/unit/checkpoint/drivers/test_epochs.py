@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from headgate.checkpoint.drivers.epochs import Base, Chain, Owner, is_valid, next_owner, parse_owner, taken_over_by
+from headgate.checkpoint.drivers.epochs import Base, Chain, EpochOwner, is_valid, next_owner, parse_owner, taken_over_by
 from headgate.ids import CheckpointId
 
-A, B, C = Owner(1, "aa"), Owner(2, "bb"), Owner(3, "cc")
+A, B, C = EpochOwner(1, "aa"), EpochOwner(2, "bb"), EpochOwner(3, "cc")
 
 
-def chain(*bases: tuple[Owner, int]) -> Chain:
+def chain(*bases: tuple[EpochOwner, int]) -> Chain:
     return tuple(Base(owner, CheckpointId(checkpoint_id)) for owner, checkpoint_id in bases)
 
 
-def valid(owner: Owner, *ids: int, by: Chain) -> list[bool]:
+def valid(owner: EpochOwner, *ids: int, by: Chain) -> list[bool]:
     return [is_valid(owner, CheckpointId(checkpoint_id), by) for checkpoint_id in ids]
 
 
 def test_numbers_order_owners_before_nonces_do() -> None:
-    assert sorted([Owner(10, "aa"), Owner(2, "zz"), Owner(10, "ab")]) == [
-        Owner(2, "zz"),
-        Owner(10, "aa"),
-        Owner(10, "ab"),
+    assert sorted([EpochOwner(10, "aa"), EpochOwner(2, "zz"), EpochOwner(10, "ab")]) == [
+        EpochOwner(2, "zz"),
+        EpochOwner(10, "aa"),
+        EpochOwner(10, "ab"),
     ]
 
 
 def test_a_new_owner_is_above_all_that_are_seen() -> None:
-    assert next_owner([A, C, B], "dd") == Owner(4, "dd")
-    assert next_owner([], "aa") == Owner(1, "aa")
+    assert next_owner([A, C, B], "dd") == EpochOwner(4, "dd")
+    assert next_owner([], "aa") == EpochOwner(1, "aa")
 
 
 def test_an_owner_is_taken_over_by_a_higher_claim_and_when_its_own_is_gone() -> None:

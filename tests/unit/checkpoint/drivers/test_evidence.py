@@ -13,7 +13,7 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.cleanup.retention import leftover_files, superseded_files
 from headgate.checkpoint.drivers import intents, ownership
-from headgate.checkpoint.drivers.epochs import Owner
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.evidence import Evidence, digest_of, evidence_in, outdated_evidence
 from headgate.checkpoint.drivers.intents import StopIntent
 from headgate.checkpoint.manifest import Manifest, encode
@@ -25,21 +25,21 @@ from headgate.state.files import FileHandle
 from tests.unit.checkpoint.manifests import JOB, manifest
 from tests.unit.checkpoint.stores import OverMemory
 
-OWNERS = st.builds(Owner, st.integers(0, 999), st.text("0123456789abcdef", max_size=16))
+OWNERS = st.builds(EpochOwner, st.integers(0, 999), st.text("0123456789abcdef", max_size=16))
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
 
 
 @given(st.integers(1, 10**12), OWNERS, DIGESTS, st.booleans())
-def test_all_of_the_evidence_can_be_read_from_its_name(number: int, owner: Owner, digest: str, stop: bool) -> None:
+def test_all_of_the_evidence_can_be_read_from_its_name(number: int, owner: EpochOwner, digest: str, stop: bool) -> None:
     evidence = Evidence(CheckpointId(number), owner, digest, stop)
     assert evidence_in(["_complete/notes", evidence.path, f"{evidence.path}.tmp"]) == [evidence]
 
 
-def owned(owner: Owner, checkpoint_id: int) -> Manifest:
+def owned(owner: EpochOwner, checkpoint_id: int) -> Manifest:
     return replace(manifest(checkpoint_id), epoch=owner.number, nonce=owner.nonce)
 
 
-def stored(store: CheckpointStore, *ids: int) -> Owner:
+def stored(store: CheckpointStore, *ids: int) -> EpochOwner:
     own = ownership.take_epoch(store, "aa")
     for checkpoint_id in ids:
         assert ownership.store_as_owner(store, owned(own, checkpoint_id), None) == Stored()
@@ -152,7 +152,7 @@ def test_a_stop_that_was_recorded_without_evidence_gets_it_when_it_is_followed()
 
 
 def attested(*ids: int) -> list[str]:
-    return [Evidence(CheckpointId(each), Owner(1, "aa"), digest_of(b""), False).path for each in ids]
+    return [Evidence(CheckpointId(each), EpochOwner(1, "aa"), digest_of(b""), False).path for each in ids]
 
 
 @pytest.mark.parametrize(

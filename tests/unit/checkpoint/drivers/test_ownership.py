@@ -9,7 +9,7 @@ import pytest
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import ownership
-from headgate.checkpoint.drivers.epochs import Base, Owner
+from headgate.checkpoint.drivers.epochs import Base, EpochOwner
 from headgate.checkpoint.drivers.ownership import Superseded
 from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.store import CheckpointStore, Chunk, MemoryStore
@@ -42,7 +42,7 @@ class Shy(OverMemory):
         return super().write(path, chunks)
 
 
-def owned(owner: Owner, checkpoint_id: int) -> Manifest:
+def owned(owner: EpochOwner, checkpoint_id: int) -> Manifest:
     return replace(manifest(checkpoint_id), epoch=owner.number, nonce=owner.nonce)
 
 
@@ -51,7 +51,7 @@ def test_each_driver_takes_a_higher_epoch_and_takes_the_job_from_those_before_it
     first = ownership.take_epoch(store, "bb")
     assert ownership.superseded(store, first) is None
     second = ownership.take_epoch(store, "aa")
-    assert (first, second) == (Owner(1, "bb"), Owner(2, "aa"))
+    assert (first, second) == (EpochOwner(1, "bb"), EpochOwner(2, "aa"))
     assert ownership.superseded(store, second) is None
     found = ownership.superseded(store, first)
     assert found is not None
@@ -61,7 +61,7 @@ def test_each_driver_takes_a_higher_epoch_and_takes_the_job_from_those_before_it
 def test_of_two_that_claim_at_one_time_the_one_that_sees_the_other_goes_above_it() -> None:
     store = Shy()
     store.claimed_meanwhile = "1-zz"
-    assert ownership.take_epoch(store, "aa") == Owner(2, "aa")
+    assert ownership.take_epoch(store, "aa") == EpochOwner(2, "aa")
 
 
 def test_an_owner_stores_manifests_and_one_that_was_taken_over_writes_none() -> None:
@@ -114,7 +114,7 @@ def test_who_owns_the_job_is_in_doubt_while_storage_does_not_answer() -> None:
     assert ownership.settle_as_owner(store, owned(own, 1), None) == Stored()
 
 
-def begun(store: CheckpointStore, nonce: str, base: int) -> Owner:
+def begun(store: CheckpointStore, nonce: str, base: int) -> EpochOwner:
     own = ownership.take_epoch(store, nonce)
     ownership.record_base(store, own, ownership.read_chain(store), CheckpointId(base))
     return own

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.checkpoint.drivers.epochs import NOBODY, Base, Chain, Owner
+from headgate.checkpoint.drivers.epochs import NOBODY, Base, Chain, EpochOwner
 from headgate.checkpoint.drivers.evidence import Evidence, that_counts
 from headgate.checkpoint.restore.resolve import Damaged, Observed, Resolution, RestoreFacts, Torn, resolve_restore
 from headgate.errors import RestoreError
@@ -37,7 +37,7 @@ def resolve(
     )
 
 
-def attested(checkpoint_id: int, owner: Owner = NOBODY, *, stop: bool = False) -> Evidence:
+def attested(checkpoint_id: int, owner: EpochOwner = NOBODY, *, stop: bool = False) -> Evidence:
     return Evidence(CheckpointId(checkpoint_id), owner, "0" * 64, stop)
 
 
@@ -97,7 +97,7 @@ def test_older_complete_checkpoints_are_told_and_what_was_never_completed_below_
 
 
 def test_a_manifest_of_a_driver_that_was_taken_over_before_never_was_complete() -> None:
-    chain = (Base(Owner(2, "bb"), CheckpointId(3)),)
+    chain = (Base(EpochOwner(2, "bb"), CheckpointId(3)),)
     late, own = manifest(4), replace(manifest(5), epoch=2, nonce="bb")
     assert resolve({3: manifest(3), 4: late}, chain=chain).manifest == manifest(3)
     resolution = resolve({3: manifest(3), 4: late, 5: own}, chain=chain)
@@ -125,11 +125,11 @@ def test_a_whole_manifest_counts_without_evidence() -> None:
 
 
 def test_evidence_of_a_driver_that_was_taken_over_before_does_not_count() -> None:
-    chain = (Base(Owner(2, "bb"), CheckpointId(3)),)
+    chain = (Base(EpochOwner(2, "bb"), CheckpointId(3)),)
     resolution = resolve({3: manifest(3), 4: Torn()}, evidence=(attested(3), attested(4)), chain=chain)
     assert (resolution.manifest, resolution.leftovers) == (manifest(3), (4,))
     with pytest.raises(RestoreError, match="checkpoint 5 was complete"):
-        resolve({3: manifest(3)}, evidence=(attested(5, Owner(2, "bb")),), chain=chain)
+        resolve({3: manifest(3)}, evidence=(attested(5, EpochOwner(2, "bb")),), chain=chain)
 
 
 def test_a_job_that_was_to_end_with_a_savepoint_does_not_go_on_when_the_record_of_that_is_gone() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from headgate.deploy.code.package import pack, unpack
 from headgate.errors import EnvironmentFault
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory, MapOperator
 from headgate.state.formats import missing_module
@@ -30,7 +30,7 @@ class Holder:
         return value
 
 
-def functions_of(plan: JobPlan) -> list[Any]:
+def functions_of(plan: JobGraph) -> list[Any]:
     operators = [operator.factory.create() for vertex in plan.vertices for operator in vertex.operators]
     return [operator._user.function for operator in operators if isinstance(operator, MapOperator)]
 

@@ -75,7 +75,7 @@ def test_a_job_is_followed_by_its_handle() -> None:
     assert running.status() is JobStatus.CREATED
     outcome = running.start().wait(timeout_s=10)
     assert outcome is not None
-    assert outcome.status is supervision.JobStatus.FINISHED
+    assert outcome.status is supervision.JobState.FINISHED
     assert running.status() is JobStatus.FINISHED
     assert list(running.results()) == [1, 2]
     running.cancel()

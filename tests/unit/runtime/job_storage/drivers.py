@@ -11,13 +11,13 @@ from typing import Any
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.file_store import FileSystemStore
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorManifest, encode
 from headgate.checkpoint.store import CheckpointStore
 from headgate.checkpoint.workflow import Stored
 from headgate.clock import VirtualClock
 from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.map import MapFactory
@@ -25,9 +25,9 @@ from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.job_storage.snapshots import Beginning
+from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import FileHandle, InlineHandle, KeyedKind, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.plans import JOB_ID, Step, line_plan
@@ -47,7 +47,7 @@ class Committing(Sink[str]):
         raise NotImplementedError
 
 
-def plan_with(sink: Any = None, **settings: str) -> JobPlan:
+def plan_with(sink: Any = None, **settings: str) -> JobGraph:
     last = Step(MapFactory(str)) if sink is None else Step(SinkFactory(sink))
     keys = {key.replace("__", ".").replace("_", "-"): value for key, value in settings.items()}
     return line_plan([1, 2], last, settings={"execution.checkpointing.interval": "1 s", **keys})
@@ -79,11 +79,11 @@ class Driver:
         self.discard = self.storage.discard
         self.note_damaged = self.storage.note_damaged
 
-    def prepare(self, plan: JobPlan) -> Beginning:
-        result: Beginning = result_of(lambda done: self.storage.prepare(plan, done))
+    def prepare(self, plan: JobGraph) -> PriorRuns:
+        result: PriorRuns = result_of(lambda done: self.storage.prepare(plan, done))
         return result
 
-    def resolve(self, plan: JobPlan, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
+    def resolve(self, plan: JobGraph, attempt: Attempt, known_complete: CheckpointId | None) -> RestorePoint:
         self.plan = plan
         result: RestorePoint = result_of(
             lambda done: self.storage.resolve(plan, attempt, as_programmed(plan), known_complete, done)
@@ -104,7 +104,7 @@ class Driver:
     def prepare_savepoint(self, location: str) -> None:
         result_of(lambda done: self.storage.prepare_savepoint(location, done))
 
-    def finish(self, plan: JobPlan, outcome: JobOutcome) -> None:
+    def finish(self, plan: JobGraph, outcome: JobOutcome) -> None:
         result_of(lambda done: self.storage.finish(plan, outcome, done))
 
 
@@ -125,7 +125,7 @@ class Rig:
         self.folder = folder
         self.store = FileSystemStore.open(str(folder), JOB_ID)
 
-    def driver(self, plan: JobPlan = PLAN) -> Driver:
+    def driver(self, plan: JobGraph = PLAN) -> Driver:
         """A driver of the job, which has taken it over from those before."""
         driver = Driver(self.store)
         driver.prepare(plan)
@@ -137,7 +137,7 @@ class Rig:
 
 def listed(*names: str) -> OperatorState:
     handle = InlineHandle(pickle.dumps([b"x"]))
-    return OperatorState(uid="op1", lists={name: ListState(ListMode.SPLIT, handle) for name in names})
+    return OperatorState(uid="op1", lists={name: ListStateHandle(ListMode.SPLIT, handle) for name in names})
 
 
 def keyed(path: str, kind: KeyedKind = "entries", size: int = 4) -> OperatorState:
@@ -185,5 +185,5 @@ def elsewhere(folder: Path, of: Manifest, *files: str) -> str:
     return str(own)
 
 
-def outcome(status: JobStatus) -> JobOutcome:
+def outcome(status: JobState) -> JobOutcome:
     return JobOutcome(job_id=JOB_ID, status=status, cause=None, runtime_ms=1.0, counters={})

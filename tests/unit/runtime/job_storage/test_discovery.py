@@ -27,8 +27,8 @@ from headgate.functions.source import (
 from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import AddSplits
-from headgate.runtime.master.requests import SavepointWish
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.supervision import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing
 from tests.unit.runtime.master.test_savepoints import COMMITTED, FAULTY_COMMITS, Committing
 from tests.unit.runtime.masters import MasterRig
@@ -166,10 +166,10 @@ def rig_of(
     return rig
 
 
-def stop(rig: MasterRig, wish: SavepointWish) -> str:
+def stop(rig: MasterRig, wish: SavepointRequest) -> str:
     answer = Future[str]()
     rig.master.take_savepoint(wish, answer)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     return answer.result()
 
 
@@ -223,13 +223,13 @@ def test_another_job_goes_on_at_another_parallelism(kind: str, before: int, afte
     appear(2)
     rig.run_until(lambda: CALLS[0] >= SIZE + 5)
     if kind in ("stopped", "drained"):
-        location = stop(rig, SavepointWish(stops=True, drains=kind == "drained"))
+        location = stop(rig, SavepointRequest(stops=True, drains=kind == "drained"))
     else:
         answer = Future[str]()
         if kind == "checkpoint":
             rig.master.trigger_checkpoint(answer)
         else:
-            rig.master.take_savepoint(SavepointWish(format=SavepointFormat(kind)), answer)
+            rig.master.take_savepoint(SavepointRequest(format=SavepointFormat(kind)), answer)
         rig.run_until(answer.done)
         location = answer.result().replace("memory:", "/retained/")
         rig.master.cancel()
@@ -282,7 +282,7 @@ class Nameless(Topics):
 def test_splits_without_names_fail_the_job_by_the_name_of_the_source() -> None:
     rig = rig_of(Nameless(), restart_strategy__type="none")
     outcome = rig.end()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "no names" in str(outcome.cause)
 
 
@@ -306,7 +306,7 @@ def test_a_look_that_never_ends_holds_up_nothing_else_and_is_the_only_one(monkey
     work, done = looks.pop()
     done(work())
     until_committed(rig, everything())
-    stop(rig, SavepointWish(stops=True))
+    stop(rig, SavepointRequest(stops=True))
 
 
 @pytest.mark.parametrize("drains", [False, True], ids=["suspend", "drain"])
@@ -314,7 +314,7 @@ def test_a_job_that_looks_can_be_stopped(drains: bool) -> None:
     rig = rig_of()
     appear()
     rig.run_until(lambda: CALLS[0] >= 3)
-    location = stop(rig, SavepointWish(stops=True, drains=drains))
+    location = stop(rig, SavepointRequest(stops=True, drains=drains))
     committed = list(COMMITTED)
     assert len(set(committed)) == len(committed)
     other = rig_of(store=MemoryStore(), execution__state_recovery__path=location)
@@ -326,7 +326,7 @@ def test_splits_that_ended_before_a_source_began_to_look_are_not_read_again() ->
     appear()
     rig = rig_of(TopicsOfTheStart(), readers=1)
     rig.run_until(lambda: CALLS[0] >= 6)
-    location = stop(rig, SavepointWish(stops=True))
+    location = stop(rig, SavepointRequest(stops=True))
     assert len(COMMITTED) < SIZE + 2
     appear()
     other = rig_of(store=MemoryStore(), execution__state_recovery__path=location)
@@ -354,7 +354,7 @@ class Restless(Topics):
 def test_looking_that_makes_no_sense_is_refused_before_anything_runs(source: Topics, told: str) -> None:
     rig = rig_of(source)
     outcome = rig.end()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "source 'Source: op0'" in str(outcome.cause)
     assert told in str(outcome.cause)
     assert rig.launches == []

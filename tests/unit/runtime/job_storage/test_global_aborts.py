@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.sink import COMMITTABLES_STATE
 from headgate.runtime.job_storage.prepared import PreparedOutput
-from headgate.runtime.master.requests import SavepointWish
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.test_global_commits import COUNT, Appending, Table, rig_of
@@ -39,7 +39,7 @@ def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_aborted_is_never_committed_whenever_an_attempt_ends(fail_at: int) -> None:
     rig = rig_of(execution__checkpointing__interval="10 ms")
     FAIL_AT.add(fail_at)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert rig.master.progress.restarts == 1
     assert sorted(Table.rows) == list(range(COUNT))
     assert not {checkpoint_id for checkpoint_id, _ in ABORTED} & {checkpoint_id for checkpoint_id, _ in Table.calls}
@@ -49,13 +49,13 @@ def test_what_a_subtask_has_prepared_when_another_fails_is_aborted() -> None:
     rig = rig_of(execution__checkpointing__interval="10 min")
     rig.run_until(lambda: CALLS[0] >= 5)
     rig.deaf.add(1)  # its subtask of the sink does not answer
-    rig.master.take_savepoint(SavepointWish(), Future[str]())
+    rig.master.take_savepoint(SavepointRequest(), Future[str]())
     rig.run_until(lambda: _acks(rig) > 0)
     rig.end_launch(1, "a worker was lost")
     rig.deaf.clear()
     rig.run_until(lambda: rig.master.progress.attempt == 2)
     assert [checkpoint_id for checkpoint_id, _ in ABORTED] == [1]
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert sorted(Table.rows) == list(range(COUNT))
 
 
@@ -67,7 +67,7 @@ SUBTASK = SubtaskId(0, 0)
 
 
 def acked(attempt: int, checkpoint_id: int, mark: bytes) -> SubtaskAcked:
-    lists = {COMMITTABLES_STATE: ListState(ListMode.SPLIT, InlineHandle(mark))}
+    lists = {COMMITTABLES_STATE: ListStateHandle(ListMode.SPLIT, InlineHandle(mark))}
     state = SubtaskState(operators=(OperatorState(uid="sink", lists=lists),))
     return SubtaskAcked(
         attempt=Attempt(attempt), checkpoint_id=CheckpointId(checkpoint_id), subtask=SUBTASK, state=state

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from headgate.checkpoint import paths
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import encode
 from headgate.checkpoint.workflow import Stored
 from headgate.elements import SavepointFormat
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId
 from headgate.operators.map import MapFactory
 from headgate.state.files import FileHandle
@@ -59,7 +59,7 @@ def save(rig: Rig, driver: Driver, number: int, *, stops: bool = False) -> str:
     return place
 
 
-def running(rig: Rig, plan: JobPlan = NEWEST, *, stops: bool = False) -> Driver:
+def running(rig: Rig, plan: JobGraph = NEWEST, *, stops: bool = False) -> Driver:
     """A driver whose first attempt has completed checkpoint 1 and then savepoint 2."""
     driver = rig.driver()
     driver.resolve(plan, FIRST, None)
@@ -185,7 +185,7 @@ def test_a_savepoint_whose_lists_turn_out_to_be_damaged_is_passed_over_at_once(
     data = pickle.dumps([b"x"])
     handle = FileHandle("a1-op1-0-list-a", len(data), zlib.crc32(data))
     (place / handle.path).write_bytes(bytes(len(data)))  # of the right size, with other contents
-    held = OperatorState(uid="op1", lists={"a": ListState(ListMode.SPLIT, handle)})
+    held = OperatorState(uid="op1", lists={"a": ListStateHandle(ListMode.SPLIT, handle)})
     assert driver.store(snapshot(2, held, savepoint=SavepointFormat.CANONICAL), str(place)) == Stored()
     assert driver.resolve(NEWEST, SECOND, ONE).checkpoint_id == 1
     assert f"the savepoint {place} is newer" in caplog.text

@@ -6,13 +6,13 @@ from functools import partial
 from typing import Any
 
 from headgate.errors import StorageError
-from headgate.runtime.job_storage.owners import Owner, Steps, run, step
+from headgate.runtime.job_storage.owners import Steps, StorageOwner, run, step
 from tests.unit.runtime.plans import HeldIo
 
 
 def test_an_owner_does_one_piece_of_work_at_a_time_and_in_order() -> None:
     io, told = HeldIo(), list[Any]()
-    owner, other = Owner(io), Owner(io)
+    owner, other = StorageOwner(io), StorageOwner(io)
     for number in (1, 2, 3):
         owner.submit(partial(int, number), told.append)
     other.submit(lambda: 4, told.append)
@@ -24,7 +24,7 @@ def test_an_owner_does_one_piece_of_work_at_a_time_and_in_order() -> None:
 
 def test_an_owner_goes_on_after_work_that_fails() -> None:
     io, told = HeldIo(), list[Any]()
-    owner = Owner(io)
+    owner = StorageOwner(io)
 
     def fail() -> None:
         raise StorageError("no answer")
@@ -38,7 +38,7 @@ def test_an_owner_goes_on_after_work_that_fails() -> None:
 
 def test_steps_hand_on_results_and_failures_and_end_what_they_have_begun() -> None:
     io, told, log = HeldIo(), list[Any](), list[str]()
-    first, second = Owner(io), Owner(io)
+    first, second = StorageOwner(io), StorageOwner(io)
 
     def fail() -> None:
         raise StorageError("no answer")

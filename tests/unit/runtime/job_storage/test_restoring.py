@@ -11,14 +11,14 @@ from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.cleanup.registry import SharedFiles
 from headgate.checkpoint.drivers import ownership
 from headgate.checkpoint.drivers.ownership import Superseded
-from headgate.checkpoint.handles import ListState, OperatorState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, encode
 from headgate.checkpoint.workflow import Stored
 from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
 from headgate.ids import Attempt, JobId
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.drivers import (
@@ -82,7 +82,7 @@ def test_a_driver_that_was_taken_over_stores_records_and_deletes_nothing_and_beg
     first.discard(ONE, FIRST)
     first.retain((), SharedFiles(in_use=frozenset(), newest=TWO, attempt=FIRST, used_ahead={}))
     first.tidy()
-    first.finish(PLAN, outcome(JobStatus.FAILED))
+    first.finish(PLAN, outcome(JobState.FAILED))
     assert set(rig.store.list_files("")) == {*before, "chk-2/a1-claim"}
     with pytest.raises(RestoreError, match=r"taken over by a later driver \(epoch 2; this one has epoch 1\)"):
         first.resolve(PLAN, Attempt(7), ONE)
@@ -97,7 +97,7 @@ def test_a_driver_that_is_taken_over_while_it_ends_leaves_the_checkpoints_alone(
     driver = rig.driver(plan)
     driver.resolve(plan, FIRST, None)
     complete(driver, 1)
-    driver.finish(plan, outcome(JobStatus.FINISHED))
+    driver.finish(plan, outcome(JobState.FINISHED))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -162,7 +162,7 @@ def test_list_states_that_are_damaged_are_passed_over_as_well(rig: Rig) -> None:
     complete(driver, 1)
     rig.store.write("chk-2/a1-op1-0-list-a", [b"changed"])
     handle = FileHandle("chk-2/a1-op1-0-list-a", 7, 0)
-    state = OperatorState(uid="op1", lists={"a": ListState(ListMode.SPLIT, handle)})
+    state = OperatorState(uid="op1", lists={"a": ListStateHandle(ListMode.SPLIT, handle)})
     assert driver.store(snapshot(2, state)) == Stored()
     assert driver.resolve(PLAN, Attempt(2), None).checkpoint_id == 1
 

@@ -14,9 +14,9 @@ from headgate.checkpoint.store import Chunk
 from headgate.checkpoint.workflow import Stored, read_result
 from headgate.elements import SavepointFormat
 from headgate.errors import SinkError, StorageError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
 from tests.unit.runtime.job_storage.drivers import (
@@ -46,7 +46,7 @@ def rig(tmp_path: Path) -> Rig:
 NOTHING_SHARED = SharedFiles(in_use=frozenset(), newest=CheckpointId(99), attempt=Attempt(9), used_ahead={})
 
 
-def claiming(location: str, **settings: str) -> JobPlan:
+def claiming(location: str, **settings: str) -> JobGraph:
     return plan_with(
         execution__state_recovery__path=location,
         execution__state_recovery__claim_mode="CLAIM",
@@ -98,39 +98,39 @@ def test_a_snapshot_that_is_not_claimed_stays_for_ever(rig: Rig) -> None:
     driver.resolve(plan_with(execution__state_recovery__path=location), FIRST, None)
     complete(driver, 8, 9)
     driver.retain((CheckpointId(9),), NOTHING_SHARED)
-    driver.finish(PLAN, outcome(JobStatus.FINISHED))
+    driver.finish(PLAN, outcome(JobState.FINISHED))
     assert Path(location, paths.METADATA).exists()
 
 
-@pytest.mark.parametrize("status", [JobStatus.FINISHED, JobStatus.CANCELLED, JobStatus.FAILED])
+@pytest.mark.parametrize("status", [JobState.FINISHED, JobState.CANCELLED, JobState.FAILED])
 def test_a_job_that_ends_before_it_has_enough_keeps_what_it_claimed_unless_it_has_finished(
-    status: JobStatus, rig: Rig
+    status: JobState, rig: Rig
 ) -> None:
     location = elsewhere(rig.folder, snapshot(7, listed("a")))
     driver = rig.driver()
     driver.resolve(claiming(location), FIRST, None)
     driver.finish(PLAN, outcome(status))
-    assert Path(location, paths.METADATA).exists() == (status is not JobStatus.FINISHED)
+    assert Path(location, paths.METADATA).exists() == (status is not JobState.FINISHED)
 
 
 # --- what stays when a job ends ----------------------------------------------------------------------------------
 
 MATRIX = [
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FINISHED, False),
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.CANCELLED, False),
-    ("NO_EXTERNALIZED_CHECKPOINTS", JobStatus.FAILED, True),
-    ("DELETE_ON_CANCELLATION", JobStatus.FINISHED, False),
-    ("DELETE_ON_CANCELLATION", JobStatus.CANCELLED, False),
-    ("DELETE_ON_CANCELLATION", JobStatus.FAILED, True),
-    ("RETAIN_ON_CANCELLATION", JobStatus.FINISHED, False),
-    ("RETAIN_ON_CANCELLATION", JobStatus.CANCELLED, True),
-    ("RETAIN_ON_CANCELLATION", JobStatus.FAILED, True),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.FINISHED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.CANCELLED, False),
+    ("NO_EXTERNALIZED_CHECKPOINTS", JobState.FAILED, True),
+    ("DELETE_ON_CANCELLATION", JobState.FINISHED, False),
+    ("DELETE_ON_CANCELLATION", JobState.CANCELLED, False),
+    ("DELETE_ON_CANCELLATION", JobState.FAILED, True),
+    ("RETAIN_ON_CANCELLATION", JobState.FINISHED, False),
+    ("RETAIN_ON_CANCELLATION", JobState.CANCELLED, True),
+    ("RETAIN_ON_CANCELLATION", JobState.FAILED, True),
 ]
 
 
 @pytest.mark.parametrize(("retention", "status", "stays"), MATRIX)
 def test_checkpoints_stay_or_go_by_the_matrix_and_savepoints_stay(
-    retention: str, status: JobStatus, stays: bool, rig: Rig
+    retention: str, status: JobState, stays: bool, rig: Rig
 ) -> None:
     driver = rig.driver()
     driver.resolve(PLAN, FIRST, None)
@@ -164,7 +164,7 @@ def test_when_a_job_ends_no_more_stays_than_are_to_be_retained_and_nothing_that_
         execution__checkpointing__num_retained="2",
         execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION",
     )
-    driver.finish(plan, outcome(JobStatus.CANCELLED))
+    driver.finish(plan, outcome(JobState.CANCELLED))
     of_checkpoints = [path for path in rig.store.list_files("") if path.startswith(("chk-", "shared"))]
     assert [path for path in of_checkpoints if not path.endswith("-claim")] == ["chk-2/_metadata", "chk-3/_metadata"]
 
@@ -180,7 +180,7 @@ def test_a_driver_that_fails_before_its_first_checkpoint_deletes_nothing_and_rec
     refused = rig.driver()
     refused.resolve(plan, Attempt(2), None)
     before = rig.store.list_files("")
-    refused.finish(plan, outcome(JobStatus.FAILED))
+    refused.finish(plan, outcome(JobState.FAILED))
     assert rig.store.list_files("") == before
     assert read_result(rig.store) is None
     assert rig.driver().resolve(plan, Attempt(3), None).checkpoint_id == 2
@@ -192,7 +192,7 @@ def test_a_job_that_is_cancelled_before_it_has_restored_keeps_what_earlier_drive
     complete(first, 1)
     second = rig.driver()
     second.resolve(PLAN, Attempt(2), None)
-    second.finish(PLAN, outcome(JobStatus.CANCELLED))
+    second.finish(PLAN, outcome(JobState.CANCELLED))
     assert rig.has(paths.metadata(ONE))
     result = read_result(rig.store)
     assert result is not None
@@ -214,7 +214,7 @@ def test_a_start_that_is_cancelled_while_a_sink_cannot_be_prepared_deletes_nothi
     plan = plan_with(Unreachable())
     with pytest.raises(SinkError):
         second.prepare(plan)
-    second.finish(plan, outcome(JobStatus.CANCELLED))
+    second.finish(plan, outcome(JobState.CANCELLED))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -240,7 +240,7 @@ def test_a_driver_that_could_not_take_the_job_over_touches_nothing_of_the_one_th
         late.prepare(PLAN)
     store.fails = False
     before = dict(store.files)
-    late.finish(PLAN, outcome(JobStatus.CANCELLED))
+    late.finish(PLAN, outcome(JobState.CANCELLED))
     assert store.files == before
 
 
@@ -251,7 +251,7 @@ def test_a_job_that_is_cancelled_when_it_has_restored_keeps_to_its_retention(rig
     second = rig.driver()
     second.resolve(PLAN, Attempt(2), None)
     second.tidy()
-    second.finish(PLAN, outcome(JobStatus.CANCELLED))
+    second.finish(PLAN, outcome(JobState.CANCELLED))
     assert not rig.has(paths.metadata(ONE))
 
 
@@ -260,11 +260,11 @@ def test_a_job_that_is_started_again_after_its_end_deletes_nothing_that_it_was_t
     driver.resolve(PLAN, FIRST, None)
     complete(driver, 1)
     keeping = plan_with(execution__checkpointing__externalized_checkpoint_retention="RETAIN_ON_CANCELLATION")
-    driver.finish(keeping, outcome(JobStatus.CANCELLED))
+    driver.finish(keeping, outcome(JobState.CANCELLED))
     again = Driver(rig.store)
     ended = again.prepare(PLAN).ended
     assert ended is not None
-    again.finish(PLAN, outcome(JobStatus(ended.status)))
+    again.finish(PLAN, outcome(JobState(ended.status)))
     assert rig.has(paths.metadata(ONE))
 
 
@@ -287,15 +287,15 @@ class Noting(Committing):
 @pytest.mark.parametrize(
     ("status", "retention", "noted"),
     [
-        (JobStatus.CANCELLED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
-        (JobStatus.CANCELLED, "RETAIN_ON_CANCELLATION", ["release"]),
-        (JobStatus.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
-        (JobStatus.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["release"]),
-        (JobStatus.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
+        (JobState.CANCELLED, "DELETE_ON_CANCELLATION", ["discard", "release"]),
+        (JobState.CANCELLED, "RETAIN_ON_CANCELLATION", ["release"]),
+        (JobState.FAILED, "DELETE_ON_CANCELLATION", ["release"]),
+        (JobState.FAILED, "NO_EXTERNALIZED_CHECKPOINTS", ["release"]),
+        (JobState.FINISHED, "RETAIN_ON_CANCELLATION", ["discard", "release"]),
     ],
 )
 def test_output_that_waits_for_its_commit_stays_with_the_checkpoint_that_is_retained(
-    status: JobStatus, retention: str, noted: list[str], rig: Rig
+    status: JobState, retention: str, noted: list[str], rig: Rig
 ) -> None:
     sink = Noting()
     plan = plan_with(sink, execution__checkpointing__externalized_checkpoint_retention=retention)
@@ -322,7 +322,7 @@ class EndsMeanwhile(OverMemory):
     def write(self, path: str, chunks: Iterable[Chunk]) -> FileHandle:
         earlier, self.earlier = self.earlier, None if path.startswith(paths.EPOCHS) else self.earlier
         if earlier is not None and self.earlier is None:
-            earlier.finish(PLAN, outcome(JobStatus.FINISHED))
+            earlier.finish(PLAN, outcome(JobState.FINISHED))
         return super().write(path, chunks)
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -339,6 +339,6 @@ def test_a_result_is_never_away_once_the_job_has_ended() -> None:
     ended = later.prepare(PLAN).ended
     assert ended is not None
     store.deleted.clear()
-    later.finish(PLAN, outcome(JobStatus(ended.status)))
+    later.finish(PLAN, outcome(JobState(ended.status)))
     assert paths.RESULT not in store.deleted
     assert later.prepare(PLAN).ended == ended

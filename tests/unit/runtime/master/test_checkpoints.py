@@ -10,17 +10,17 @@ import pytest
 
 from headgate.checkpoint import paths
 from headgate.checkpoint.cleanup.registry import SharedFiles
-from headgate.checkpoint.handles import ListState, OperatorState, SubtaskState
+from headgate.checkpoint.handles import ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.messages import CheckpointMessage, SubtaskAcked
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import CheckpointAborted
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.masters import MasterRig
@@ -41,12 +41,12 @@ def test_a_checkpoint_that_builds_on_a_file_which_may_be_gone_is_given_up_and_th
     def built_on_sand(message: CheckpointMessage) -> None:
         if isinstance(message, SubtaskAcked) and message.checkpoint_id == complete + 1:
             handle = FileHandle(f"shared/{complete}-a1-op0-0-never", 1, 1)
-            lists = {"splits": ListState(ListMode.SPLIT, handle)}
+            lists = {"splits": ListStateHandle(ListMode.SPLIT, handle)}
             message = replace(message, state=SubtaskState(operators=(OperatorState(uid="op0", lists=lists),)))
         acked(message)
 
     rig.master._checkpoints.received = built_on_sand  # type: ignore[method-assign]
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     ids = [figures.checkpoint_id for figures in rig.master.progress.checkpoints]
     assert complete + 1 not in ids
     assert complete + 2 in ids
@@ -95,7 +95,7 @@ def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_g
     retain, submit = CleanUp.retain, rig.io.submit
     begun: list[tuple[CheckpointId, ...]] = []
 
-    def retain_noted(self: CleanUp, plan: JobPlan, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
+    def retain_noted(self: CleanUp, plan: JobGraph, keep: tuple[CheckpointId, ...], shared: SharedFiles) -> None:
         begun.append(keep)
         retain(self, plan, keep, shared)
 
@@ -120,7 +120,7 @@ def test_a_job_does_not_end_before_the_checkpoints_that_it_does_not_retain_are_g
         pass
     assert rig.master.outcome is None
     slow[0]()
-    assert rig.end().status is JobStatus.CANCELLED
+    assert rig.end().status is JobState.CANCELLED
     kept = [path for path in rig.store.files if path.endswith(paths.METADATA)]
     assert kept == [paths.metadata(CheckpointId(rig.master.progress.checkpoints[-1].checkpoint_id))]
 
@@ -141,7 +141,7 @@ def test_a_manifest_names_the_completed_checkpoint_before_it_also_across_a_resta
     rig.master.submit()
     rig.run_until(lambda: len(written) == 5)
     rig.end_launch(1, "the stage was killed")
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert {manifest.attempt for manifest in written} == {1, 2}
     before = [None, *[manifest.checkpoint_id for manifest in written]]
     assert [manifest.parent for manifest in written] == before[:-1]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from headgate.checkpoint.messages import RestoredOperator
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import JobPlan
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.master.deployment import committing_subtasks, deploy_messages, restart_of
+from headgate.runtime.master.assembly import committing_subtasks, deploy_messages, restart_of
 from headgate.runtime.master.restart import Backoff, ExponentialDelay, FailureRate, FixedDelay, NoRestart
 from headgate.state.operator.list_elements import ListElements
 from tests.unit.checkpoint.manifests import manifest, operator
@@ -26,7 +26,7 @@ FRESH = RestorePoint(placement=PLACED, manifest=None, last_id=CheckpointId(0))
 PEERS = {SlotIndex(index): ("host", 1000 + index) for index in range(3)}
 
 
-def job(settings: dict[str, Any] | None = None) -> JobPlan:
+def job(settings: dict[str, Any] | None = None) -> JobGraph:
     return line_plan([1], Step(MapFactory(str), Partitioning.REBALANCE, None, 3), CollectFactory(), settings=settings)
 
 

@@ -18,7 +18,7 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring import statistics_json
 from headgate.runtime.monitoring.failures import FailureOrigin
 from headgate.state.descriptors import ValueStateDescriptor
@@ -119,7 +119,7 @@ def expected(limit: int = 100) -> list[tuple[int, int]]:
 def test_a_job_runs_to_its_end_and_leaves_only_its_result_in_storage() -> None:
     rig = counting_rig()
     outcome = rig.run()
-    assert (outcome.status, outcome.cause) == (JobStatus.FINISHED, None)
+    assert (outcome.status, outcome.cause) == (JobState.FINISHED, None)
     assert sorted(rig.collected()) == expected()
     assert rig.launches == [1]
     left = [path for path in rig.store.list_files("") if not path.startswith(paths.ATTEMPTS)]
@@ -137,7 +137,7 @@ def test_the_result_is_durable_before_the_checkpoints_are_deleted() -> None:
         delete(paths)
 
     rig.store.delete = watched  # type: ignore[method-assign]
-    assert rig.run().status is JobStatus.FINISHED
+    assert rig.run().status is JobState.FINISHED
     assert results[-1] is not None
     assert results[-1].status == "finished"
 
@@ -146,7 +146,7 @@ def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
     rig = counting_rig()
     rig.run()
     again = MasterRig(rig.plan, rig.store)
-    assert again.run().status is JobStatus.FINISHED
+    assert again.run().status is JobState.FINISHED
     assert again.launches == []
 
 
@@ -157,7 +157,7 @@ def test_a_driver_that_starts_again_after_the_end_runs_nothing() -> None:
 def test_an_exception_restarts_the_job_in_place_and_each_record_counts_once(calls: set[int]) -> None:
     FAIL_AT.update(calls)
     rig = counting_rig()
-    assert rig.run().status is JobStatus.FINISHED
+    assert rig.run().status is JobState.FINISHED
     assert sorted(rig.collected()) == expected()
     assert rig.launches == [1]
     assert rig.master.progress.restarts == len(calls)
@@ -183,7 +183,7 @@ def test_a_lost_slot_and_the_final_failure_are_in_the_history_too() -> None:
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
     rig.run_until(lambda: rig.master.status == "running")
     rig.end_launch(2, "executor lost")
-    assert rig.end().status is JobStatus.FAILED
+    assert rig.end().status is JobState.FAILED
     lost, ended = rig.master.progress.failures
     assert (lost.cause, lost.origin) == ("slot 1 was lost: killed", FailureOrigin(slot=1))
     assert "executor lost" in ended.cause
@@ -196,7 +196,7 @@ def test_user_code_that_rules_a_restart_out_ends_the_job_at_once() -> None:
 
     rig = MasterRig(line_plan(Ticking(10), MapFactory(refusing), settings=CHECKPOINTS))
     outcome = rig.run()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert outcome.cause is not None
     assert "the table has no such column" in outcome.cause
     assert rig.master.progress.restarts == 0
@@ -226,7 +226,7 @@ def test_a_lost_slot_is_launched_anew_and_each_record_counts_once() -> None:
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 3)
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert (rig.launches, rig.kills) == ([1, 2], [1])
     assert sorted(rig.collected()) == expected()
 
@@ -236,7 +236,7 @@ def test_a_stage_that_ends_by_itself_is_launched_anew() -> None:
     rig.master.submit()
     rig.run_until(lambda: len(rig.master.progress.checkpoints) >= 3)
     rig.end_launch(1, "executor lost")
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert rig.launches == [1, 2]
     assert sorted(rig.collected()) == expected()
 
@@ -249,7 +249,7 @@ def test_a_slot_that_does_not_answer_the_teardown_is_killed_with_its_launch() ->
     rig.deaf.add(1)
     rig.run_until(lambda: rig.kills)
     rig.deaf.clear()
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert rig.launches == [1, 2]
     assert sorted(rig.collected()) == expected()
 
@@ -258,7 +258,7 @@ def test_when_the_restarts_are_used_up_the_job_fails_with_the_users_error() -> N
     FAIL_AT.update(range(1, 1000))
     rig = counting_rig(settings=ONE_RESTART)
     outcome = rig.run()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert outcome.cause is not None
     assert "ValueError: call 2 fails" in outcome.cause
     assert "in operator" in outcome.cause
@@ -268,7 +268,7 @@ def test_when_the_restarts_are_used_up_the_job_fails_with_the_users_error() -> N
 def test_without_checkpoints_a_failure_ends_the_job() -> None:
     FAIL_AT.add(1)
     rig = MasterRig(line_plan([1], MapFactory(Failing()), CollectFactory()))
-    assert rig.run().status is JobStatus.FAILED
+    assert rig.run().status is JobState.FAILED
 
 
 def test_an_error_that_no_restart_mends_ends_the_job_at_once() -> None:
@@ -280,7 +280,7 @@ def test_an_error_that_no_restart_mends_ends_the_job_at_once() -> None:
     step = Step(KeyedProcessFactory(Twofold()), Partitioning.KEY_GROUP, lambda n: n)
     rig = MasterRig(line_plan(Ticking(10), step, CollectFactory(), settings=CHECKPOINTS))
     outcome = rig.run()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "'count' is declared twice" in str(outcome.cause)
     assert rig.master.progress.restarts == 0
 
@@ -294,7 +294,7 @@ def test_damaged_state_fails_the_job_naming_the_file_and_never_restores_it() -> 
     rig.store.read = lambda path: _damaged(path, honest(path))  # type: ignore[method-assign]
     rig.master.slot_lost(Launch(1), SlotIndex(1), "killed")
     outcome = rig.end()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "checksum" in str(outcome.cause)
     assert rig.launches == [1, 2]
 
@@ -319,7 +319,7 @@ def test_records_of_a_completed_checkpoint_are_delivered_though_the_slots_never_
     rig.run_until(lambda: len(rig.master.progress.checkpoints) == 3)
     rig.deaf.clear()
     rig.master.slot_lost(Launch(1), SlotIndex(0), "killed before it was told")
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert sorted(rig.collected()) == expected()
 
 
@@ -337,7 +337,7 @@ def test_a_job_can_be_cancelled_at_any_time(turns: int) -> None:
     rig.master.cancel()
     rig.master.cancel()
     outcome = rig.end()
-    assert outcome.status is JobStatus.CANCELLED
+    assert outcome.status is JobState.CANCELLED
     assert rig.slots == {}
     assert workflow.read_result(rig.store) is not None
 
@@ -348,7 +348,7 @@ def test_a_job_cancelled_while_a_slot_is_deaf_kills_the_launch() -> None:
     rig.run_until(lambda: rig.master.progress.checkpoints)
     rig.deaf.add(0)
     rig.master.cancel()
-    assert rig.end().status is JobStatus.CANCELLED
+    assert rig.end().status is JobState.CANCELLED
     assert rig.kills == [1]
 
 
@@ -357,7 +357,7 @@ def test_cancelling_a_job_that_has_ended_changes_nothing() -> None:
     rig.run()
     rig.master.cancel()
     assert rig.master.outcome is not None
-    assert rig.master.outcome.status is JobStatus.FINISHED
+    assert rig.master.outcome.status is JobState.FINISHED
 
 
 # --- slots
@@ -379,14 +379,14 @@ def test_a_second_slot_of_the_same_place_is_refused() -> None:
     double = Link(rig.slots[0])
     rig.master.register(RegisterSlot(launch=Launch(1), slot=SlotIndex(0), host="", port=0), double)
     assert double.closed
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
 
 
 def test_too_few_slots_in_time_fail_the_job_with_what_to_do() -> None:
     rig = counting_rig(settings={"headgate.slot.start-timeout": "300 ms"})
     rig.withheld.add(1)
     outcome = rig.run()
-    assert outcome.status is JobStatus.FAILED
+    assert outcome.status is JobState.FAILED
     assert "only 1 of 2 slots registered within 300 ms (missing: 1)" in str(outcome.cause)
 
 
@@ -397,7 +397,7 @@ def test_a_slot_that_cannot_run_the_job_fails_it_with_the_reason() -> None:
     rig.run_until(lambda: rig.launches == [1])
     rig.master.slot_unfit(Launch(1), "Python 3.9 there, 3.11 here")
     outcome = rig.end()
-    assert (outcome.status, outcome.cause) == (JobStatus.FAILED, "Python 3.9 there, 3.11 here")
+    assert (outcome.status, outcome.cause) == (JobState.FAILED, "Python 3.9 there, 3.11 here")
 
 
 def test_every_attempt_is_deployed_with_a_number_of_its_own() -> None:
@@ -426,7 +426,7 @@ def test_a_manifest_whose_outcome_is_unknown_is_settled_before_the_job_goes_on()
 
     rig.store.write = write  # type: ignore[method-assign]
     rig.store.read = honest_read  # type: ignore[method-assign]
-    assert rig.run().status is JobStatus.FINISHED
+    assert rig.run().status is JobState.FINISHED
     assert broken
     assert sorted(rig.collected()) == expected()
     assert 1 in [figures.checkpoint_id for figures in rig.master.progress.checkpoints]

@@ -19,8 +19,8 @@ from headgate.ids import CheckpointId
 from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Deploy
-from headgate.runtime.master.requests import SavepointWish
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.supervision import JobState
 from headgate.state.files import FileHandle
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
@@ -81,9 +81,9 @@ def rig_of(limit: int = 1000, **settings: str) -> MasterRig:
     return rig
 
 
-def take(rig: MasterRig, wish: SavepointWish | None = None) -> Future[str]:
+def take(rig: MasterRig, wish: SavepointRequest | None = None) -> Future[str]:
     answer = Future[str]()
-    rig.master.take_savepoint(wish or SavepointWish(), answer)
+    rig.master.take_savepoint(wish or SavepointRequest(), answer)
     return answer
 
 
@@ -114,8 +114,8 @@ def break_writes(store: MemoryStore, is_broken: Callable[[str], bool]) -> None:
     store.write = faulty  # type: ignore[method-assign]
 
 
-STOP = SavepointWish(stops=True)
-DRAIN = SavepointWish(stops=True, drains=True)
+STOP = SavepointRequest(stops=True)
+DRAIN = SavepointRequest(stops=True, drains=True)
 both_ways = pytest.mark.parametrize("wish", [STOP, DRAIN], ids=["stop", "drain"])
 
 
@@ -146,7 +146,7 @@ def test_a_savepoint_has_a_folder_of_its_own_and_commits_nothing(form: Savepoint
     rig = rig_of()
     notified = len([message for message in rig.links[0].told if isinstance(message, CheckpointCompleted)])
     before = len(rig.master.progress.checkpoints)
-    location = answered(rig, take(rig, SavepointWish(format=form)))
+    location = answered(rig, take(rig, SavepointRequest(format=form)))
     folder, _, name = location.rpartition("/")
     assert folder == "/savepoints"
     assert name.startswith(f"savepoint-{rig.plan.job_id[:6]}-")
@@ -163,7 +163,7 @@ def test_a_savepoint_has_a_folder_of_its_own_and_commits_nothing(form: Savepoint
 
 def test_a_target_that_is_given_goes_before_the_default_one_and_each_savepoint_has_its_own_folder() -> None:
     rig = rig_of()
-    locations = [answered(rig, take(rig, SavepointWish(target="s3://bucket/mine/"))) for _ in range(3)]
+    locations = [answered(rig, take(rig, SavepointRequest(target="s3://bucket/mine/"))) for _ in range(3)]
     assert len(set(locations)) == 3
     assert all(location.startswith("s3://bucket/mine/savepoint-") for location in locations)
 
@@ -196,13 +196,13 @@ def test_an_asker_who_has_given_up_is_not_served() -> None:
     checkpoint, savepoint = Future[str](), Future[str]()
     checkpoint.cancel()
     savepoint.cancel()
-    rig.master.take_savepoint(SavepointWish(), savepoint)
+    rig.master.take_savepoint(SavepointRequest(), savepoint)
     rig.master.trigger_checkpoint(checkpoint)
     assert not rig.io.held
 
 
 @both_ways
-def test_a_folder_that_cannot_be_written_to_is_told_before_any_source_stops(wish: SavepointWish) -> None:
+def test_a_folder_that_cannot_be_written_to_is_told_before_any_source_stops(wish: SavepointRequest) -> None:
     rig = rig_of()
 
     def refuse(location: str) -> MemoryStore:
@@ -255,11 +255,11 @@ def test_an_asker_is_told_when_the_job_is_cancelled() -> None:
 
 
 @both_ways
-def test_a_job_that_is_stopped_commits_what_the_savepoint_holds_and_no_more(wish: SavepointWish) -> None:
+def test_a_job_that_is_stopped_commits_what_the_savepoint_holds_and_no_more(wish: SavepointRequest) -> None:
     rig = rig_of()
     answer = take(rig, wish)
     outcome = rig.end()
-    assert (outcome.status, outcome.cause) == (JobStatus.FINISHED, None)
+    assert (outcome.status, outcome.cause) == (JobState.FINISHED, None)
     manifest = manifest_at(rig.folders[answer.result(0)])
     assert manifest.final is wish.drains
     assert list(range(len(COMMITTED))) == COMMITTED
@@ -268,7 +268,7 @@ def test_a_job_that_is_stopped_commits_what_the_savepoint_holds_and_no_more(wish
 
 
 @both_ways
-def test_that_the_job_ends_is_recorded_before_anybody_commits(wish: SavepointWish) -> None:
+def test_that_the_job_ends_is_recorded_before_anybody_commits(wish: SavepointRequest) -> None:
     rig = rig_of()
     committed: list[int] = []
     write = rig.store.write
@@ -285,26 +285,26 @@ def test_that_the_job_ends_is_recorded_before_anybody_commits(wish: SavepointWis
 
 
 @both_ways
-def test_a_savepoint_that_fails_has_the_job_go_on_from_its_last_checkpoint(wish: SavepointWish) -> None:
+def test_a_savepoint_that_fails_has_the_job_go_on_from_its_last_checkpoint(wish: SavepointRequest) -> None:
     rig = rig_of(limit=60)
     answer = take(rig, wish)
     rig.run_until(lambda: rig.folders)
     (location,) = rig.folders
     break_writes(rig.folders[location], lambda path: path == paths.METADATA)
     assert f"job {rig.plan.job_id} was not stopped" in failure(rig, answer)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert list(range(60)) == COMMITTED
     assert rig.master.progress.restarts == 1
     assert rig.folders[location].files == {}
 
 
 @both_ways
-def test_a_job_that_fails_after_its_stop_was_recorded_only_commits_when_it_starts_again(wish: SavepointWish) -> None:
+def test_a_job_that_fails_after_its_stop_was_recorded_only_commits_when_it_starts_again(wish: SavepointRequest) -> None:
     rig = rig_of()
     answer = take(rig, wish)
     rig.run_until(lambda: rig.store.list_files(paths.STOPPED))
     FAULTY_COMMITS.append(1)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert rig.master.progress.restarts == 1
     deploys = [message for message in rig.links[0].told if isinstance(message, Deploy)]
     assert [(deploy.finishing, deploy.root) for deploy in deploys] == [(False, None), (True, answer.result(0))]
@@ -312,12 +312,12 @@ def test_a_job_that_fails_after_its_stop_was_recorded_only_commits_when_it_start
 
 
 @both_ways
-def test_a_job_that_cannot_commit_what_its_savepoint_holds_fails_and_names_it(wish: SavepointWish) -> None:
+def test_a_job_that_cannot_commit_what_its_savepoint_holds_fails_and_names_it(wish: SavepointRequest) -> None:
     rig = rig_of()
     answer = take(rig, wish)
     rig.run_until(lambda: rig.store.list_files(paths.STOPPED))
     FAULTY_COMMITS.extend(range(100))
-    assert rig.end().status is JobStatus.FAILED
+    assert rig.end().status is JobState.FAILED
     (location,) = rig.folders
     text = failure(rig, answer)
     assert f"the savepoint {location} is complete, but the job could not commit what it holds" in text
@@ -326,14 +326,14 @@ def test_a_job_that_cannot_commit_what_its_savepoint_holds_fails_and_names_it(wi
 
 @both_ways
 def test_a_failure_before_the_savepoint_is_complete_restarts_the_job_from_its_last_checkpoint(
-    wish: SavepointWish,
+    wish: SavepointRequest,
 ) -> None:
     rig = rig_of(limit=60)
     answer = take(rig, wish)
     rig.run_until(lambda: rig.folders)
     rig.end_launch(1, "the stage was killed")
     assert "before it was complete" in failure(rig, answer)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert list(range(60)) == COMMITTED
     assert rig.launches == [1, 2]
 
@@ -342,7 +342,7 @@ def test_a_stop_after_the_input_has_ended_anyway_leaves_the_end_as_it_is() -> No
     rig = rig_of(limit=12)
     rig.run_until(lambda: CALLS[0] == 12)
     answer = take(rig, STOP)
-    assert rig.end().status is JobStatus.FINISHED
+    assert rig.end().status is JobState.FINISHED
     assert answer.done()
     assert list(range(12)) == COMMITTED
 
@@ -353,5 +353,5 @@ def test_a_cancel_while_the_job_is_being_stopped_ends_it_and_says_so() -> None:
     answer = take(rig, STOP)
     rig.run_until(lambda: rig.folders)
     rig.master.cancel()
-    assert rig.end().status is JobStatus.CANCELLED
+    assert rig.end().status is JobState.CANCELLED
     assert "was not stopped with a savepoint" in failure(rig, answer)

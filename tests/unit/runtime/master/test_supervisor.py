@@ -29,17 +29,17 @@ def test_a_job_runs_from_submission_to_its_end(job: Job) -> None:
     assert job.submit() == [s.LaunchSlots(launch=L1, slots=2)]
     assert job.register(S1) == []
     assert job.register(S0) == [s.ResolveRestore(attempt=A1, placement=TWO)]
-    assert job.resolve(checkpoint_id=4) == [s.Deploy(attempt=A1, checkpoint_id=CheckpointId(4))]
+    assert job.resolve(checkpoint_id=4) == [s.DeployAttempt(attempt=A1, checkpoint_id=CheckpointId(4))]
     assert job.ready(S0) == []
     assert job.ready(S1) == [s.StartAttempt(attempt=A1)]
     assert job.done() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
-    assert job.end_launch() == [s.EndJob(status=s.JobStatus.FINISHED, cause=None)]
+    assert job.end_launch() == [s.EndJob(status=s.JobState.FINISHED, cause=None)]
     assert job.state is State.FINISHED
 
 
 def test_a_user_exception_restarts_in_place_on_the_same_launch(job: Job) -> None:
     job.running()
-    assert job.fail() == [s.EndAttempt(attempt=A1), s.TearDown(attempt=A1)]
+    assert job.fail() == [s.EndAttempt(attempt=A1), s.TearDownAttempt(attempt=A1)]
     assert job.torn_down(S0) == []
     assert job.torn_down(S1) == []
     assert job.at(99.0) == []
@@ -121,7 +121,7 @@ def test_a_late_answer_of_an_abandoned_resolution_is_ignored(job: Job) -> None:
     job.register(S0, L2)
     job.register(S1, L2)
     assert job.resolve(A1, checkpoint_id=3) == []
-    assert job.resolve(A2) == [s.Deploy(attempt=A2, checkpoint_id=None)]
+    assert job.resolve(A2) == [s.DeployAttempt(attempt=A2, checkpoint_id=None)]
 
 
 def test_failures_beyond_the_restart_budget_fail_the_job_with_cause_and_budget(job: Job) -> None:
@@ -135,7 +135,7 @@ def test_failures_beyond_the_restart_budget_fail_the_job_with_cause_and_budget(j
         effects = job.fail(attempt)
     assert effects == [s.EndAttempt(attempt=A3), s.ShutDownSlots()]
     end = the_end(job.end_launch())
-    assert end.status is s.JobStatus.FAILED
+    assert end.status is s.JobState.FAILED
     assert end.cause == "ValueError: boom\n(fixed-delay restart: 2 of 2 restarts used)"
     assert job.supervisor.restarts == 2
 
@@ -145,7 +145,7 @@ def test_lost_slots_are_charged_to_the_restart_budget() -> None:
     job.running()
     assert job.lose(S0) == [s.EndAttempt(attempt=A1), s.KillLaunch(launch=L1)]
     end = the_end(job.end_launch())
-    assert end.status is s.JobStatus.FAILED
+    assert end.status is s.JobState.FAILED
     assert "slot 0 was lost: connection closed" in str(end.cause)
 
 
@@ -181,7 +181,7 @@ def test_too_few_slots_at_the_start_are_an_error_that_says_how_many_of_how_many(
     job.register(S0)
     assert job.at(1_000.0) == [s.KillLaunch(launch=L1)]
     end = the_end(job.end_launch())
-    assert end.status is s.JobStatus.FAILED
+    assert end.status is s.JobState.FAILED
     assert "only 1 of 2 slots registered within 1000 ms (missing: 1)" in str(end.cause)
 
 
@@ -210,7 +210,7 @@ def test_a_finished_job_whose_slots_do_not_go_has_them_killed(job: Job) -> None:
     job.finishing()
     assert job.supervisor.next_wake_ms() == 500.0
     assert job.at(500.0) == [s.KillLaunch(launch=L1)]
-    assert the_end(job.end_launch(error="cancelled")).status is s.JobStatus.FINISHED
+    assert the_end(job.end_launch(error="cancelled")).status is s.JobState.FINISHED
 
 
 def test_slots_that_leave_after_the_job_is_done_are_no_failure(job: Job) -> None:
@@ -218,7 +218,7 @@ def test_slots_that_leave_after_the_job_is_done_are_no_failure(job: Job) -> None
     assert job.lose(S0) == []
     assert job.fail() == []
     assert job.cancel() == []
-    assert the_end(job.end_launch()).status is s.JobStatus.FINISHED
+    assert the_end(job.end_launch()).status is s.JobState.FINISHED
 
 
 @pytest.mark.parametrize(
@@ -237,18 +237,18 @@ def test_cancel_ends_the_job_from_every_state(job: Job, reach: Callable[[Job], N
     reach(job)
     job.cancel()
     assert job.at(10_000.0) in ([], [s.KillLaunch(launch=L1)])
-    assert the_end(job.end_launch()) == s.EndJob(status=s.JobStatus.CANCELLED, cause=None)
+    assert the_end(job.end_launch()) == s.EndJob(status=s.JobState.CANCELLED, cause=None)
     assert job.cancel() == []
 
 
 def test_cancel_before_submission_ends_the_job_at_once(job: Job) -> None:
-    assert job.cancel() == [s.EndJob(status=s.JobStatus.CANCELLED, cause=None)]
+    assert job.cancel() == [s.EndJob(status=s.JobState.CANCELLED, cause=None)]
 
 
 def test_cancel_between_launches_ends_the_job_at_once(job: Job) -> None:
     job.relaunching()
     job.end_launch()
-    assert job.cancel() == [s.EndJob(status=s.JobStatus.CANCELLED, cause=None)]
+    assert job.cancel() == [s.EndJob(status=s.JobState.CANCELLED, cause=None)]
 
 
 def test_every_deployed_attempt_ends_exactly_once(job: Job) -> None:
@@ -259,5 +259,5 @@ def test_every_deployed_attempt_ends_exactly_once(job: Job) -> None:
 
 def test_an_event_of_a_future_attempt_is_an_internal_error_that_tells_the_story(job: Job) -> None:
     job.running()
-    with pytest.raises(InternalError, match=r"attempt 3 is not known yet[\s\S]*SlotReady"):
+    with pytest.raises(InternalError, match=r"attempt 3 is not known yet[\s\S]*SlotIsReady"):
         job.fail(A3)

@@ -11,13 +11,13 @@ from headgate.ids import Launch
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay, NoRestart
-from headgate.runtime.master.supervision import JobStatus
+from headgate.runtime.master.supervision import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import JOB_ID, line_plan
 from tests.unit.runtime.supervised import A1, L1, S0, Job, State
 
-SUSPENDED = s.EndJob(status=JobStatus.SUSPENDED, cause=None)
+SUSPENDED = s.EndJob(status=JobState.SUSPENDED, cause=None)
 NEVER = {"execution.checkpointing.interval": "1 h"}
 """The only checkpoints are those that somebody asks for."""
 
@@ -45,7 +45,7 @@ def test_a_last_checkpoint_that_takes_too_long_is_not_waited_for(job: Job) -> No
     assert job.at(2_000.0) == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
     assert job.last_checkpoint_over() == []
     (end,) = job.end_launch()
-    assert end == s.EndJob(status=JobStatus.SUSPENDED, cause="the last checkpoint was not complete in time")
+    assert end == s.EndJob(status=JobState.SUSPENDED, cause="the last checkpoint was not complete in time")
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_a_failure_meanwhile_suspends_the_job_and_asks_for_no_restart(job: Job, 
 def test_a_job_that_is_done_meanwhile_is_finished_and_one_that_is_cancelled_is_cancelled(job: Job) -> None:
     job.suspending()
     job.done()
-    assert job.end_launch() == [s.EndJob(status=JobStatus.FINISHED, cause=None)]
+    assert job.end_launch() == [s.EndJob(status=JobState.FINISHED, cause=None)]
     other = Job(NoRestart())
     other.suspending()
     other.cancel()
-    assert other.end_launch() == [s.EndJob(status=JobStatus.CANCELLED, cause=None)]
+    assert other.end_launch() == [s.EndJob(status=JobState.CANCELLED, cause=None)]
 
 
 @pytest.mark.parametrize("reach", [Job.launching, Job.running, Job.suspending, Job.waiting, Job.relaunching])
 def test_a_host_that_is_gone_suspends_the_job_from_every_state(job: Job, reach: Callable[[Job], None]) -> None:
     reach(job)
     end = job.lose_host()[-1]
-    assert end == s.EndJob(status=JobStatus.SUSPENDED, cause="Spark is gone")
+    assert end == s.EndJob(status=JobState.SUSPENDED, cause="Spark is gone")
 
 
 def test_a_host_that_is_gone_suspends_a_job_that_the_loss_of_its_slots_has_just_failed() -> None:
@@ -90,12 +90,12 @@ def test_a_host_that_is_gone_suspends_a_job_that_the_loss_of_its_slots_has_just_
     assert job.lose(S0)[-1] == s.KillLaunch(launch=L1)
     (end,) = job.lose_host()
     assert isinstance(end, s.EndJob)
-    assert end.status is JobStatus.SUSPENDED
+    assert end.status is JobState.SUSPENDED
 
 
 def test_a_job_that_is_done_is_finished_though_its_host_is_gone(job: Job) -> None:
     job.finishing()
-    assert job.lose_host() == [s.EndJob(status=JobStatus.FINISHED, cause=None)]
+    assert job.lose_host() == [s.EndJob(status=JobState.FINISHED, cause=None)]
 
 
 # --- the job master, with its storage
@@ -112,7 +112,7 @@ def suspended(rig: MasterRig) -> str:
     rig.run_until(lambda: rig.clock.monotonic_ms() > 1500)
     rig.master.suspend()
     outcome = rig.end()
-    assert outcome.status is JobStatus.SUSPENDED
+    assert outcome.status is JobState.SUSPENDED
     assert outcome.cause is not None
     return outcome.cause
 
@@ -156,7 +156,7 @@ def test_a_job_can_be_suspended_at_any_time(turns: int) -> None:
         rig.turn()
         rig.clock.advance(3)
     rig.master.suspend()
-    assert rig.end().status is JobStatus.SUSPENDED
+    assert rig.end().status is JobState.SUSPENDED
     assert rig.slots == {}
     assert workflow.read_result(rig.store) is None
 
@@ -167,7 +167,7 @@ def test_a_driver_whose_spark_is_gone_names_the_last_checkpoint() -> None:
     rig.run_until(lambda: rig.master.progress.checkpoints)
     rig.master.launch_ended(Launch(1), "Spark is gone", for_good=True)
     outcome = rig.end()
-    assert outcome.status is JobStatus.SUSPENDED
+    assert outcome.status is JobState.SUSPENDED
     assert outcome.cause is not None
     assert outcome.cause.startswith("Spark is gone; its last checkpoint is memory:chk-")
     assert workflow.read_result(rig.store) is None

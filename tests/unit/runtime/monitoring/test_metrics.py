@@ -6,8 +6,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from headgate.functions.metrics import MetricReport
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
-from headgate.graph.physical import JobPlan
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.collect import CollectFactory
@@ -20,7 +20,7 @@ from headgate.runtime.monitoring.progress import JobProgress
 from tests.unit.runtime.plans import Step, line_plan
 
 
-def plan() -> JobPlan:
+def plan() -> JobGraph:
     return line_plan([1], Step(MapFactory(str), Partitioning.REBALANCE, None, 2), CollectFactory())
 
 

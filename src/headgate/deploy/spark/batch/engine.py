@@ -39,7 +39,7 @@ from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.stage_error import explain
 from headgate.deploy.spark.task_entry import TaskEntry, task_entry
 from headgate.errors import EnvironmentFault, JobCancelledError
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 
 _CANCEL_S: Final = 0.2
@@ -54,7 +54,7 @@ _building: Final = threading.Lock()
 class SparkBatch:
     """A `BatchEngine` on a session."""
 
-    def __init__(self, plan: JobPlan, spark: SparkSession, code: ShippedCode) -> None:
+    def __init__(self, plan: JobGraph, spark: SparkSession, code: ShippedCode) -> None:
         self._spark = spark
         self._context = spark.sparkContext
         self._code = code

@@ -21,7 +21,7 @@ from headgate.deploy.spark.dataframes.frames import DataFrameSource
 from headgate.elements import MIN_TIMESTAMP
 from headgate.functions.api import KeySelector
 from headgate.functions.watermarks import AnyTimestampAssigner, TimestampAssigner
-from headgate.graph.physical import JobPlan, VertexPlan
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.operators.base import method_of
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
@@ -80,7 +80,7 @@ class FrameInput:
         return in_order.select(*rows.columns, KEY, f.spark_partition_id().alias(TASK))
 
 
-def frames_of(plan: JobPlan) -> dict[int, FrameInput]:
+def frames_of(plan: JobGraph) -> dict[int, FrameInput]:
     """Return the DataFrames that a job reads, by vertex."""
     found = {vertex.id: _source_of(vertex) for vertex in plan.vertices}
     return {
@@ -96,7 +96,7 @@ def _source_of(vertex: VertexPlan) -> DataFrameSource | None:
     return source if isinstance(source, DataFrameSource) else None
 
 
-def without_sources(plan: JobPlan, frames: dict[int, FrameInput]) -> JobPlan:
+def without_sources(plan: JobGraph, frames: dict[int, FrameInput]) -> JobGraph:
     """Return the plan without the sources that the DataFrames stand for."""
 
     def changed(vertex: VertexPlan) -> VertexPlan:

@@ -10,7 +10,7 @@ from typing import final
 
 from headgate.config import Settings
 from headgate.graph.chain import ChainedGraph, Vertex, chain
-from headgate.graph.logical import AnyKeySelector, GraphDefaults, LogicalGraph, OperatorFactory, Partitioning
+from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, GraphDefaults, LogicalGraph, Partitioning
 from headgate.graph.resolve import ResolvedEdge, resolve
 from headgate.graph.validate import validate
 from headgate.ids import JobId, SubtaskId
@@ -24,7 +24,7 @@ class OperatorPlan:
 
     uid: str
     name: str
-    factory: OperatorFactory
+    factory: AnyOperatorFactory
     uid_hash: str | None = None
 
 
@@ -66,7 +66,7 @@ class EdgePlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobPlan:
+class JobGraph:
     """What a job is, in every attempt, whatever its parallelism. Pickled, it goes to every slot."""
 
     job_id: JobId
@@ -95,11 +95,11 @@ class JobOptions:
     checkpointing: bool
 
 
-def plan(graph: LogicalGraph, options: JobOptions) -> JobPlan:
+def plan(graph: LogicalGraph, options: JobOptions) -> JobGraph:
     """Check the graph and return the plan of the job. Raises ProgramError, see `validate`."""
     validate(graph, options.defaults)
     chained = chain(resolve(graph, options.defaults))
-    return JobPlan(
+    return JobGraph(
         job_id=options.job_id,
         job_name=options.job_name,
         vertices=tuple(_vertex_plan(index, vertex) for index, vertex in enumerate(chained.vertices)),

@@ -14,7 +14,7 @@ from headgate.checkpoint.coordination.vocabulary import CheckpointSettings, Stor
 from headgate.checkpoint.manifest import Manifest, gather_operators
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.config import Settings
-from headgate.graph.physical import JobPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Addresses, Placement, PlacementPolicy
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
@@ -34,7 +34,7 @@ from headgate.runtime.monitoring.statistics import CheckpointStatistics
 UNLIMITED_FAILURES: Final = 2**31 - 1
 
 
-def supervisor_of(plan: JobPlan, placed: PlacementPolicy, random: Callable[[], float]) -> Supervisor:
+def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], float]) -> Supervisor:
     """Return the supervisor of a job, by its settings. `random` returns numbers from 0 to 1, 1 excluded."""
     return Supervisor(
         place=partial(placed, plan),
@@ -44,7 +44,7 @@ def supervisor_of(plan: JobPlan, placed: PlacementPolicy, random: Callable[[], f
     )
 
 
-def restart_of(plan: JobPlan, random: Callable[[], float]) -> RestartStrategy:
+def restart_of(plan: JobGraph, random: Callable[[], float]) -> RestartStrategy:
     """Return the restart strategy: as set, else exponential delay when checkpoints are made, else none."""
     get = plan.settings.get
     kind = get(options.RESTART_STRATEGY) or ("exponential-delay" if plan.checkpointing else "none")
@@ -59,7 +59,7 @@ def restart_of(plan: JobPlan, random: Callable[[], float]) -> RestartStrategy:
     return ExponentialDelay(_backoff_of(plan), random) if kind == "exponential-delay" else NoRestart()
 
 
-def _backoff_of(plan: JobPlan) -> Backoff:
+def _backoff_of(plan: JobGraph) -> Backoff:
     get = plan.settings.get
     return Backoff(
         initial_ms=get(options.BACKOFF_INITIAL),
@@ -71,7 +71,7 @@ def _backoff_of(plan: JobPlan) -> Backoff:
     )
 
 
-def coordinator_of(plan: JobPlan) -> CheckpointCoordinator:
+def coordinator_of(plan: JobGraph) -> CheckpointCoordinator:
     """Return the checkpoint coordinator of a job, by its settings."""
     get = plan.settings.get
     checkpoint_settings = CheckpointSettings(
@@ -96,18 +96,18 @@ def _tolerable_failures(settings: Settings) -> int:
     return 0 if settings.get(options.CHECKPOINT_FAIL_ON_ERRORS) else UNLIMITED_FAILURES
 
 
-def registry_of(plan: JobPlan) -> SharedStateRegistry:
+def registry_of(plan: JobGraph) -> SharedStateRegistry:
     """Return the registry of shared files of a job, by its settings."""
     get = plan.settings.get
     return SharedStateRegistry(get(options.CHECKPOINTS_RETAINED) + get(options.CHECKPOINT_MAX_CONCURRENT))
 
 
-def statistics_of(plan: JobPlan) -> CheckpointStatistics:
+def statistics_of(plan: JobGraph) -> CheckpointStatistics:
     """Return the empty checkpoint statistics of a job."""
     return CheckpointStatistics(plan.settings.get(options.CHECKPOINTS_HISTORY))
 
 
-def committing_subtasks(plan: JobPlan, placement: Placement) -> frozenset[SubtaskId]:
+def committing_subtasks(plan: JobGraph, placement: Placement) -> frozenset[SubtaskId]:
     """Return the subtasks whose sinks report their commits."""
     return frozenset(
         subtask
@@ -118,7 +118,7 @@ def committing_subtasks(plan: JobPlan, placement: Placement) -> frozenset[Subtas
 
 
 def deploy_messages(
-    plan: JobPlan,
+    plan: JobGraph,
     attempt: Attempt,
     point: RestorePoint,
     splits: dict[int, list[Any]],
@@ -152,7 +152,7 @@ def deploy_messages(
     return {SlotIndex(index): message(SlotIndex(index)) for index in range(placement.slots)}
 
 
-def manifest_of(plan: JobPlan, placement: Placement, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
+def manifest_of(plan: JobGraph, placement: Placement, order: StoreManifest, parent: CheckpointId | None) -> Manifest:
     """Return the manifest of a checkpoint that all subtasks of a placement have acknowledged."""
     return Manifest(
         job_id=plan.job_id,
