@@ -15,7 +15,7 @@ from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.ids import CheckpointId, JobId
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.state.files import KeyedState
 
 JOB: Final = JobId("5ce7a710" * 4)

@@ -10,7 +10,7 @@ import pytest
 
 from headgate.datastream import KeyedProcessFunction
 from headgate.datastream.functions import CheckpointListener
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome
 from tests.scenarios import ledger
 from tests.scenarios.paced import HURRY
 from tests.scenarios.runs import BACKENDS, Runs, on_every_backend

@@ -24,9 +24,9 @@ from headgate.graph.job_graph import JobGraph
 from headgate.ids import CheckpointId
 from headgate.runtime.job_storage.clean_up import CleanUp
 from headgate.runtime.slot.barriers import Barriers
-from headgate.runtime.slot.in_flight import Gathering, Share
 from headgate.runtime.slot.subtask import Subtask
 from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.in_flight import Gathering, Share
 
 
 def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import final
 
 from headgate import unsupported
 from headgate.common.job_id import JobID
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 __all__ = ["JobExecutionResult"]
 

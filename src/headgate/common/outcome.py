@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from headgate.deploy.handles.handle import JobHandle
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
-from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 
 
 def wait_for(job: JobHandle) -> JobOutcome:

@@ -17,8 +17,8 @@ from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.services import MasterServices
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
 from tests.unit.runtime.plans import HeldIo

@@ -16,7 +16,8 @@ from headgate.ids import ChannelId, CheckpointId, SubtaskId
 from headgate.operators.base import Operator, OperatorFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.slot.subtask import Subtask, TakenSnapshot, Wiring
+from headgate.runtime.slot.subtask import Subtask, Wiring
+from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.runtime.outputs import NotingChannel
 

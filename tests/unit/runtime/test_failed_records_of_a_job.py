@@ -6,9 +6,9 @@ from headgate.functions.record_errors import RecordErrors
 from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import OPERATOR_METRICS, JobMetrics
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 

@@ -15,9 +15,9 @@ from headgate.ids import SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
-from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring.exposition import exposition
 from headgate.runtime.monitoring.metrics import JobMetrics
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan
 

@@ -20,8 +20,7 @@ from headgate.errors import CheckpointError, HeadgateError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
 from headgate.operators.collect import CollectFactory
-from headgate.runtime.master import supervision
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 
 _log = logging.getLogger(__name__)
 
@@ -142,18 +141,18 @@ class BatchJob:
             self._sinks.commit()
 
     def _end(self, cause: str | None) -> None:
-        ended = supervision.JobState.FINISHED if cause is None else supervision.JobState.FAILED
+        ended = JobState.FINISHED if cause is None else JobState.FAILED
         if self._cancelled and not self._sinks.committed:
-            ended = supervision.JobState.CANCELLED
+            ended = JobState.CANCELLED
         if cause is not None and self._sinks.committed:
             cause += _HALF_COMMITTED
         with contextlib.suppress(Exception):
             self._engine.close()
-        self._sinks.release(discards=ended is not supervision.JobState.FINISHED)
+        self._sinks.release(discards=ended is not JobState.FINISHED)
         self._outcome = JobOutcome(
             job_id=self.job_id,
             status=ended,
-            cause=None if ended is supervision.JobState.CANCELLED else cause,
+            cause=None if ended is JobState.CANCELLED else cause,
             runtime_ms=(time.monotonic() - self._began_s) * 1000.0,
         )
         self._status = _ENDS[ended]
@@ -161,7 +160,7 @@ class BatchJob:
 
 
 _ENDS: Final = {
-    supervision.JobState.FINISHED: JobStatus.FINISHED,
-    supervision.JobState.FAILED: JobStatus.FAILED,
-    supervision.JobState.CANCELLED: JobStatus.CANCELED,
+    JobState.FINISHED: JobStatus.FINISHED,
+    JobState.FAILED: JobStatus.FAILED,
+    JobState.CANCELLED: JobStatus.CANCELED,
 }

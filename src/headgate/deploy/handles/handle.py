@@ -10,7 +10,7 @@ from typing import Any, Protocol, final
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 
 @final

@@ -20,10 +20,9 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
-from headgate.runtime.master import supervision
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.outcome import JobOutcome
 from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress
 
 _STATES: Final = {
@@ -34,10 +33,10 @@ _STATES: Final = {
     "finishing": JobStatus.RUNNING,
 }
 _ENDS: Final = {
-    supervision.JobState.FINISHED: JobStatus.FINISHED,
-    supervision.JobState.FAILED: JobStatus.FAILED,
-    supervision.JobState.CANCELLED: JobStatus.CANCELED,
-    supervision.JobState.SUSPENDED: JobStatus.SUSPENDED,
+    JobState.FINISHED: JobStatus.FINISHED,
+    JobState.FAILED: JobStatus.FAILED,
+    JobState.CANCELLED: JobStatus.CANCELED,
+    JobState.SUSPENDED: JobStatus.SUSPENDED,
 }
 _END: Final = object()
 

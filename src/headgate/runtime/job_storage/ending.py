@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.checkpoint.workflow import JobResult
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 
 
 @final

@@ -17,8 +17,7 @@ from headgate.runtime.job_storage.parts import Parts
 from headgate.runtime.job_storage.place import keeps_checkpoints
 from headgate.runtime.job_storage.restoring import Known
 from headgate.runtime.job_storage.snapshots import recorded_result
-from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 
 
 @final

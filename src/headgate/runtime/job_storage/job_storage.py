@@ -38,7 +38,7 @@ from headgate.runtime.job_storage.sink_commits import SinkCommits, attempt_commi
 from headgate.runtime.job_storage.snapshots import PriorRuns, Snapshots, begin
 from headgate.runtime.job_storage.source_inputs import SourceInputs
 from headgate.runtime.job_storage.writes import Write, Writes
-from headgate.runtime.master.outcome import JobOutcome
+from headgate.runtime.monitoring.outcome import JobOutcome
 
 _log = logging.getLogger(__name__)
 

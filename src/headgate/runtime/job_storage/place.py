@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate import options
 from headgate.graph.job_graph import JobGraph
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 
 
 def storage_location(plan: JobGraph) -> str | None:

@@ -31,11 +31,11 @@ from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, supervisor_of
 from headgate.runtime.master.checkpoints import Checkpoints
-from headgate.runtime.master.outcome import JobOutcome, summed
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.services import MasterServices, SlotLink
-from headgate.runtime.master.supervision import JobState, origin_of_event
+from headgate.runtime.master.supervision import origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState, summed
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ Effects are performed in the order given; the docstrings say what else the perfo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final, final
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime.monitoring.failures import FailureOrigin
+from headgate.runtime.monitoring.outcome import JobState
 
 _NO_ATTEMPT: Final = Attempt(0)
 
@@ -198,16 +198,6 @@ def cause_of(event: SupervisorEvent) -> str:
         case _:
             cause = "slots did not register in time"
     return cause.partition("\n")[0]
-
-
-@final
-class JobState(Enum):
-    """How a job ended. One that is suspended has not: only its driver has, and a later one goes on with the job."""
-
-    FINISHED = "finished"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    SUSPENDED = "suspended"
 
 
 @final

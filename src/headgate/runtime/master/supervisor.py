@@ -57,7 +57,6 @@ from headgate.runtime.master.supervision import (
     EndAttempt,
     EndJob,
     JobDone,
-    JobState,
     KillLaunch,
     LastCheckpointOver,
     LaunchEnded,
@@ -81,6 +80,7 @@ from headgate.runtime.master.supervision import (
     TearDownAttempt,
     Verdict,
 )
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.story import Story
 
 

@@ -37,10 +37,10 @@ from headgate.operators.failure import UserFailure, failure_of
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.exchange import Exchange
-from headgate.runtime.slot.in_flight import FetchedFlight, Share, address_of, restored_batches
 from headgate.runtime.slot.metrics import scope_of
 from headgate.runtime.slot.services import ExecutionHost, SubtaskServices
 from headgate.runtime.slot.subtask import RestoredBatch, Subtask, Wiring
+from headgate.runtime.slot_storage.in_flight import FetchedFlight, Share, address_of, restored_batches
 from headgate.state.keygroups import key_group_range
 
 _log = logging.getLogger(__name__)

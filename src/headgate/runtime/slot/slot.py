@@ -47,9 +47,9 @@ from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
-from headgate.runtime.slot.subtask import TakenSnapshot
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
+from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
 

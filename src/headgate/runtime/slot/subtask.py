@@ -38,11 +38,11 @@ from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
 from headgate.options import MAX_IN_FLIGHT_SIZE
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, Traffic
-from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, PartialBatch, Process, TakenSnapshot
+from headgate.runtime.slot.barriers import Barriers, BarriersHost, Inputs, PartialBatch, Process
 from headgate.runtime.slot.metrics import SubtaskMeter
 from headgate.time.valve import InputsValve, Progress
 
-__all__ = ["RestoredBatch", "Subtask", "SubtaskHost", "TakenSnapshot", "Wiring"]
+__all__ = ["RestoredBatch", "Subtask", "SubtaskHost", "Wiring"]
 
 
 @final

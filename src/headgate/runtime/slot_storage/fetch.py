@@ -14,7 +14,7 @@ from headgate.checkpoint.store import CheckpointStore, read_state
 from headgate.errors import DamagedFileError, StorageError
 from headgate.ids import CheckpointId
 from headgate.operators.base import RestoredState
-from headgate.runtime.slot.in_flight import FetchedFlight
+from headgate.runtime.slot_storage.in_flight import FetchedFlight
 from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile, StateHandle
 
 

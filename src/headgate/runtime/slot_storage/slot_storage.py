@@ -18,8 +18,8 @@ from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import RestoredState
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.slot.in_flight import FetchedFlight
 from headgate.runtime.slot_storage.fetch import Fetch
+from headgate.runtime.slot_storage.in_flight import FetchedFlight
 from headgate.runtime.slot_storage.local_copies import LocalCopies
 from headgate.runtime.slot_storage.savepoint_writers import SavepointTerms, SlotWriters
 from headgate.runtime.slot_storage.scratch import Scratch

@@ -25,9 +25,9 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import USER_ERRORS, Operator, OperatorSnapshot
 from headgate.operators.failure import UserFailure, failure_of
 from headgate.runtime.io import Io
-from headgate.runtime.slot.barriers import TakenSnapshot
-from headgate.runtime.slot.in_flight import Side
+from headgate.runtime.slot_storage.in_flight import Side
 from headgate.runtime.slot_storage.state_writers import StateWriters
+from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.state.backend import StateWriter
 from headgate.state.keyed.pace import rest_ms
 

@@ -13,7 +13,7 @@ from headgate.checkpoint.manifest import Manifest
 from headgate.checkpoint.workflow import JobResult, read_result
 from headgate.graph.placement import as_programmed
 from headgate.ids import SlotIndex
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults

@@ -16,8 +16,8 @@ from headgate.errors import CheckpointError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import Collected
-from headgate.runtime.master import supervision
 from headgate.runtime.master.job_master import JobMaster
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.plans import line_plan
 
 
@@ -75,7 +75,7 @@ def test_a_job_is_followed_by_its_handle() -> None:
     assert running.status() is JobStatus.CREATED
     outcome = running.start().wait(timeout_s=10)
     assert outcome is not None
-    assert outcome.status is supervision.JobState.FINISHED
+    assert outcome.status is JobState.FINISHED
     assert running.status() is JobStatus.FINISHED
     assert list(running.results()) == [1, 2]
     running.cancel()

@@ -17,7 +17,7 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.runtime.wire import Connection, Handlers, NetworkConfig, Poller, Wire
 from tests.unit.runtime.plans import HeldIo, line_plan
 from tests.unit.runtime.wire.loopback import SECRET, drive

@@ -26,8 +26,7 @@ from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.lease import Outcome
 from headgate.runtime.job_storage.restoring import RestorePoint
 from headgate.runtime.job_storage.snapshots import PriorRuns
-from headgate.runtime.master.outcome import JobOutcome
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.state.files import FileHandle, InlineHandle, KeyedKind, KeyedState, StateFile
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.plans import JOB_ID, Step, line_plan

@@ -10,7 +10,7 @@ import pytest
 from headgate.errors import RestoreError, SuppressRestartsException
 from headgate.functions.acknowledging import Acknowledger, SourceProgress
 from headgate.functions.source import NO_MORE_SPLITS, NoMoreSplits
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.test_discovery import (
     TOPICS,
     Place,

@@ -28,7 +28,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import AddSplits
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing
 from tests.unit.runtime.master.test_savepoints import COMMITTED, FAULTY_COMMITS, Committing
 from tests.unit.runtime.masters import MasterRig

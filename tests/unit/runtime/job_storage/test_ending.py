@@ -9,7 +9,7 @@ import pytest
 
 from headgate.checkpoint.workflow import JobResult
 from headgate.runtime.job_storage.ending import CheckpointsThatGo, EndFacts, Ending, InputsThatGo, ending_of
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 
 FACTS = EndFacts(status=JobState.FINISHED, keeps=False, owns=True, has_restored=True, has_completed=True, recorded=None)
 KEPT, NOT_KEPT = (JobResult(status="finished", cause=None, ended_ms=5, kept=kept) for kept in (True, False))

@@ -13,7 +13,7 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.sink import COMMITTABLES_STATE
 from headgate.runtime.job_storage.prepared import PreparedOutput
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import InlineHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.test_global_commits import COUNT, Appending, Table, rig_of

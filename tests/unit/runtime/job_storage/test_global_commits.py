@@ -26,7 +26,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Trigger
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import Step, line_plan

@@ -13,7 +13,7 @@ from headgate.functions.acknowledging import SourceProgress
 from headgate.ids import CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.job_storage.test_acknowledging import Acknowledged, Notes
 from tests.unit.runtime.job_storage.test_discovery import Place, appear
 from tests.unit.runtime.job_storage.test_discovery import clear as clear_topics

@@ -18,7 +18,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import RestoreError
 from headgate.ids import Attempt, JobId
 from headgate.runtime.job_storage.restoring import RestorePoint
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.job_storage.drivers import (

@@ -16,7 +16,7 @@ from headgate.ids import CheckpointId, JobId
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.job_storage.restoring import may_fall_back
 from headgate.runtime.job_storage.sink_commits import check_transaction_timeout, repeats_output
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan

@@ -16,7 +16,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import SinkError, StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from tests.unit.checkpoint.stores import OverMemory
 from tests.unit.runtime.job_storage.drivers import (

@@ -20,7 +20,7 @@ from headgate.ids import CheckpointId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import CheckpointAborted
 from headgate.runtime.job_storage.clean_up import CleanUp
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from headgate.state.operator.list_elements import ListMode
 from tests.unit.runtime.masters import MasterRig

@@ -11,7 +11,7 @@ from headgate.functions.sink import Committer, Sink, SinkContext, SinkWriter
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.ids import CheckpointId, JobId
 from headgate.operators.sink import SinkFactory
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import line_plan
 

@@ -18,9 +18,9 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import Deploy, RegisterSlot, Shutdown
-from headgate.runtime.master.supervision import JobState
 from headgate.runtime.monitoring import statistics_json
 from headgate.runtime.monitoring.failures import FailureOrigin
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.runtime.masters import Link, MasterRig

@@ -20,7 +20,7 @@ from headgate.operators.map import MapFactory
 from headgate.operators.sink import SinkFactory
 from headgate.runtime.control.messages import CheckpointCompleted, Deploy
 from headgate.runtime.master.requests import SavepointRequest
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from headgate.state.files import FileHandle
 from tests.unit.runtime.master.test_job_master import CALLS, FAIL_AT, Failing, Ticking
 from tests.unit.runtime.masters import MasterRig

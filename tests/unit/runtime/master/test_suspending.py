@@ -11,7 +11,7 @@ from headgate.ids import Launch
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import FixedDelay, NoRestart
-from headgate.runtime.master.supervision import JobState
+from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
 from tests.unit.runtime.plans import JOB_ID, line_plan

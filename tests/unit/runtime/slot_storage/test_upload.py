@@ -17,8 +17,8 @@ from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.base import OperatorSnapshot
 from headgate.operators.failure import UserFailure
 from headgate.operators.reduce import ReduceFactory
-from headgate.runtime.slot.subtask import TakenSnapshot
 from headgate.runtime.slot_storage.state_writers import StoreWriters
+from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateHandle

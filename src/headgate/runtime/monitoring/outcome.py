@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import final
 
 from headgate.ids import JobId
-from headgate.runtime.master.supervision import JobState
+
+
+@final
+class JobState(Enum):
+    """How a job ended. One that is suspended has not: only its driver has, and a later one goes on with the job."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUSPENDED = "suspended"
 
 
 @final
