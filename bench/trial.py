@@ -195,7 +195,7 @@ def in_all(folder: Path, submitted_s: float) -> Result:
 
 
 def phases(marks: list[Mark]) -> Result:
-    """Return what timers took: their program puts out its first record when it begins, its second when it fires."""
+    """Return what timers took: their program emits its first record when it begins, its second when it fires."""
     if len(marks) < 3 or marks[0].count != 1:
         return {}
     first, fires, last = marks[0], marks[1], marks[-1]

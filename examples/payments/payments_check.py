@@ -26,7 +26,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What the job has put out: the audit, the alerts as dictionaries, the values of the dead letters."""
+    """What the job has emitted: the audit, the alerts as dictionaries, the values of the dead letters."""
 
     audit: Sequence[Decision]
     alerts: Sequence[Mapping[str, Any]]

@@ -77,7 +77,7 @@ class Judge(KeyedBroadcastProcessFunction[str, Row, Row, Row]):
         metrics.gauge("rulesVersion", lambda: self.rules_version)
 
     def process_broadcast_element(self, value: Row, ctx: KeyedBroadcastProcessFunction.Context) -> None:
-        """Take new rules. The same happens in every subtask, and nothing is put out."""
+        """Take new rules. The same happens in every subtask, and nothing is emitted."""
         rules = ctx.get_broadcast_state(CURRENT_RULES)
         if value.version > rules.get(CURRENT, DEFAULT_RULES).version:  # else it is an old message, sent again
             rules.put(CURRENT, value)

@@ -19,7 +19,7 @@ class LastText(KeyedProcessFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         ttl_config = (
             StateTtlConfig.new_builder(Time.seconds(1))
-            # Creating and writing the state, not reading it, begins the second anew.
+            # Creating and writing the state, not reading it, begins the second again.
             .set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
             # What has expired is not seen, even if nothing has cleaned it up yet.
             .set_state_visibility(StateTtlConfig.StateVisibility.NeverReturnExpired)

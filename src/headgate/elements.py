@@ -200,7 +200,7 @@ class SavepointFormat(Enum):
 class SavepointOrder:
     """Where and how a savepoint is written: `location` is its own folder, a URI or an absolute path.
 
-    `stops`: sources put out nothing behind its barrier.
+    `stops`: sources emit nothing behind its barrier.
     """
 
     location: str

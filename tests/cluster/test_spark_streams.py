@@ -135,7 +135,7 @@ def test_jobs_go_on_from_snapshots_as_new_as_what_spark_has_acknowledged_and_fro
 
 
 class Collected:
-    """What a job puts out, and its handle."""
+    """What a job emits, and its handle."""
 
     def __init__(self, results: Any) -> None:
         self.results: Iterator[Any] = results

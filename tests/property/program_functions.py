@@ -1,4 +1,4 @@
-"""Functions of random programs. What a program puts out in all does not depend on the order of records between keys.
+"""Functions of random programs. What a program emits in all does not depend on the order of records between keys.
 
 A record is a tuple of three numbers: a time, what keys are made of, and a value. Functions with state put out what they
 have gathered when the key or a span of time is over; the running ones need records in a known order.
@@ -135,7 +135,7 @@ class States:
 
 
 class GatherByKey(KeyedProcessFunction):
-    """Puts out what a key comes to at its end, forgets a part, and puts out the rest a little later."""
+    """Puts out what a key comes to at its end, forgets a part, and emits the rest a little later."""
 
     def __init__(self, forgets: int) -> None:
         self.forgets = forgets
@@ -219,7 +219,7 @@ class ProcessBoth(CoProcessFunction):
 
 
 class GatherBoth(KeyedCoProcessFunction):
-    """Both streams add to the state of the key; at its end it is put out."""
+    """Both streams add to the state of the key; at its end it is emitted."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.states = States(runtime_context)

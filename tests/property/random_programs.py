@@ -68,7 +68,7 @@ class Program:
 class Known:
     """What is known of a stream: whether its records come in one order in either mode, and have timestamps.
 
-    A rolling aggregate puts out each change in one mode and the last in the other: only a sink reads that.
+    A rolling aggregate emits each change in one mode and the last in the other: only a sink reads that.
     """
 
     ordered: bool

@@ -1,4 +1,4 @@
-"""The same program over the same bounded input puts out the same in BATCH as in STREAMING, whatever the program."""
+"""The same program over the same bounded input emits the same in BATCH as in STREAMING, whatever the program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The registry of shared files against subtasks that take increments and hear late of what is complete.
 
-Each subtask builds on the newest checkpoint that it has heard of, or anew. Whatever is deleted by the registry's word,
+Each subtask builds on the newest checkpoint that it has heard of, or again. Whatever is deleted by the registry's word,
 no complete checkpoint that is kept may miss a file, and no checkpoint that was accepted may.
 """
 

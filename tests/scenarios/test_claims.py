@@ -238,7 +238,7 @@ def test_state_keeps_its_number_of_key_groups_where_the_program_sets_none_and_re
     assert ledger.SEEN == []
     outcome = run_from(location, tmp_path)
     assert outcome.status.value == "finished", outcome.cause
-    assert Counter(entry[0] for entry in ledger.SEEN if entry[2] == 1) == {}, "state went on, and did not begin anew"
+    assert Counter(entry[0] for entry in ledger.SEEN if entry[2] == 1) == {}, "state went on, and did not begin again"
     assert {entry[0]: entry[2] for entry in ledger.SEEN} == Counter(ledger.key_of(value) for value in range(COUNT))
 
 

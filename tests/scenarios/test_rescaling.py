@@ -38,7 +38,7 @@ def test_keyed_state_goes_on_at_another_parallelism_on_the_subtasks_that_own_it(
     run_a_while(runs, before)
     ledger.check_prefix(before)
     run_to_the_end(runs, after)
-    assert len(ledger.SEEN) < COUNT  # the second run did not begin anew
+    assert len(ledger.SEEN) < COUNT  # the second run did not begin again
     ledger.check_seen(after, COUNT)
 
 

@@ -1,7 +1,7 @@
 """Replays traces: logs of commands to a state machine, each with all that it answered.
 
 A trace is a text file of blocks: a command, a line `----`, then one line for each effect, then the state. A change of
-behaviour shows as a difference of text: look at it, and if it is meant, have the traces written anew with
+behaviour shows as a difference of text: look at it, and if it is meant, have the traces written again with
 `python -m tests.traces.replay --rewrite`.
 """
 

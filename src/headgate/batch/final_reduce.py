@@ -16,7 +16,7 @@ from headgate.types.typeinfo import Types
 
 @final
 class FinalReduce(KeyedProcessFunction):
-    """Combines the records of a key by a `ReduceFunction` or a callable, and puts out what they come to."""
+    """Combines the records of a key by a `ReduceFunction` or a callable, and emits what they come to."""
 
     def __init__(self, function: Any) -> None:
         self._function = function

@@ -37,7 +37,7 @@ class TaskServices(Services):
         return folder
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Keep the records for the task to put out."""
+        """Keep the records for the task to emit."""
         self.collected.append(records)
 
     def take(self) -> list[bytes]:

@@ -1,7 +1,7 @@
 """Stages: the plan of a job as a batch job runs it, in the order in which that is possible. Pure.
 
 What differs from a streaming job is decided here: watermarks are not made, as event time only moves at the end of a
-key; a rolling aggregate puts out its last value alone, as in Flink; keyed state lies in memory, since it is that of one
+key; a rolling aggregate emits its last value alone, as in Flink; keyed state lies in memory, since it is that of one
 key. How records get from stage to stage is a `Shuffle`.
 """
 
@@ -27,7 +27,7 @@ class Shuffle(Enum):
     """How the records of an edge come to the tasks of the next stage."""
 
     NONE = "none"
-    """A task reads what the task before it has put out, in that order."""
+    """A task reads what the task before it has emitted, in that order."""
     BY_KEY = "by key"
     """To the task that owns the key group; there sorted by key, time, input, and the order they were made in."""
     BY_TASK = "by task"

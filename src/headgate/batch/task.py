@@ -46,7 +46,7 @@ from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 CHECKPOINT: Final = CheckpointId(1)
 """What sinks are told that their records belong to: all of them, as to the one checkpoint at the end."""
 RESULTS: Final = pa.schema([("task", pa.int32()), ("result", pa.binary())])
-"""What a stage without targets puts out, pickled: committables of a sink, or records that are collected."""
+"""What a stage without targets emits, pickled: committables of a sink, or records that are collected."""
 
 
 class TaskFailedError(Exception):
@@ -83,7 +83,7 @@ class StageTask:
         self._key: Any = None
 
     def run(self, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield what the task puts out. `for_all` are the rows that every task reads, which come first.
+        """Yield what the task emits. `for_all` are the rows that every task reads, which come first.
 
         Raises `TaskFailedError`.
         """

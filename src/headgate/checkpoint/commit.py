@@ -123,7 +123,7 @@ class CommitPermit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Commit these beside the loop when `delay_ms` are over, then answer with one of the events above."""
+    """Commit these on an I/O thread when `delay_ms` are over, then answer with one of the events above."""
 
     permit: CommitPermit
     checkpoint_id: CheckpointId

@@ -123,7 +123,7 @@ def gone(job: FoundJob) -> CommandFailedError:
     assert job.address is not None
     own = job.address
     last = _last_checkpoint(job)
-    advice = "no checkpoint of it is left: start its program anew with `headgate run`"
+    advice = "no checkpoint of it is left: start its program again with `headgate run`"
     if last is not None:
         advice = f"its last checkpoint is {last}; start it again with `headgate run -s {last} <its program>`"
     return CommandFailedError(

@@ -152,7 +152,7 @@ def _print_savepoint(job: FoundJob, location: str, as_json: bool) -> None:
 @storage_option
 @json_option
 def stop(job: str, drain: bool, target_directory: str | None, format_type: str, **others: Any) -> None:
-    """Stop JOB with a savepoint: nothing is put out behind it, everything before it is committed.
+    """Stop JOB with a savepoint: nothing is emitted behind it, everything before it is committed.
 
     Start it again with `headgate run -s PATH`, but not after --drain, which fires timers that would not be due.
 
@@ -177,7 +177,7 @@ def stop(job: str, drain: bool, target_directory: str | None, format_type: str, 
     "--withSavepoint",
     "target_directory",
     metavar="DIR",
-    help='Take a savepoint first; "" for the configured place. Better: `headgate stop`, which lets nothing be put out '
+    help='Take a savepoint first; "" for the configured place. Better: `headgate stop`, which lets nothing be emitted '
     "after the savepoint.",
 )
 @storage_option

@@ -27,8 +27,8 @@ def check_rate(records_per_second: float) -> None:
 class RateLimitedSource(Source[Split]):
     """Any source, read at no more than `records_per_second`, shared evenly by its subtasks.
 
-    The limit is about time, not about position: after a restore it starts anew. A reader that fell behind, for instance
-    because of backpressure, catches up on at most one second. Splits and state are those of the source itself, so that
+    The limit is about time, not about position: after a restore it starts again. A reader that fell behind, as by
+    backpressure, catches up on at most one second. Splits and state are those of the source itself, so that
     a job may go on with another rate, or without.
 
     >>> from headgate.connectors.number_seq import NumberSequenceSource

@@ -117,9 +117,9 @@ class Chain:
         self.waiting += [(first, element) for element in reversed(elements)]
 
     def _work_off(self, now_ms: float) -> int | None:
-        """Work off what waits: all of it, or until a piece of timers was fired and what that put out has left.
+        """Work off what waits: all of it, or until a piece of timers was fired and what that emitted has left.
 
-        Return how many records were put out, None when there were no records at work.
+        Return how many records were emitted, None when there were no records at work.
         """
         put_out: int | None = None
         left = 0
@@ -144,7 +144,7 @@ class Chain:
         return put_out
 
     def _through(self, batch: Batch, first: int, now_ms: float) -> int:
-        """Run the batch through the operators from `first` on; return how many records were put out.
+        """Run the batch through the operators from `first` on; return how many records were emitted.
 
         An operator that makes watermarks ends that: what it makes of the batch waits for the rest of the way.
         """
@@ -166,7 +166,7 @@ class Chain:
         return 0
 
     def _advance(self, watermark: Watermark, first: int, now_ms: float) -> int | None:
-        """Take the watermark from operator to operator until one fires timers; return how many records they put out.
+        """Take the watermark from operator to operator until one fires timers; return how many records they emitted.
 
         None: it fired none, and the watermark has left.
         """
@@ -239,7 +239,7 @@ class Chain:
         self._main[0].emit(batch, now_ms)
 
     def _emit_sides(self, now_ms: float) -> int:
-        """Send what the last operator has put out beside its result to those who read it; the rest is dropped.
+        """Send what the last operator has emitted beside its result to those who read it; the rest is dropped.
 
         Return how many records were sent.
         """
@@ -254,7 +254,7 @@ class Chain:
         return put_out
 
     def broadcast(self, element: Control) -> None:
-        """Send a control element on every output, behind everything that was put out so far."""
+        """Send a control element on every output, behind everything that was emitted so far."""
         self.current = self.operators[-1]
         if isinstance(element, Watermark):
             self.watermark_ms = element.timestamp_ms

@@ -1,7 +1,7 @@
 """Channels inside a slot: queues between a sending and a receiving subtask, bounded by credit.
 
 A channel's two ends are an `InputChannel` and something with the methods of `OutputChannel`. Sending never blocks and
-is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece puts out may overdraw
+is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece emits may overdraw
 it. Control elements need no credit; watermarks that nobody has read yet are replaced by newer ones, so that they cannot
 pile up.
 

@@ -8,7 +8,7 @@ PIECE_MS: Final = 10.0
 """A piece of work should not take longer: mails and barriers wait for it."""
 
 EXPANSION_MAX: Final = 4
-"""A piece may put out this many times a full batch before it is made smaller."""
+"""A piece may emit this many times a full batch before it is made smaller."""
 
 
 FIRST_RECORDS: Final = 16
@@ -26,7 +26,7 @@ class Pace:
         self.records = min(FIRST_RECORDS, records_max)
 
     def learn(self, took_ms: float, put_out: int) -> None:
-        """Adapt after a piece that took `took_ms` and put out that many records."""
+        """Adapt after a piece that took `took_ms` and emitted that many records."""
         if took_ms > PIECE_MS or put_out > EXPANSION_MAX * self._records_max:
             self.shrink()
         elif self.records < self._records_max and took_ms < PIECE_MS / 4:

@@ -1,4 +1,4 @@
-"""Readers that block: records are fetched beside the loop, and the position is what was handed to the loop.
+"""Readers that block: records are fetched on an I/O thread, and the position is what was handed to the loop.
 
 A client that waits for data, such as that of a message broker, must not be called by the mailbox loop. A `Fetcher`
 calls it instead, on a thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what
@@ -40,7 +40,7 @@ class Fetched(Generic[Split]):
 
 
 class Fetcher(ABC, Generic[Split]):
-    """Fetches the splits of one subtask. Called beside the loop, by one thread at a time; all methods may block."""
+    """Fetches the splits of one subtask. Called on an I/O thread, by one thread at a time; all methods may block."""
 
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
@@ -171,7 +171,7 @@ class FetchingReader(SourceReader[Split]):
             self._begin_fetch()
 
     def close(self) -> None:
-        """Have the fetcher closed beside the loop: now, or by the fetch under way, at its end. Does not block."""
+        """Have the fetcher closed on an I/O thread: now, or by the fetch under way, at its end. Does not block."""
         with self._lock:
             is_first, self._closed = not self._closed, True
             in_use = self._in_use

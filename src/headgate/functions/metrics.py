@@ -1,6 +1,6 @@
 """Metrics that user functions keep: counters, meters, distributions and gauges, in groups.
 
-A metric belongs to one operator of one subtask, begins anew with each attempt, and is reported about once a second.
+A metric belongs to one operator of one subtask, begins again with each attempt, and is reported about once a second.
 To count costs a function call and an addition; nothing is sent then.
 """
 

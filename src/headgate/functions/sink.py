@@ -95,7 +95,7 @@ class Sink(ABC, Generic[Committable]):
 
     @abstractmethod
     def committer(self, context: SinkContext) -> Committer[Committable]:
-        """Return what commits and aborts; its calls are made beside the loop and may block."""
+        """Return what commits and aborts; its calls are made on an I/O thread and may block."""
 
     def global_committer(self) -> GlobalCommitter[Committable] | None:
         """Return what commits the committables of all subtasks in one step, None: each subtask commits its own.

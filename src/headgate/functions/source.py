@@ -188,7 +188,7 @@ class SourceContext(Protocol):
         ...
 
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
-        """Run `work`, which may block, beside the loop; then have the loop call `done`, and poll again.
+        """Run `work`, which may block, on an I/O thread; then have the loop call `done`, and poll again.
 
         After the end of the attempt `done` is not called any more. Does not block, and holds up no other work.
         """

@@ -131,7 +131,7 @@ class Operator:
     """Whether there is something to do without input: for a source to be polled, for others to `resume`."""
 
     sides: Sides = ()
-    """What the last call put out beside its result: set anew by an operator that has some, taken by the subtask."""
+    """What the last call emitted beside its result: set again by an operator that has some, taken by the subtask."""
 
     @property
     def room(self) -> int | None:
@@ -172,7 +172,7 @@ class Operator:
         """Take event time to `watermark_ms`, which is never earlier than before.
 
         Fires some of the timers that are due then, in order, until about `records_max` of them have been fired or have
-        put out as many records. Returns what came out, which may be nothing; None once no timer is due: until then it
+        emitted as many records. Returns what came out, which may be nothing; None once no timer is due: until then it
         is called again with the same watermark, and nothing else is in between. Raises `UserCodeError`.
         """
         return None
@@ -197,7 +197,7 @@ class Operator:
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
     def tick(self, now_ms: float) -> list[Flow]:
-        """Do a bounded piece of what was to be done at `wake_ms`, and set that anew; `now_ms` is monotonic.
+        """Do a bounded piece of what was to be done at `wake_ms`, and set that again; `now_ms` is monotonic.
 
         Returns records and watermarks, which go on through the chain. Work that is left sets `wake_ms` to `now_ms` or
         before. Raises `UserCodeError`.

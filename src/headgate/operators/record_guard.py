@@ -34,7 +34,7 @@ class RecordGuard:
         self._tracebacks = UserTracebacks()
 
     def around(self, call: RecordCall) -> RecordCall:
-        """Return the call with all results of a record in a list, or of a failed one what is put out in their place.
+        """Return the call with all results of a record in a list, or of a failed one what is emitted in their place.
 
         A generator is run to its end before anything of it counts.
         """

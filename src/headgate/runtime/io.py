@@ -15,7 +15,7 @@ CLOSE_S_MAX: Final = 5.0
 
 
 class Io(Protocol):
-    """Runs blocking work beside the loop; results come back to the loop as calls made by the loop itself."""
+    """Runs blocking work on an I/O thread; results come back to the loop as calls made by the loop itself."""
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` elsewhere, then have the loop call `done` with its result or its exception. Does not block."""

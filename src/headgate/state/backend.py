@@ -19,7 +19,7 @@ from headgate.state.keyed.timer_index import TimerIndex
 
 
 class StateWriter(Protocol):
-    """Takes the files of one subtask's keyed state, for one checkpoint, into storage. Called beside the loop; blocks.
+    """Takes the files of one subtask's keyed state, for one checkpoint, into storage. Called on an I/O thread; blocks.
 
     A name is used once in a checkpoint. A file that is `shared` may be named by later checkpoints, too, and lives for
     as long as one of them is kept. Small state becomes part of the handle, but for local files that are
@@ -51,7 +51,7 @@ class KeyedSnapshot(Protocol):
         ...
 
     def store(self, writer: StateWriter) -> KeyedState:
-        """Write the files, once `advance` has returned True. Beside the loop; blocks. Raises `StorageError`."""
+        """Write the files, once `advance` has returned True. On an I/O thread; blocks. Raises `StorageError`."""
         ...
 
 
@@ -59,7 +59,7 @@ class BackendServices(Protocol):
     """What a backend may ask of the slot that runs it."""
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop and call `done` on the loop with its result or exception."""
+        """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
         ...
 
     def state_writer(self) -> StateWriter:

@@ -11,7 +11,7 @@ from headgate.types.instant import Duration, Time
 
 
 class _UpdateType(Enum):
-    """When the time of the last access, from which the time to live counts, is set anew."""
+    """When the time of the last access, from which the time to live counts, is set again."""
 
     Disabled = 0
     """There is no time to live."""
@@ -144,7 +144,7 @@ class _Builder:
         self._strategies: dict[_Strategies, _CleanupStrategy] = {}
 
     def set_update_type(self, update_type: _UpdateType) -> _Builder:
-        """Set when the time of the last access is set anew."""
+        """Set when the time of the last access is set again."""
         self._update_type = update_type
         return self
 
@@ -256,7 +256,7 @@ class StateTtlConfig:
         return _Builder(ttl)
 
     def get_update_type(self) -> _UpdateType:
-        """Return when the time of the last access is set anew."""
+        """Return when the time of the last access is set again."""
         return self._update_type
 
     def get_state_visibility(self) -> _StateVisibility:

@@ -163,7 +163,7 @@ class RecordingServices(Services):
 class OperatorHarness:
     """Runs one operator of one subtask, and is a context manager that opens and closes it.
 
-    Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers put out.
+    Time stands still: `watermark` moves event time, `advance_time` the clocks, and both return what timers emit.
     The clock of each harness begins at 0, also of one that is restored: where that matters, as for time to live, move
     it to the time of the snapshot first.
 
@@ -320,7 +320,7 @@ class OperatorHarness:
         return self._put_out(self.operator.process(batch))
 
     def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
-        """Take event time to `timestamp_ms`; return what timers that are due put out, in pieces of `records_max`."""
+        """Take event time to `timestamp_ms`; return what timers that are due emit, in pieces of `records_max`."""
         out: list[Any] = []
         while (fired := self.operator.advance(timestamp_ms, records_max)) is not None:
             out += self._put_out(fired).records
@@ -335,7 +335,7 @@ class OperatorHarness:
         return out
 
     def side(self, tag: OutputTag) -> list[Any]:
-        """Return all values that the operator has put out to a side output so far."""
+        """Return all values that the operator has emitted to a side output so far."""
         return self._sides.get(tag.tag_id, [])
 
     def _records_of(self, flows: list[Flow]) -> list[Any]:

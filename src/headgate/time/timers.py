@@ -20,7 +20,7 @@ PROCESSING_TIMERS: Final = "_timers/processing"
 
 _TIME_MAX: Final = 2**63
 _KEYS_AT_ONCE: Final = 128
-"""Keys with a timer at the same time that are fired without a look at how much they have put out."""
+"""Keys with a timer at the same time that are fired without a look at how much they have emitted."""
 
 
 class CurrentCell(Protocol):

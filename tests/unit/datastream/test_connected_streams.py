@@ -106,7 +106,7 @@ class Ruling(BroadcastProcessFunction[Any, Any, Any]):
 
 
 class KeyedRuling(KeyedBroadcastProcessFunction[Any, Any, Any, Any]):
-    """Counts the records of a key; in the end puts out the count, and the sum of the rules."""
+    """Counts the records of a key; in the end emits the count, and the sum of the rules."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))

@@ -1,4 +1,4 @@
-"""Readers that block: whatever happens beside the loop, the position is what was handed to the loop."""
+"""Readers that block: whatever happens on an I/O thread, the position is what was handed to the loop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def name_of(piece: Piece) -> str:
 
 @dataclass
 class Context:
-    """A reader's context whose work beside the loop is done when the test says so."""
+    """A reader's context whose work on an I/O thread is done when the test says so."""
 
     held: list[tuple[Callable[[], Any], Callable[[Any], None]]] = field(default_factory=list)
     results: list[Callable[[], None]] = field(default_factory=list)

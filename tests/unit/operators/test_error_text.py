@@ -1,4 +1,4 @@
-"""Tracebacks of user code as text: the same from memory as anew."""
+"""Tracebacks of user code as text: the same from memory as again."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_records_of_a_split_that_the_reader_was_not_given_are_an_error_that_name
 
 @dataclass
 class Model:
-    """What the rule says, computed anew from all that has happened."""
+    """What the rule says, computed again from all that has happened."""
 
     splits: dict[str, int] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Plans of small jobs, work beside the loop that is done when the test says so, and slots in the middle of both."""
+"""Plans of small jobs, work on an I/O thread that is done when the test says so, and slots in the middle of both."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def line_plan(
 
 
 class HeldIo:
-    """Work beside the loop, which is done when the test says so."""
+    """Work on an I/O thread, which is done when the test says so."""
 
     def __init__(self) -> None:
         self.held: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
@@ -149,7 +149,7 @@ class SlotRig:
         return self.slot.step(self.clock.monotonic_ms())
 
     def settle(self) -> None:
-        """Step, and do work beside the loop, until there is nothing to do at this time."""
+        """Step, and do work on an I/O thread, until there is nothing to do at this time."""
         while self.io.run() or self.step() == self.clock.monotonic_ms():
             pass
 

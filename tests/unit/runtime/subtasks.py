@@ -114,7 +114,7 @@ def source_rig(records: list[Any], batch_records: int = 100) -> Rig:
 def overtaking_rig(
     *factories: OperatorFactory, overtakable: tuple[int, ...], in_flight_bytes_max: int = 1 << 20, **rest: Any
 ) -> Rig:
-    """A subtask of which barriers may overtake these input channels, and what it puts out."""
+    """A subtask of which barriers may overtake these input channels, and what it emits."""
     rig = Rig(*factories, **rest)
     rig.wiring.outputs[0].overtakable = [(address(100, uid="next", source_uid="it"), rig.out)]
     wiring = replace(

@@ -1,4 +1,4 @@
-"""The slot: checkpoints, and work that is done beside the loop."""
+"""The slot: checkpoints, and work that is done on an I/O thread."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def fail_with(error: Exception) -> Callable[[], Any]:
     return work
 
 
-# --- what is done beside the loop
+# --- what is done on an I/O thread
 
 
 class Shelf(Sink[str]):

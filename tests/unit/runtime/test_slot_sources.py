@@ -161,7 +161,7 @@ def test_while_a_fetch_lasts_the_loop_sleeps_and_its_end_wakes_it() -> None:
 
 
 class Asking(Source[int]):
-    """Asks beside the loop, and has the answer before it has said that it waits for it."""
+    """Asks on an I/O thread, and has the answer before it has said that it waits for it."""
 
     bounded = False
 

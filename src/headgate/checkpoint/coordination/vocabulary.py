@@ -272,7 +272,7 @@ class TriggerCheckpoint:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndAllSources:
-    """Have all sources put out nothing more, as if their input had come to its end.
+    """Have all sources emit nothing more, as if their input had come to its end.
 
     All checkpoints up to `over` are: a subtask that still waits for barriers of one has missed that it was given up.
     """

@@ -183,7 +183,7 @@ def make_folder(pending: Place, final_place: Place) -> None:
 
 
 def _mark(part: PartFile) -> None:
-    """Keep a pending file. One that is being committed beside the loop needs no mark, and may be final before it."""
+    """Keep a pending file. One that is being committed on an I/O thread needs no mark, and may be final before it."""
     try:
         with part.mark.system.open_output_stream(part.mark.path):
             pass

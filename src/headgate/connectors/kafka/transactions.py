@@ -52,7 +52,7 @@ def leftovers(unfinished: list[str], prefix: str, context: SinkContext) -> list[
 
     Of a subtask that there is no more, the leftovers go to the subtask that has its number modulo the parallelism. What
     comes behind an earlier checkpoint than the restored one was prepared for that one at the latest, so it is committed
-    or will be: by any subtask, since those of another parallelism deal it out anew.
+    or will be: by any subtask, since those of another parallelism deal it out again.
     """
     takes_over = context.restored_job not in (None, context.job_id)
     pattern = re.compile(rf"{re.escape(prefix)}-([0-9a-f]+)-{re.escape(context.uid)}-(\d+)-(\d+)-(\d+)")

@@ -49,7 +49,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
     """Writes a transaction for each checkpoint with records.
 
     A producer of librdkafka does one transaction and leaves it open, for the committer. The next producer is made
-    beside the loop while the one before it is in use, so that records do not wait for it: unless checkpoints without
+    on an I/O thread while the one before it is in use, so that records do not wait for it: unless checkpoints without
     records, or that came to nothing, lie between them, since its transaction is named after the one that is expected.
     """
 
@@ -128,7 +128,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
         return [Transaction(transactional_id=transactional_id, topics=topics, records=producer.records)]
 
     def close(self) -> None:
-        """Abort what is not prepared, beside the loop. Does not block."""
+        """Abort what is not prepared, on an I/O thread. Does not block."""
         if not self._closed:
             self._closed = True
             if self._current is not None:

@@ -9,8 +9,8 @@ acknowledged when a complete checkpoint covers it. So the record is never ahead 
 at most one batch behind it:
 
     killed                               record  newest checkpoint   what the next driver does with batch 7
-    while 7 is being written             6       covers 6            writes it anew; the half-written one is never read
-    before a checkpoint knows of 7       6       covers 6            writes it anew
+    while 7 is being written             6       covers 6            writes it again; the half-written one is never read
+    before a checkpoint knows of 7       6       covers 6            writes it again
     with 7 half read in a checkpoint     6       knows 7             reads the rest of what was written
     covered, and not yet acknowledged    6       covers 7            acknowledges it at once
     after that                           7       covers 7            is never offered it again

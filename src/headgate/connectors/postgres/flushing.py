@@ -50,7 +50,7 @@ class PostgresFlushingSink(FlushingSink):
 
 @final
 class PostgresFlushingWriter(FlushingWriter):
-    """Has rows sent beside the loop, all that wait in one transaction; a wrong one is told by a later call.
+    """Has rows sent on an I/O thread, all that wait in one transaction; a wrong one is told by a later call.
 
     Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. The
     server may put them on disk a moment later, or at the barrier: if it crashes before that, it takes the connection

@@ -144,7 +144,7 @@ class BatchWriter(SinkWriter[WaitingRows]):
 
 @final
 class BatchCommitter(Committer[WaitingRows]):
-    """Commits the batches of complete checkpoints, and removes what will never be. Each call connects anew."""
+    """Commits the batches of complete checkpoints, and removes what will never be. Each call connects again."""
 
     def __init__(self, room: PendingRows, context: SinkContext) -> None:
         self._room = room

@@ -1,6 +1,6 @@
 """Batch jobs in this process, without Spark or a JVM: what `MiniCluster` runs in BATCH mode.
 
-Stage after stage, task after task; what a stage puts out is held in memory, and sorted there.
+Stage after stage, task after task; what a stage emits is held in memory, and sorted there.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ class AddSplits:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndSources:
-    """Have the sources of this slot put out nothing more, as if their input had come to its end.
+    """Have the sources of this slot emit nothing more, as if their input had come to its end.
 
     All checkpoints up to `over` are: it makes up for a lost `CheckpointAborted`, as no barrier follows that would.
     """

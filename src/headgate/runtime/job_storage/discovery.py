@@ -1,6 +1,6 @@
 """Discovery: looks for new splits while a job runs, and gives each to one subtask.
 
-Looking blocks, and is done beside the loop, for each source once at a time: where it never returns, nothing more is
+Looking blocks, and is done on an I/O thread, for each source once at a time: where it never returns, nothing more is
 found, and all else goes on. What was found is handed out on the loop, over the link that triggers
 checkpoints as well: a split that is handed out behind a trigger reaches its reader behind the barrier. Nothing of it is
 stored here: each subtask's state says which splits it was ever given, so an attempt knows exactly those of the

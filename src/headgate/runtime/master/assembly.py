@@ -124,7 +124,7 @@ def deploy_messages(
     splits: dict[int, list[Any]],
     addresses: Addresses,
 ) -> dict[SlotIndex, Deploy]:
-    """Return what each slot is told. `splits` are those of each source vertex, dealt out to sources that begin anew."""
+    """Return what each slot is told. `splits` are those of each source vertex, dealt to sources that begin again."""
     placement = replace(point.placement, addresses=addresses)
 
     def message(slot: SlotIndex) -> Deploy:

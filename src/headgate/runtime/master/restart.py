@@ -101,7 +101,7 @@ class Backoff:
     """How the delay of `ExponentialDelay` grows.
 
     From `initial_ms` it grows by `multiplier` with each failure, up to `max_ms`. When the job has run for
-    `reset_threshold_ms` it begins anew. The delay varies at random by up to `jitter_factor` of itself. `attempts_max`
+    `reset_threshold_ms` it begins again. The delay varies at random by up to `jitter_factor` of itself. `attempts_max`
     restarts are granted between two such resets; None: any number.
     """
 

@@ -8,7 +8,7 @@ ends the launch, since the stage cannot replace a single task. Both numbers only
 dropped, and a slot of an old launch is refused.
 
 A restart has two phases: first every slot confirms that it holds nothing of the old attempt, then all deploy the new
-one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made anew.
+one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made again.
 
 The placement is decided before each launch, and again before each further attempt on its slots. Where an attempt needs
 another number of slots than the launch has, the launch is killed: the next one has as many as are needed.

@@ -1,7 +1,7 @@
 """Metrics as text for Prometheus.
 
 Names are Flink's with a prefix of ours: `headgate_job_`, `headgate_task_`, and `headgate_operator_` for the metrics of
-functions, followed by their groups. All are gauges, as with Flink's reporter: each attempt counts anew.
+functions, followed by their groups. All are gauges, as with Flink's reporter: each attempt counts again.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ TASK_METRICS: Final = (
         "numRecordsOut",
         "counter",
         "records",
-        "put out, once for each stream that reads them",
+        "emitted, once for each stream that reads them",
         lambda own: own.traffic.records_out,
     ),
     TaskMetric(
@@ -112,7 +112,7 @@ TASK_METRICS: Final = (
         "currentOutputWatermark",
         "gauge",
         "ms since 1970",
-        "newest watermark that was put out",
+        "newest watermark that was emitted",
         lambda own: own.watermark_out,
     ),
 )

@@ -103,7 +103,7 @@ class CheckpointRecord:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore:
-    """What the newest attempt that did not begin anew has started from, and when, by wall clock."""
+    """What the newest attempt that did not begin again has started from, and when, by wall clock."""
 
     checkpoint_id: CheckpointId
     wall_ms: int

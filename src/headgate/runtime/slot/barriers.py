@@ -98,7 +98,7 @@ class Barriers:
         self.due_ms: float | None = None
         """When there is something to attend to, on the monotonic clock."""
         self.stopped = False
-        """Whether a barrier has passed behind which nothing is put out."""
+        """Whether a barrier has passed behind which nothing is emitted."""
         self._subtask = subtask
         self._channels = inputs.channels
         self._overtakable = inputs.overtakable

@@ -35,11 +35,11 @@ class ExecutionHost(SubtaskHost, Protocol):
         ...
 
     def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
         ...
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
         ...
 
     def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:

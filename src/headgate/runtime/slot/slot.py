@@ -1,6 +1,6 @@
 """Slot: one mailbox loop that runs the subtasks of one process, attempt after attempt.
 
-Everything happens in `step`: mails (control messages and results of work beside the loop), then pieces of work of the
+Everything happens in `step`: mails (control messages and results of work on an I/O thread), then pieces of work of the
 subtasks, a piece of a snapshot that is under way, and flushing. User code therefore never runs concurrently with
 timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`, the simulator) calls `step` and waits
 for as long as it says.
@@ -246,7 +246,7 @@ class Slot:
         self._services.io.submit(work, done)
 
     def _deploy(self, message: Deploy) -> None:
-        """Take up a new attempt: fetch its state beside the loop, then build and answer `SlotReady`."""
+        """Take up a new attempt: fetch its state on an I/O thread, then build and answer `SlotReady`."""
         if message.attempt <= self._last_attempt:
             return
         self._end()
@@ -351,7 +351,7 @@ class Slot:
     # --- what subtasks and operators ask for
 
     def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work` beside the loop; its result is dropped if the attempt is over by then."""
+        """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
         attempt = self._attempt
         self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
 
@@ -361,7 +361,7 @@ class Slot:
         self._services.io.submit_waiting(work, lambda result: self._deliver(attempt, done, result))
 
     def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        """Run `work`, which changes what is outside the job, beside the loop; the attempt is not over before it is."""
+        """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
         attempt = self._attempt
         self._outward += 1
 

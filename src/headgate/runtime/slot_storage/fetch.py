@@ -1,4 +1,4 @@
-"""Fetch: the state that the subtasks of a slot start from, brought to the slot; beside the loop, as it blocks."""
+"""Fetch: the state that the subtasks of a slot start from, brought to the slot; on an I/O thread, as it blocks."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from headgate.types.keys import hash_code
 
 OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE)
 """Exchanges whose batches may be overtaken. Others tell by their channel who is to have a record, so that what is in
-flight could not be dealt out anew at another parallelism."""
+flight could not be dealt out again at another parallelism."""
 
 
 def address_of(plan: JobGraph, channel: ChannelPlan) -> ChannelAddress | None:

@@ -1,7 +1,7 @@
 """Savepoint writers: the state of savepoints, in a folder of its own for each, with all that it needs.
 
 Canonical ones are written twice: as a local file of entries, which is all that backends have to know of, and from that
-as tables, beside the loop. No more than the entries of a key group are in memory at a time.
+as tables, on an I/O thread. No more than the entries of a key group are in memory at a time.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Scratch:
                     shutil.rmtree(path, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove everything. What is used after that begins anew."""
+        """Remove everything. What is used after that begins again."""
         with self._lock:
             end, self._end = self._end, None
             self._root = None

@@ -3,7 +3,7 @@
 What sinks have prepared is made durable first, then state is written.
 
 The walk is done by the loop in pieces of about a thousand keys, between batches: pickling holds the interpreter's lock
-wherever it runs, so a thread would stop the loop for longer. Writing is done beside the loop.
+wherever it runs, so a thread would stop the loop for longer. Writing is done on an I/O thread.
 
 The data in flight of an unaligned snapshot is written when all of it is gathered, which may be before or after the
 state is; the acknowledgement waits for both.
@@ -33,7 +33,7 @@ from headgate.state.keyed.pace import rest_ms
 
 
 class UploadHost(Io, Protocol):
-    """Does the writing beside the loop, for as long as the attempt lasts, and takes the outcome."""
+    """Does the writing on an I/O thread, for as long as the attempt lasts, and takes the outcome."""
 
     clock: Clock
 
@@ -160,10 +160,10 @@ class Uploads:
             operator.forget(part)
 
     def ahead(self, uid: str, subtask: int) -> StateWriter:
-        """Return a writer for files of keyed state that belong to no checkpoint yet. May be called beside the loop."""
+        """Return a writer for files of keyed state that belong to no checkpoint yet. May be called on an I/O thread."""
         return self._writers.ahead(paths.Writer(self._attempt, uid, subtask))
 
-    # --- beside the loop
+    # --- on an I/O thread
 
     def _write(self, snapshot: TakenSnapshot) -> tuple[OperatorState, ...]:
         for operator, part in snapshot.parts:

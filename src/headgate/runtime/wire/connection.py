@@ -209,7 +209,7 @@ class Connection:
         if error:
             self._end(CloseCause.UNREACHABLE, f"cannot connect to {self.peer}: {os.strerror(error)}")
             return
-        # TLS wraps the socket in another object, so the selector has to learn it anew.
+        # TLS wraps the socket in another object, so the selector has to learn it again.
         self._watch(0)
         try:
             self._stream = self._opening.wrap(self._sock)

@@ -38,7 +38,7 @@ class Memory:
 
 @final
 class View:
-    """The rows as they were at one moment. May be read beside the loop.
+    """The rows as they were at one moment. May be read on an I/O thread.
 
     It is made of iterators, which do not see what is written later. (What `rocksdict` calls a snapshot does: its
     iterators read the newest rows.)

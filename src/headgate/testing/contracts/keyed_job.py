@@ -97,7 +97,7 @@ class ContractWriter:
 
 @final
 class ContractServices:
-    """What is done beside the loop waits here until a test lets it happen."""
+    """What is done on an I/O thread waits here until a test lets it happen."""
 
     def __init__(self, storage: Storage, mark: str) -> None:
         self._storage = storage
@@ -278,7 +278,7 @@ class KeyedJob:
             subtask.backend.background(self.clock.monotonic_ms())
 
     def run_io(self) -> None:
-        """Let everything happen that waits beside the loop."""
+        """Let everything happen that waits on an I/O thread."""
         for subtask in self.subtasks:
             subtask.services.run()
 

@@ -16,7 +16,7 @@ from headgate.testing.sim.user_code import CLEARED_AT, KeyOf, Origin, Record, co
 @final
 @dataclass(frozen=True)
 class ExpectedOutput:
-    """What a job puts out, in the form that all correct runs share."""
+    """What a job emits, in the form that all correct runs share."""
 
     origins: Counter[Origin]
     counts: dict[int, Counter[Any]]
@@ -24,7 +24,7 @@ class ExpectedOutput:
 
 
 def expected_output(spec: JobSpec) -> ExpectedOutput:
-    """Return what a job puts out when each record changes state exactly once."""
+    """Return what a job emits when each record changes state exactly once."""
     origins: Counter[Origin] = Counter(
         (source, split, position, 0)
         for source, each in enumerate(spec.sources)

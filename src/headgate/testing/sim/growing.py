@@ -1,4 +1,4 @@
-"""Simulated sources beyond the plain one: they fetch beside the loop, or their splits appear while the job runs.
+"""Simulated sources beyond the plain one: they fetch on an I/O thread, or their splits appear while the job runs.
 
 Which kind a source is follows from what it holds, so that it stays the same on all legs of a journey.
 """
@@ -43,7 +43,7 @@ class GrowthKind(Enum):
 
     @property
     def fetches(self) -> bool:
-        """Whether it is read beside the loop."""
+        """Whether it is read on an I/O thread."""
         return self in (GrowthKind.FETCHING, GrowthKind.GROWING_FETCHING)
 
 

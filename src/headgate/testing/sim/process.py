@@ -11,7 +11,7 @@ NAP_MS = 1e-6
 
 
 class Process:
-    """One process with a loop that is stepped, and work beside the loop. Subclasses say what a step does."""
+    """One process with a loop that is stepped, and work on an I/O thread. Subclasses say what a step does."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
@@ -29,13 +29,13 @@ class Process:
     # --- time
 
     def stop_for(self, duration_ms: float) -> None:
-        """Stop the whole process, as SIGSTOP does, work beside the loop included."""
+        """Stop the whole process, as SIGSTOP does, work on an I/O thread included."""
         self.world.note(self.name, f"is stopped for {duration_ms:.0f} ms")
         self._stopped_until_ms = max(self._stopped_until_ms, self.world.now_ms + duration_ms)
         self._busy_until_ms = max(self._busy_until_ms, self._stopped_until_ms)
 
     def hang_for(self, duration_ms: float) -> None:
-        """Have user code not return; work beside the loop goes on."""
+        """Have user code not return; work on an I/O thread goes on."""
         self.world.note(self.name, f"hangs for {duration_ms:.0f} ms")
         self._busy_until_ms = max(self._busy_until_ms, self.world.now_ms + duration_ms)
 

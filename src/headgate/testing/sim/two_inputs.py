@@ -22,7 +22,7 @@ from headgate.types.typeinfo import Types
 
 RULES: Final = MapStateDescriptor("rules", Types.INT(), Types.INT())
 RULE_WEIGHT: Final = 10_000
-"""What each rule that a subtask has seen adds to the counts that it puts out."""
+"""What each rule that a subtask has seen adds to the counts that it emits."""
 
 _COUNT: Final = ValueStateDescriptor("count", Types.LONG())
 _HELD_MS: Final = 15

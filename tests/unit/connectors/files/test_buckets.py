@@ -205,7 +205,7 @@ def test_number_of_open_files_is_bounded(tmp_path: Path) -> None:
         writer.write([name])
     parts = writer.prepare_commit(CheckpointId(1))
     sink.committer(sink_context()).commit(parts)
-    # k0 was used again before there were too many; k1 was the one without records for longest, and began anew.
+    # k0 was used again before there were too many; k1 was the one without records for longest, and began again.
     counts = {folder: len(list((tmp_path / folder).iterdir())) for folder in ("k0", "k1", "k2", "one-more")}
     assert counts == {"k0": 1, "k1": 2, "k2": 1, "one-more": 1}
     assert len(parts) == OPEN_MAX + 2

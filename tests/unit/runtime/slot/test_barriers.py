@@ -91,7 +91,7 @@ def test_what_was_put_out_and_has_not_left_is_in_flight_on_the_way_to_the_next_o
 
 
 class FiringTimers(KeyedProcessFunction):
-    """Registers five timers for each record, and puts out their times."""
+    """Registers five timers for each record, and emits their times."""
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
         for time_ms in range(5):
@@ -262,7 +262,7 @@ def test_more_in_flight_than_allowed_fails_the_gathering_and_lets_go_of_it() -> 
     assert snapshot.in_flight.parts == {}
 
 
-# --- what puts out nothing
+# --- what emits nothing
 
 
 def test_a_source_puts_out_nothing_behind_the_barrier_of_a_savepoint_that_stops() -> None:

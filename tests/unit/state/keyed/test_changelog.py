@@ -100,7 +100,7 @@ def test_a_materialisation_takes_the_place_of_the_log() -> None:
 
 
 class Deferring(Files):
-    """Does the work beside the loop when it is told to."""
+    """Does the work on an I/O thread when it is told to."""
 
     def __init__(self) -> None:
         super().__init__()
