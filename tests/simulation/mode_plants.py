@@ -111,7 +111,7 @@ def routed_anew_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
 
 
 def checkpoint_before_recovery(patch: pytest.MonkeyPatch) -> None:
-    """Nobody waits with checkpoints until what was in flight is processed."""
+    """The coordinator does not wait with checkpoints until what was in flight is processed."""
     begin = CheckpointCoordinator._begin_subtasks
     _slow(patch)
 

@@ -158,7 +158,7 @@ def union_of_one_subtask(patch: pytest.MonkeyPatch) -> None:
 
 
 def timers_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """Nobody looks for timers in the state that was restored."""
+    """An operator does not look for timers in the state that was restored."""
     timers = HashMapBackend.timers
 
     def only_new_ones(self: HashMapBackend, name: str) -> tuple[int, HeapTimerIndex]:
@@ -269,7 +269,7 @@ def clean_up_of_named_files(patch: pytest.MonkeyPatch) -> None:
 
 
 def torn_manifest_taken_for_whole(patch: pytest.MonkeyPatch) -> None:
-    """Nobody looks whether a manifest is whole."""
+    """The driver does not look whether a manifest is whole."""
     patch.setattr(workflow, "is_torn", lambda data: False)
 
 
@@ -304,7 +304,7 @@ def discard_of_what_is_used_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def shared_files_deleted_at_once(patch: pytest.MonkeyPatch) -> None:
-    """Retention keeps no shared file but those that a retained manifest names, and nobody minds what is gone."""
+    """Retention keeps no shared file but those that a retained manifest names, and the driver ignores what is gone."""
     _share_all_files(patch)
     retain = CleanUp.retain
 

@@ -33,7 +33,7 @@ _OPERATIONS = (
 
 @final
 class _Mark:
-    """A value that nobody may look at."""
+    """A value that must not be looked at."""
 
 
 for _name in _OPERATIONS.split():

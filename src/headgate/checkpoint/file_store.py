@@ -172,7 +172,7 @@ class FileSystemStore:
             return sorted(self._files.folders(self._folder))
 
     def make_private(self, folder: str) -> None:
-        """Make a folder that nobody but this user can enter, on a local file system; on others, do nothing."""
+        """Make a folder that only this user can enter, on a local file system; on others, do nothing."""
         with self._failing("write", folder):
             self._files.make_private(self._full(folder))
 

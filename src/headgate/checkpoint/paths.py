@@ -8,7 +8,7 @@
     <root>/<job id>/shared/<n>-a<attempt>-<operator uid>-<subtask>-<name>  the same, but later checkpoints may use it
     <root>/<job id>/shared/ahead-<number>-a<attempt>-<operator uid>-<subtask>-<name>
                                                                            the same, written before its checkpoint
-    <root>/<job id>/taskowned/                                             reserved: nobody here writes or deletes it
+    <root>/<job id>/taskowned/                                             reserved: never written or deleted here
     <root>/<job id>/_result                                                how the job ended
     <root>/<job id>/_attempt/<n>                                           attempt n was begun, by whichever driver
     <root>/<job id>/_complete/<n>-<epoch>-<nonce>-<sha256>                 chk-n was complete: see `drivers.evidence`

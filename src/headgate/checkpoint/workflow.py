@@ -48,7 +48,7 @@ class Refused:
 
 
 class InDoubt(StorageError):
-    """Nobody can tell yet whether the manifest is stored: call `settle_manifest` until it says."""
+    """Storage cannot tell yet whether the manifest is stored: call `settle_manifest` until it says."""
 
 
 def store_manifest(store: CheckpointStore, path: str, data: bytes) -> Stored | Refused:

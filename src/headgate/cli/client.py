@@ -24,7 +24,7 @@ class UnreachableError(Exception):
     """The driver does not answer."""
 
 
-class NobodyListensError(UnreachableError):
+class NoListenerError(UnreachableError):
     """At its address there is no driver any more, or another one."""
 
 
@@ -77,18 +77,18 @@ class DriverClient:
         try:
             answer = self._http.request(verb, path, json=body)
         except httpx.ConnectError as error:
-            raise NobodyListensError(str(error)) from error
+            raise NoListenerError(str(error)) from error
         except httpx.TransportError as error:
             raise UnreachableError(str(error) or type(error).__name__) from error
         if answer.is_success:
             return answer.json()
         if answer.status_code == httpx.codes.UNAUTHORIZED:
-            raise NobodyListensError("another driver answers there")
+            raise NoListenerError("another driver answers there")
         raise CommandFailedError(_code(answer), _refusal(answer))
 
 
 def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
-    """Return what the job's driver answers. Raises CommandFailedError when the job has ended, or nobody answers."""
+    """Return what the job's driver answers. Raises CommandFailedError when it has ended, or does not answer."""
     if job.result is not None:
         raise ended(job)
     if job.address is None:
@@ -129,7 +129,7 @@ def _unreachable(job: FoundJob, address: DriverAddress, why: UnreachableError) -
             f"({address.url}): run `headgate` there, or start the job with rest.address, headgate.rest.tls.cert and "
             "headgate.rest.tls.key",
         )
-    if here and isinstance(why, NobodyListensError):
+    if here and isinstance(why, NoListenerError):
         return gone(job)
     return CommandFailedError(
         ExitCode.UNREACHABLE,
@@ -156,7 +156,7 @@ def _trusting(certificate: str | None) -> ssl.SSLContext:
     The host name is not checked, as who has this certificate's key is the driver, whatever its machine is called.
     """
     if certificate is None:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody, and is not asked
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no certificate, and is not asked
     context = ssl.create_default_context(cadata=certificate)
     context.check_hostname = False
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -13,4 +13,4 @@ class DeliveryGuarantee(Enum):
     AT_LEAST_ONCE = "at-least-once"
     """All records arrive at once; those since the last checkpoint arrive again after a restart."""
     NONE = "none"
-    """Nobody waits for the brokers: records may be lost, and arrive again."""
+    """The sink does not wait for the brokers: records may be lost, and arrive again."""

@@ -2,7 +2,7 @@
 
 A channel's two ends are an `InputChannel` and something with the methods of `OutputChannel`. Sending never blocks and
 is never refused: credit is asked for *before* a subtask begins a piece of work, so what one piece emits may overdraw
-it. Control elements need no credit; watermarks that nobody has read yet are replaced by newer ones, so that they cannot
+it. Control elements need no credit; watermarks that are not read yet are replaced by newer ones, so that they cannot
 pile up.
 
 A barrier that may overtake is announced as soon as it is in the queue. What waits before it there can then be taken

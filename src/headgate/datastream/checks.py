@@ -117,7 +117,7 @@ def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
             raise ProgramError(f"{given}, but keys must follow from records alone: key selectors have no state")
         if not isinstance(function, interface):
             raise ProgramError(
-                f"{given} but is no {interface.__name__}, so that nobody would call it: derive the class from "
+                f"{given} but is no {interface.__name__}, so that it would not be called: derive the class from "
                 f"{interface.__name__} (headgate.datastream.functions), too"
             )
 

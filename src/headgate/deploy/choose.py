@@ -50,7 +50,7 @@ def deployment(settings: Settings, spark: Any) -> Deployment:
 
 
 def default_parallelism(settings: Settings, spark: Any) -> int:
-    """Return the parallelism of operators when nobody sets one. Starts nothing."""
+    """Return the parallelism of operators when none is set. Starts nothing."""
     if settings.get(DEPLOY_TARGET) == "minicluster":
         return 1
     if spark is None and not _may_have_spark():

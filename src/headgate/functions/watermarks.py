@@ -35,7 +35,7 @@ class WatermarkOutput(ABC):
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Tell that no records are expected for some time, so that nobody waits for watermarks of this stream."""
+        """Tell that no records are expected for some time: operators need not wait for watermarks of this stream."""
 
     @abstractmethod
     def mark_active(self) -> None:

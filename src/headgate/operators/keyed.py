@@ -216,7 +216,7 @@ class KeyedOperator(Operator):
             yield self._split(Batch(*self._fire(event, MAX_TIMESTAMP, records_max, TimeDomain.EVENT_TIME)))
 
     _background_ms: float | None = 0.0
-    """When the backend has work to do that nobody waits for; it is asked once at the beginning."""
+    """When the backend has background work to do; it is asked once at the beginning."""
 
     def _set_alarm(self) -> None:
         """Have `tick` called for the next processing-time timer, or for the backend, whichever comes first."""

@@ -197,7 +197,7 @@ class KeyedBackend(Protocol):
         ...
 
     def background(self, now_ms: float) -> float | None:
-        """Do a bounded piece of work that nobody waits for; return the monotonic time of the next, None for none."""
+        """Do a bounded piece of background work; return the monotonic time of the next, None for none."""
         ...
 
     def close(self) -> None:

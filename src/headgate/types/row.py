@@ -35,7 +35,7 @@ class Row:
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
 
-    Rows are equal when names, kind and values are; they can be keys as long as nobody changes them.
+    Rows are equal when names, kind and values are; they can be keys as long as they are not changed.
     """
 
     # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names. Rows with

@@ -114,7 +114,7 @@ def guard(module_name: str, namespace: dict[str, Any]) -> None:
 def guard_members(module: str, namespace: Mapping[str, Any]) -> None:
     """Make classes refuse the members that the table lists for them under PyFlink's `module`.
 
-    For modules that define such classes under another name, so that they refuse also where nobody imports the module
+    For modules that define such classes under another name, so that they refuse also where no code imports the module
     with PyFlink's name, as in a slot.
     """
     for name, feature in NAMES.items():

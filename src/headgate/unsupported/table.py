@@ -111,7 +111,7 @@ FEATURES: Final = (
         options="execution.checkpointing.interval-during-backlog!=0",
     ),
     Feature(
-        title="Claim mode LEGACY, in which nobody knows who owns a snapshot",
+        title="Claim mode LEGACY, which does not tell who owns a snapshot",
         instead="use NO_CLAIM, the default, or CLAIM where the job is to delete the snapshot",
         options="execution.state-recovery.claim-mode=LEGACY",
         planned=False,

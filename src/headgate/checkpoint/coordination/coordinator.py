@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 A checkpoint begins with a trigger to the sources and is *collecting* until every subtask has acknowledged it. Then its
-manifest is written; from that order until the outcome is known the checkpoint is *in doubt* and nobody may abort it,
+manifest is written; from that order until the outcome is known the checkpoint is *in doubt* and must not be aborted,
 clean up its files or restore. Once the manifest is stored the checkpoint is complete, whatever happens to the attempt
 that took it; notifying the subtasks only tells them so. One manifest is written at a time, oldest first.
 
@@ -32,7 +32,7 @@ stays in doubt meanwhile. If the commit is refused the attempt fails, and what i
 Starts. See `schedule`. Nothing starts before all subtasks have processed the data in flight that they were restored
 with. Failures: see `failures`. Every request is answered once: with the checkpoint when it is complete, else with why.
 
-Savepoints. One that is complete is nobody's business but its asker's: nothing is committed with it, no restart begins
+Savepoints. One that is complete concerns its asker only: nothing is committed with it, no restart begins
 from it, it subsumes nothing and is never subsumed.
 
 Stops. From the turn of a request to stop the job on nothing else starts: the sources emit nothing behind the

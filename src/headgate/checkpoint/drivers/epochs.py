@@ -8,7 +8,7 @@ a file which was written is seen by every listing that begins later.
 
 A driver *takes an epoch* by writing a claim, `<number>-<nonce>` with a number above all that it sees, and then lists
 again. Number, then nonce, order owners. A driver that sees a higher claim, or its own no more, is *taken over*: it
-tells nobody anything, deletes nothing and writes no result.
+tells no slot or client anything, deletes nothing and writes no result.
 
 Before a driver writes a manifest, its checkpoint's folder has a file of it, and then it looks for higher claims. So a
 later driver, whose claim comes before its listing, either sees the id as used, or is seen by the earlier one, which

@@ -34,7 +34,7 @@ class StopIntent:
 def record_stop(store: CheckpointStore, own: EpochOwner, stop: StopIntent) -> Stored | Refused | Superseded:
     """Record that the job ends with this savepoint. Only after Stored may anybody be told.
 
-    Raises InDoubt when nobody can tell whether it is recorded: call it again until it says. Never anything else.
+    Raises InDoubt when storage cannot tell whether it is recorded: call it again until it says. Never anything else.
     """
     path, data = paths.stop_intent(str(own)), _encode(stop)
     try:

@@ -33,7 +33,7 @@ from headgate.ids import CheckpointId
 @final
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """Another driver owns the job: this one must tell nobody anything, delete nothing and end."""
+    """Another driver owns the job: this one must tell no slot or client anything, delete nothing and end."""
 
     reason: str
 
@@ -226,7 +226,7 @@ def valid_result(store: CheckpointStore, chain: Chain) -> JobResult | None:
 
 
 def older_claims(store: CheckpointStore, own: EpochOwner) -> list[str]:
-    """Return the files of owners before `own`, which nobody needs once `own` has recorded its base."""
+    """Return the files of owners before `own`, which are not needed once `own` has recorded its base."""
     listing = {path: paths.target_of(path) for path in store.list_files(paths.EPOCHS)}
     owners = {path: epochs.parse_owner(of.rpartition("/")[2]) or _recorded_by(of) for path, of in listing.items()}
     return [path for path, owner in owners.items() if owner is not None and owner < own]

@@ -23,8 +23,8 @@ def assign_in_flight(
 ) -> dict[SubtaskId, tuple[InFlightState, ...]]:
     """Return what each subtask processes before anything else; a subtask without any is not there.
 
-    Raises RestoreError, naming the operator, when there is nobody to process a part: its operator is gone (unless that
-    is allowed: then its part is dropped), or has fewer inputs.
+    Raises RestoreError, naming the operator, when a part cannot be processed: its operator is gone (unless that is
+    allowed: then its part is dropped), or has fewer inputs.
     """
     current = {shape.uid: shape for shape in shapes}
     old = {operator.uid: operator for operator in manifest.operators}

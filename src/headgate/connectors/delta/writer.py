@@ -137,10 +137,10 @@ class DeltaWriter(SinkWriter[DataFile]):
             for closed in dropped:
                 self._files.delete_file(closed.path)
         except FAILURES:
-            return  # nobody sees the files, and VACUUM removes them
+            return  # no reader sees the files, and VACUUM removes them
 
 
 def _stem(context: SinkContext) -> str:
-    """Return how the names of a writer's files begin: nobody else's do, not even a superseded driver's attempt's."""
+    """Return how the names of a writer's files begin: no other writer's do, nor those of a superseded driver."""
     operator = hashlib.blake2s(context.uid.encode(), digest_size=4).hexdigest()
     return f"part-{context.job_id[:8]}-{operator}-{context.subtask}-{context.attempt}-{uuid.uuid4().hex}"

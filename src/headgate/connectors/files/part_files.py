@@ -132,7 +132,7 @@ class PartCommitter(Committer[PartFile]):
                 delete(leftover)
 
     def _is_left_to_us(self, ending: str) -> bool:
-        """Return whether the file is one that nobody will commit, of this subtask, or of one that there is no more.
+        """Return whether the file is one that no subtask will commit, of this subtask, or of one that there is no more.
 
         What comes behind an earlier checkpoint than the restored one is for whichever subtask that was dealt to. A
         later attempt is another driver's, which has taken over the job: what it has written stays.

@@ -146,7 +146,7 @@ class TransactionCoordinator:
         )
 
     def fence(self, transactional_ids: Iterable[str]) -> None:
-        """Abort the transactions of these ids, and let nobody who used them go on."""
+        """Abort the transactions of these ids, and fence the producers that used them."""
         for transactional_id in transactional_ids:
             try:
                 self.register(transactional_id, _ANSWER_MS)

@@ -257,7 +257,7 @@ class BatchProtocol:
         return [Drop(batch - 1), *self._go_on()]
 
     def _go_on(self) -> list[Effect]:
-        """Acknowledge the batch if it is covered; write it if nobody has."""
+        """Acknowledge the batch if it is covered; write it unless it is written."""
         if self.state is not FeedState.READING:
             return []
         batch = self._batch

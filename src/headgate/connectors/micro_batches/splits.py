@@ -41,7 +41,7 @@ BatchSplit = RowGroupSplit | EmptyBatch
 
 
 def new_folder(folder: str, query: str, batch: int) -> str:
-    """Return the location, below that of all batches, that nobody has written this batch to."""
+    """Return the location, below that of all batches, that this batch was not written to yet."""
     return below(folder, f"{query}/{batch}-{uuid.uuid4().hex[:8]}")
 
 

@@ -3,7 +3,7 @@
 The schema `headgate` of the target's database, made by the first job, holds it all:
 
     headgate.commits    a mark for each batch that is committed, set in the transaction that makes its rows visible
-    headgate.kept       batches that are part of a savepoint: nobody removes them before they are committed
+    headgate.kept       batches that are part of a savepoint: they stay until they are committed
     headgate."staged_<batch>"   rows that wait for their checkpoint (`PostgresSink`)
 
 A batch is named by job, operator, subtask, attempt and checkpoint, so no two ever have the same name, and what dead
@@ -172,7 +172,7 @@ class Marks:
             cursor.executemany("INSERT INTO headgate.kept (batch) VALUES (%s) ON CONFLICT DO NOTHING", names)
 
     def without_kept(self, batches: Collection[RowBatch]) -> list[RowBatch]:
-        """Return those that nobody keeps."""
+        """Return those that no savepoint keeps."""
         names = [str(batch) for batch in batches]
         found = self.connection.execute("SELECT batch FROM headgate.kept WHERE batch = ANY(%s)", [names])
         kept = {name for (name,) in found}

@@ -98,7 +98,7 @@ class Database:
     def committing(self, doing: str, whereabouts: str) -> Iterator[None]:
         """Turn errors of the database into those that say how a commit ended.
 
-        A lost connection is to be tried again, also when nobody knows whether the commit was done; what a constraint
+        A lost connection is to be tried again, also when it is unknown whether the commit was done; what a constraint
         refuses, never.
         """
         try:

@@ -12,7 +12,7 @@ twice. The staging tables are ordinary tables: those that are UNLOGGED are empty
     committed   one transaction sets the mark in headgate.commits, moves the rows into the target, drops the table
 
 Who finds the mark set has nothing to do, so a commit may be repeated: after a restart, or when the connection was lost
-at COMMIT and nobody knows how that ended. No mark and no table is data loss, and an error. Two that commit the same
+at COMMIT and how that ended is unknown. No mark and no table is data loss, and an error. Two that commit the same
 batch wait for each other at the mark.
 
 An older value must never replace a newer one of the same key. One subtask commits its batches oldest first. After a

@@ -56,7 +56,7 @@ class JobHandle(Protocol):
         """Take a savepoint in a new folder below the target; None: the option execution.checkpointing.savepoint-dir.
 
         Does not block. The future has the savepoint's location, or raises CheckpointError that says why there is none;
-        ConfigError when nobody names a folder.
+        ConfigError when no folder is named.
         """
         ...
 
@@ -89,7 +89,7 @@ class Deployment(Protocol):
 
     @property
     def default_parallelism(self) -> int:
-        """The parallelism of operators when nobody sets one."""
+        """The parallelism of operators when none is set."""
         ...
 
     def submit(self, job: JobGraph) -> JobHandle:

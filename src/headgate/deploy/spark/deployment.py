@@ -38,7 +38,7 @@ def _end_jobs() -> None:
     for job in list(_running):
         job.cancel()
     for job in list(_running):
-        with contextlib.suppress(Exception):  # nobody is left to be told
+        with contextlib.suppress(Exception):  # the handle may be gone
             job.wait(_EXIT_S_MAX)
 
 

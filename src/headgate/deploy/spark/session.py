@@ -91,7 +91,7 @@ def conf(spark: SparkSession | None) -> dict[str, str]:
 
 
 def default_parallelism(spark: SparkSession | None) -> int:
-    """Return the parallelism of operators when nobody sets one: the cores, but one of a session left free.
+    """Return the parallelism of operators when none is set: the cores, but one of a session left free.
 
     Under spark-submit it is that of its session, which is made for it.
     """

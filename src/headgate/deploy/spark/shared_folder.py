@@ -1,4 +1,4 @@
-"""Whether Spark's executors see a folder of the driver, found out before rows are written that nobody would find."""
+"""Whether Spark's executors see a folder of the driver, found out before rows for them are written there."""
 
 from __future__ import annotations
 

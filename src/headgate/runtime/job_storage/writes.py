@@ -21,7 +21,7 @@ SETTLE_RETRY_MS: Final = 200.0
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """One write. `again` looks whether it is there; both raise InDoubt when nobody can tell, which `in_doubt` names.
+    """One write. `again` looks whether it is there; both raise InDoubt, which `in_doubt` names, if it cannot tell.
 
     It is called `pause_ms` later, given how often it was before; after `tries_max` times the write counts as refused,
     None: never.

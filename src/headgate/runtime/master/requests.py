@@ -86,7 +86,7 @@ class Requests:
         folder = wish.target or self._plan.settings.get(options.SAVEPOINT_DIR)
         if folder is None:
             key = options.SAVEPOINT_DIR.key
-            answer.set_exception(ConfigError(f"nobody says where savepoints go: name a folder, or set {key}"))
+            answer.set_exception(ConfigError(f"no setting says where savepoints go: name a folder, or set {key}"))
             return
         number = self._number(answer)
         order = SavepointOrder(self._place(folder, number), wish.format, wish.stops)

@@ -332,7 +332,7 @@ class Execution:
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
 
     def end_sources(self, over: CheckpointId) -> None:
-        """Have all sources emit nothing more, and nobody wait for barriers of checkpoints up to `over`."""
+        """Have all sources emit nothing more, and no subtask wait for barriers of checkpoints up to `over`."""
         for subtask in self.subtasks.values():
             self._guard(subtask, partial(subtask.give_up, over))
         for subtask in self.sources:

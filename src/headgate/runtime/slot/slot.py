@@ -298,7 +298,7 @@ class Slot:
             self._torn_down = None
 
     def abandon(self) -> None:
-        """End at once, telling nobody: the slot's launch is over."""
+        """End at once without a message: the slot's launch is over."""
         self._end()
 
     def _end(self) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Frame = bytes | memoryview
-"""A received frame: `bytes`, or for a large one a read-only view of memory that nobody else uses."""
+"""A received frame: `bytes`, or for a large one a read-only view of memory of its own."""
 
 Sendable = bytes | bytearray | memoryview
 

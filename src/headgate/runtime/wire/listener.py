@@ -1,4 +1,4 @@
-"""Accepts the connections of this job's processes, and of nobody else."""
+"""Accepts the connections of this job's processes only."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Poller:
         try:
             self._wake_in.send(b"\0")
         except OSError:
-            # Full: a wake-up is on its way anyhow. Closed: nobody is left to wake.
+            # Full: a wake-up is on its way anyhow. Closed: the loop has ended.
             return
 
     def soon(self, run: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Observed types: what values are that nobody has declared a type for: keys, namespaces, pickled state."""
+"""Observed types: what values without a declared type are: keys, namespaces, pickled state."""
 
 from __future__ import annotations
 

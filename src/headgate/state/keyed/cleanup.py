@@ -1,4 +1,4 @@
-"""Incremental clean-up: finds expired state that nobody reads, a few keys at a time, while the state is in use."""
+"""Incremental clean-up: finds expired state that is not read, a few keys at a time, while the state is in use."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _enter_all(self, keys: list[Any]) -> None:
         """Enter the cells of a batch at once, which costs each far less.
 
-        This is `prefetch` after each barrier, until few cells are left that nobody has touched.
+        This is `prefetch` after each barrier, until few cells are left untouched.
         """
         epoch = self.epoch
         try:

@@ -232,7 +232,7 @@ class OperatorStateStore:
         }
 
     def _kept(self, saved: ListElements) -> ListElements:
-        """Return what nobody has asked for. Of a union each subtask got all, so only one of them carries it on."""
+        """Return what the function has not asked for. Of a union each subtask got all, so only one carries it on."""
         if saved.mode is ListMode.UNION and self._subtask > 0:
             return ListElements(saved.mode, [], saved.type)
         return saved

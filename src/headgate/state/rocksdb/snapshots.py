@@ -112,7 +112,7 @@ class RowsSnapshot(ABC):
             pass
 
     def give_up(self) -> None:
-        """Nobody will store the snapshot."""
+        """The snapshot will not be stored."""
         self.walk = None
 
     @abstractmethod

@@ -273,7 +273,7 @@ class KeyedJob:
         return handle
 
     def background(self) -> None:
-        """Let all subtasks do what nobody waits for, once."""
+        """Let all subtasks do their background work, once."""
         for subtask in self.subtasks:
             subtask.backend.background(self.clock.monotonic_ms())
 

@@ -108,7 +108,7 @@ class SinkRun:
         self.prepared = []
 
     def restart(self) -> None:
-        """Start the next attempt at the complete checkpoint. Nobody closes the writer of the last one."""
+        """Start the next attempt at the complete checkpoint. The writer of the last one is not closed."""
         self.attempt += 1
         self.dead.append(self.writer)
         self.writer, self.committer = open_sink(self.target.sink, sink_context(attempt=self.attempt))

@@ -220,7 +220,7 @@ def _children(parent: int) -> list[int]:
 
 
 def _is_alive(pid: int) -> bool:
-    return _state_and_parent(pid)[0] not in ("", "Z")  # nobody may be there to ask how it ended
+    return _state_and_parent(pid)[0] not in ("", "Z")  # its parent may be gone
 
 
 def _state_and_parent(pid: int) -> tuple[str, int]:

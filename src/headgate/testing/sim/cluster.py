@@ -317,7 +317,7 @@ class Cluster:
         self.crawl = Crawl()
         self.was_cancelled = False
         self.is_lost = False
-        """Whether nobody starts the program again."""
+        """Whether the program is not started again."""
         self.over = False
         self.on_doubt: Action | None = None
         """Called when the writing of a manifest has begun."""
@@ -374,7 +374,7 @@ class Cluster:
         self.storage.lose_power()
 
     def lose_driver(self) -> None:
-        """End the driver, with nobody to start it again."""
+        """End the driver for good."""
         self.is_lost = True
         for master in self.masters:
             master.die("it is lost for good")

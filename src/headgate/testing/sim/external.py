@@ -129,7 +129,7 @@ class External:
         self.final[name] = transaction.records
 
     def abort(self, names: list[str]) -> None:
-        """Abort what nobody will ever commit; some of it may be gone already."""
+        """Abort what will never be committed; some of it may be gone already."""
         for name in names:
             if name in self._permitted or name in self.final:
                 self.world.violated(f"transaction {name} is aborted by the driver, although a manifest names it")

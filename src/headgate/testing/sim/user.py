@@ -68,7 +68,7 @@ class User:
         self._world.after(*_PATIENCE_MS, self._drain_when_all_is_read)
 
     def _ask_to_stop(self, *, drains: bool) -> None:
-        """Ask for it; ask again when that has failed, or nobody is left who would answer."""
+        """Ask for it; ask again when that has failed, or no driver is left to answer."""
         if self._asked is None or self._asked.done() or self._world.chance(0.1):
             wish = SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
             self._asked = self._cluster.take_savepoint(wish)

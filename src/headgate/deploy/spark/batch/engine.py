@@ -110,7 +110,7 @@ class SparkBatch:
     # --- one stage
 
     def _run_stage(self, stage: Stage, package: Broadcast[bytes], splits: list[Any]) -> Iterator[StageResult]:
-        """Plan the stage; run it now if nobody reads what it emits."""
+        """Plan the stage; run it now if no stage reads what it emits."""
         rows, reading = self._rows(stage)
         spec = StageSpec(
             stage=stage.vertex.id,
