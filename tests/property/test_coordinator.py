@@ -127,7 +127,7 @@ class World:
                 self.committed.add(id_)
                 self.feed(c.CommittedForAll(checkpoint_id=id_, now_ms=self.now_ms))
             else:
-                self.feed(c.CommitRefused(checkpoint_id=id_, reason="no", may_mend=True, now_ms=self.now_ms))
+                self.feed(c.CommitRefused(checkpoint_id=id_, reason="no", retriable=True, now_ms=self.now_ms))
         elif self.retaining:
             self.retaining = False
             self.feed(c.CheckpointsRetained(now_ms=self.now_ms))

@@ -80,7 +80,7 @@ PLANTED: Final = (
     Planted(
         plant=plants.abort_in_doubt,
         seeds_max=30,
-        symptom="is not whole|output|newest checkpoint|names it",
+        symptom="is not whole|output|newest checkpoint|names it|neither pending nor final",
         settings=_BUSY,
         often=_DOUBTS,
     ),
@@ -186,7 +186,7 @@ PLANTED: Final = (
     Planted(
         plant=mode_plants.stop_forgotten,
         seeds_max=40,
-        symptom="aborted|is not whole|too many",
+        symptom="aborted|is not whole|too many|cannot be restored",
         jobs=_STOPPED_FIRST,
         often=("master crash at the stop",) * 3,
     ),

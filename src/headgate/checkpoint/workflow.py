@@ -41,10 +41,10 @@ class Stored:
 @final
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The manifest is not in storage, or what it holds is not committed. Not `may_mend`: a restart cannot help."""
+    """The manifest is not in storage, or what it holds is not committed. Not `retriable`: a restart cannot help."""
 
     reason: str
-    may_mend: bool = True
+    retriable: bool = True
 
 
 class InDoubt(StorageError):

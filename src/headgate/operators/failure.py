@@ -52,7 +52,7 @@ class UserFailure:
         return f"{self.error}\n  {where}{key}{record}\n{self.traceback}".rstrip()
 
 
-def may_mend(error: BaseException) -> bool:
+def is_retriable(error: BaseException) -> bool:
     """Whether an attempt that ended because of `error` may do better when it is started again.
 
     It may not when user code says so, when what it starts from is damaged or does not fit the job, when output is lost,

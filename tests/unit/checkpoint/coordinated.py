@@ -119,9 +119,9 @@ class Job:
     def committed_for_all(self, checkpoint_id: int) -> list[c.CoordinatorEffect]:
         return self.handle(c.CommittedForAll(checkpoint_id=CheckpointId(checkpoint_id), now_ms=self.now_ms))
 
-    def commit_refused(self, checkpoint_id: int, *, may_mend: bool = True) -> list[c.CoordinatorEffect]:
+    def commit_refused(self, checkpoint_id: int, *, retriable: bool = True) -> list[c.CoordinatorEffect]:
         id_ = CheckpointId(checkpoint_id)
-        return self.handle(c.CommitRefused(checkpoint_id=id_, reason="gone", may_mend=may_mend, now_ms=self.now_ms))
+        return self.handle(c.CommitRefused(checkpoint_id=id_, reason="gone", retriable=retriable, now_ms=self.now_ms))
 
     def retained(self) -> list[c.CoordinatorEffect]:
         return self.handle(c.CheckpointsRetained(now_ms=self.now_ms))

@@ -408,7 +408,7 @@ class CheckpointCoordinator:
         else:
             stored = self._settle(event.checkpoint_id, event.now_ms)
             answered = self._completes(stored)
-        return [*self._fail_attempt(stored.attempt, failure, may_mend=event.may_mend), *answered]
+        return [*self._fail_attempt(stored.attempt, failure, retriable=event.retriable), *answered]
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -486,8 +486,8 @@ class CheckpointCoordinator:
         request, self._stop = self._stop.request, None
         return [c.RequestFailed(request=request, failure=failure)]
 
-    def _fail_attempt(self, attempt: Attempt, failure: CheckpointFailure, *, may_mend: bool = True) -> Effects:
-        failed = c.FailAttempt(attempt=attempt, failure=failure, may_mend=may_mend)
+    def _fail_attempt(self, attempt: Attempt, failure: CheckpointFailure, *, retriable: bool = True) -> Effects:
+        failed = c.FailAttempt(attempt=attempt, failure=failure, retriable=retriable)
         if attempt != self._attempt:
             return [failed]
         self._phase = c.Phase.FAILING

@@ -152,11 +152,11 @@ class CommittedForAll:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRefused:
-    """What the checkpoint holds for all subtasks together cannot be committed now; `may_mend`: later it may."""
+    """What the checkpoint holds for all subtasks together cannot be committed now; `retriable`: later it may."""
 
     checkpoint_id: CheckpointId
     reason: str
-    may_mend: bool
+    retriable: bool
     now_ms: float
 
 
@@ -396,12 +396,12 @@ class BeginEnd:
 class FailAttempt:
     """Too many checkpoints failed, sources have stopped for a savepoint that failed, or a commit did.
 
-    `may_mend`: another attempt may do better.
+    `retriable`: another attempt may do better.
     """
 
     attempt: Attempt
     failure: CheckpointFailure
-    may_mend: bool = True
+    retriable: bool = True
 
 
 @final

@@ -62,7 +62,7 @@ class DiscoveryHost(Protocol):
         """Take a checkpoint now; `answer` gets its location, or an error."""
         ...
 
-    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
         """The attempt fails, and the job with it if that may not mend."""
         ...
 
@@ -196,7 +196,7 @@ class Discovery:
 
     def _failed(self, attempt: Attempt, source: str, error: BaseException) -> None:
         if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
-            self._host.fail_attempt(attempt, f"{source}: {error}", may_mend=False)
+            self._host.fail_attempt(attempt, f"{source}: {error}", retriable=False)
         else:
             _log.warning("no new splits of %r: %s", source, error)
 

@@ -248,10 +248,10 @@ def begins_anew(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> bool
     return point.root is not None or all(operator.uid != uid for operator in point.manifest.operators)
 
 
-def restore_may_mend(error: BaseException) -> bool:
+def restore_is_retriable(error: BaseException) -> bool:
     """Return whether what could not be restored because of `error` may be later: storage and sinks may answer again."""
-    may_mend = isinstance(error, StorageError | SinkError)
-    return may_mend and not isinstance(error, DamagedFileError | CommitLostError)
+    retriable = isinstance(error, StorageError | SinkError)
+    return retriable and not isinstance(error, DamagedFileError | CommitLostError)
 
 
 def may_fall_back(plan: JobGraph) -> bool:

@@ -157,7 +157,7 @@ def attempt_commit(commit: Callable[[], Outcome]) -> Outcome:
     try:
         return commit()
     except CommitLostError as error:
-        return Refused(str(error), may_mend=False)
+        return Refused(str(error), retriable=False)
     except (RetriableCommitError, StorageError) as error:
         raise InDoubt(str(error)) from error
     except SinkError as error:

@@ -53,7 +53,7 @@ class CheckpointHost(Protocol):
         """Send a message to every slot."""
         ...
 
-    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
         """Too many checkpoints failed, or a commit; another attempt may do better, or may not."""
         ...
 
@@ -214,8 +214,8 @@ class Checkpoints:
                 self._host.begin_restore(attempt)
             case coordination.BeginEnd():
                 self._host.begin_end()
-            case coordination.FailAttempt(attempt=attempt, failure=failure, may_mend=may_mend):
-                self._host.fail_attempt(attempt, failure.text, may_mend=may_mend)
+            case coordination.FailAttempt(attempt=attempt, failure=failure, retriable=retriable):
+                self._host.fail_attempt(attempt, failure.text, retriable=retriable)
             case coordination.FinishJob(attempt=attempt):
                 self._host.job_done(attempt)
             case coordination.RequestCompleted():
@@ -280,9 +280,9 @@ class Checkpoints:
                 self._on(coordination.CommittedForAll(checkpoint_id=checkpoint_id, now_ms=now_ms))
                 return
             self._heed(outcome)
-            may_mend = isinstance(outcome, Refused) and outcome.may_mend
+            retriable = isinstance(outcome, Refused) and outcome.retriable
             refused = coordination.CommitRefused(
-                checkpoint_id=checkpoint_id, reason=outcome.reason, may_mend=may_mend, now_ms=now_ms
+                checkpoint_id=checkpoint_id, reason=outcome.reason, retriable=retriable, now_ms=now_ms
             )
             self._on(refused)
 

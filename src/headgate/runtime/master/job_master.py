@@ -26,7 +26,7 @@ from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.job_storage.discovery import Discovery
 from headgate.runtime.job_storage.place import going_on, way_on
-from headgate.runtime.job_storage.restoring import RestorePoint, restore_may_mend
+from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, supervisor_of
@@ -329,9 +329,9 @@ class JobMaster:
             now_ms = self._now()
             if isinstance(result, BaseException):
                 reason = f"attempt {attempt} cannot start: {_describe(result)}"
-                may_mend = restore_may_mend(result)
+                retriable = restore_is_retriable(result)
                 self._supervise(
-                    supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=may_mend)
+                    supervision.RestoreFailed(attempt=attempt, reason=reason, now_ms=now_ms, retriable=retriable)
                 )
                 return
             self._point = result
@@ -430,10 +430,10 @@ class JobMaster:
         """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
         self._end_as_failed(reason)
 
-    def fail_attempt(self, attempt: Attempt, reason: str, *, may_mend: bool = True) -> None:
+    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
         """Have the supervisor end the attempt."""
         self._supervise(
-            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=may_mend, now_ms=self._now())
+            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=retriable, now_ms=self._now())
         )
 
     def job_done(self, attempt: Attempt) -> None:

@@ -25,7 +25,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import edges_of
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.base import Operator
-from headgate.operators.failure import UserFailure, failure_of, may_mend
+from headgate.operators.failure import UserFailure, failure_of, is_retriable
 from headgate.runtime.control.messages import (
     AddSplits,
     CheckpointAborted,
@@ -338,7 +338,7 @@ class Slot:
                     attempt=self._attempt,
                     subtask=subtask,
                     failure=failure,
-                    retriable=may_mend(error),
+                    retriable=is_retriable(error),
                     damaged=isinstance(error, DamagedFileError),
                 )
             )

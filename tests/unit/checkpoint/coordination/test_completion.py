@@ -54,15 +54,15 @@ def test_nothing_is_committed_with_a_savepoint_that_the_job_goes_on_after(job: J
     assert [type(effect) for effect in job.stored(1)] == [c.RequestCompleted]
 
 
-@pytest.mark.parametrize("may_mend", [True, False])
+@pytest.mark.parametrize("retriable", [True, False])
 def test_a_refused_commit_fails_the_attempt_and_the_checkpoint_is_complete_all_the_same(
-    job: Job, may_mend: bool
+    job: Job, retriable: bool
 ) -> None:
     acked(job)
     job.stored(1)
     failure = FailureReason.NOT_COMMITTED.told(checkpoint_id=1, why="gone")
-    assert job.commit_refused(1, may_mend=may_mend) == [
-        c.FailAttempt(attempt=Attempt(1), failure=failure, may_mend=may_mend)
+    assert job.commit_refused(1, retriable=retriable) == [
+        c.FailAttempt(attempt=Attempt(1), failure=failure, retriable=retriable)
     ]
     assert (job.coordinator.completed, job.coordinator.phase) == ((1,), c.Phase.FAILING)
     assert job.at(10_000.0) == []

@@ -17,7 +17,7 @@ from headgate.errors import (
 )
 from headgate.operators.base import UserCodeError
 from headgate.operators.error_text import short_repr
-from headgate.operators.failure import failure_of, may_mend
+from headgate.operators.failure import failure_of, is_retriable
 from headgate.operators.map import MapFactory
 from headgate.testing.harness import OperatorHarness
 
@@ -96,10 +96,10 @@ def test_a_report_is_made_of_an_error_that_cannot_be_shown() -> None:
     ],
 )
 def test_a_restart_is_tried_only_where_it_can_help(error: Exception, mends: bool) -> None:
-    assert may_mend(error) is mends
+    assert is_retriable(error) is mends
     wrapped = UserCodeError(during="open()")
     wrapped.__cause__ = error
-    assert may_mend(wrapped) is mends
+    assert is_retriable(wrapped) is mends
 
 
 def test_user_code_can_say_that_a_restart_does_not_help_itself_or_as_the_cause_of_an_error() -> None:
@@ -112,15 +112,15 @@ def test_user_code_can_say_that_a_restart_does_not_help_itself_or_as_the_cause_o
         except SuppressRestartsException as error:
             raise ValueError("cannot load") from error
 
-    assert not may_mend(raised(1, refusing))
-    assert not may_mend(raised(1, wrapping))
-    assert may_mend(raised(0))
+    assert not is_retriable(raised(1, refusing))
+    assert not is_retriable(raised(1, wrapping))
+    assert is_retriable(raised(0))
 
 
 def test_errors_that_cause_each_other_are_looked_at_once() -> None:
     one, other = ValueError(), ValueError()
     one.__cause__, other.__cause__ = other, one
-    assert may_mend(one)
+    assert is_retriable(one)
 
 
 def test_a_module_that_a_function_misses_is_told_with_how_to_ship_it() -> None:
