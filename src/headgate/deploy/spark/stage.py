@@ -6,7 +6,7 @@ pandas into each worker before the first slot registers, which doubles the time 
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -60,7 +60,8 @@ class SlotStage:
         self._make_task = make_task
         self._on_ended = on_ended
         self._killed = False
-        self._thread = _thread(self._run, f"headgate-stage-{order.group}")
+        self._thread = InheritableThread(target=self._run, name=f"headgate-stage-{order.group}")
+        self._thread.daemon = True
 
     def start(self) -> None:
         """Submit the stage. Does not block."""
@@ -72,8 +73,8 @@ class SlotStage:
     def kill(self) -> None:
         """Cancel the stage, now or as soon as it is submitted. Does not block."""
         self._killed = True
-        with contextlib.suppress(*JVM_ERRORS):  # the session is gone, and with it the stage
-            _thread(self._cancel, "headgate-cancel").start()
+        # A plain thread: one that inherits properties asks the JVM for them, which may be gone, before it comes to us.
+        threading.Thread(target=self._cancel, name="headgate-cancel", daemon=True).start()
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the end of the stage; return whether it has ended."""
@@ -122,9 +123,3 @@ class SlotStage:
                 self._thread.join(CANCEL_AGAIN_S)
         except JVM_ERRORS:
             return  # the session is gone, and with it the stage
-
-
-def _thread(run: Callable[[], None], name: str) -> InheritableThread:
-    thread = InheritableThread(target=run, name=name)
-    thread.daemon = True
-    return thread
