@@ -44,7 +44,7 @@ def rest_of_the_batch_forgotten(patch: pytest.MonkeyPatch) -> None:
 def _slow(patch: pytest.MonkeyPatch) -> None:
     """Work is so slow that a piece of it is one record: batches are seldom done when a barrier comes."""
 
-    def one_at_a_time(self: Pace, took_ms: float, put_out: int) -> None:
+    def one_at_a_time(self: Pace, took_ms: float, emitted: int) -> None:
         self.records = 1
 
     patch.setattr(Pace, "learn", one_at_a_time)

@@ -45,19 +45,19 @@ class Chain:
     def process(self, batch: Batch, first: int = 0) -> None:
         """Run a batch through the operators from `first` on, and learn how long that took."""
         began_ms = self._clock.monotonic_ms()
-        put_out = self._through(batch, first, began_ms)
+        emitted = self._through(batch, first, began_ms)
         if self.waiting:
-            put_out += self._work_off(began_ms) or 0
-        self._learn(self._clock.monotonic_ms() - began_ms, put_out)
+            emitted += self._work_off(began_ms) or 0
+        self._learn(self._clock.monotonic_ms() - began_ms, emitted)
 
     def process_second(self, batch: Batch) -> None:
         """Run a batch of the second input through all operators, and learn how long that took."""
         began_ms = self._clock.monotonic_ms()
         self.current = self.operators[0]
-        put_out = self._through(self.current.process_second(batch), 1, began_ms)
+        emitted = self._through(self.current.process_second(batch), 1, began_ms)
         if self.waiting:
-            put_out += self._work_off(began_ms) or 0
-        self._learn(self._clock.monotonic_ms() - began_ms, put_out)
+            emitted += self._work_off(began_ms) or 0
+        self._learn(self._clock.monotonic_ms() - began_ms, emitted)
 
     def advance(self, progress: Watermark | WatermarkStatus) -> None:
         """Have event time progress, behind everything that waits; call `run` while something waits."""
@@ -66,9 +66,9 @@ class Chain:
     def run(self) -> None:
         """Do a piece of what waits. To be called only while `can_go_on`."""
         began_ms = self._clock.monotonic_ms()
-        put_out = self._work_off(began_ms)
-        if put_out is not None:
-            self._learn(self._clock.monotonic_ms() - began_ms, put_out)
+        emitted = self._work_off(began_ms)
+        if emitted is not None:
+            self._learn(self._clock.monotonic_ms() - began_ms, emitted)
 
     @property
     def woken(self) -> bool:
@@ -90,9 +90,9 @@ class Chain:
             began_ms = self._clock.monotonic_ms()
             self.current = operator
             self._queue(index + 1, operator.resume(self._records_max(index + 1)))
-            put_out = self._emit_sides(began_ms) if self._sides else 0
-            put_out += self._work_off(began_ms) or 0
-            self.pace.learn(self._clock.monotonic_ms() - began_ms, put_out)
+            emitted = self._emit_sides(began_ms) if self._sides else 0
+            emitted += self._work_off(began_ms) or 0
+            self.pace.learn(self._clock.monotonic_ms() - began_ms, emitted)
             resumed = True
         return resumed
 
@@ -121,7 +121,7 @@ class Chain:
 
         Return how many records were emitted, None when there were no records at work.
         """
-        put_out: int | None = None
+        emitted: int | None = None
         left = 0
         while len(self.waiting) > left:
             first, element = self.waiting.pop()
@@ -130,18 +130,18 @@ class Chain:
                 break
             match element:
                 case Batch():
-                    put_out = (put_out or 0) + self._through(element, first, now_ms)
+                    emitted = (emitted or 0) + self._through(element, first, now_ms)
                 case WatermarkStatus():
                     self._pass(element, first)
                 case Watermark():
                     before = len(self.waiting)
                     fired = self._advance(element, first, now_ms)
                     if fired is not None:
-                        put_out = (put_out or 0) + fired
+                        emitted = (emitted or 0) + fired
                         if left:
                             break
                         left = before + 1  # the watermark itself, whose other timers are another piece of work
-        return put_out
+        return emitted
 
     def _through(self, batch: Batch, first: int, now_ms: float) -> int:
         """Run the batch through the operators from `first` on; return how many records were emitted.
@@ -156,9 +156,9 @@ class Chain:
             batch = operator.process(batch)
         if until is not None:
             return self._mark(batch, until)
-        put_out = self._emit_sides(now_ms) if self._sides else 0
+        emitted = self._emit_sides(now_ms) if self._sides else 0
         self._emit(batch, now_ms)
-        return put_out + len(batch)
+        return emitted + len(batch)
 
     def _mark(self, batch: Batch, at: int) -> int:
         self.current = self.operators[at]
@@ -222,9 +222,9 @@ class Chain:
         records = self.pace.records
         return max(1, min([records, *self._rooms(first)])) if self._pending else records
 
-    def _learn(self, took_ms: float, put_out: int) -> None:
+    def _learn(self, took_ms: float, emitted: int) -> None:
         """Adapt the size of pieces; one that has overdrawn the room of an operator was too large."""
-        self.pace.learn(took_ms, put_out)
+        self.pace.learn(took_ms, emitted)
         if self._pending and min(self._rooms(0)) < 0:
             self.pace.shrink()
 
@@ -245,13 +245,13 @@ class Chain:
         """
         tail = self.current = self.operators[-1]
         sides, tail.sides = tail.sides, ()
-        put_out = 0
+        emitted = 0
         for tag, batch in sides:
             for output in self._sides:
                 if output.tag == tag:
-                    put_out += len(batch)
+                    emitted += len(batch)
                     output.emit(batch.copy(), now_ms)
-        return put_out
+        return emitted
 
     def broadcast(self, element: Control) -> None:
         """Send a control element on every output, behind everything that was emitted so far."""

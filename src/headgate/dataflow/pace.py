@@ -25,9 +25,9 @@ class Pace:
         self._records_max = records_max
         self.records = min(FIRST_RECORDS, records_max)
 
-    def learn(self, took_ms: float, put_out: int) -> None:
+    def learn(self, took_ms: float, emitted: int) -> None:
         """Adapt after a piece that took `took_ms` and emitted that many records."""
-        if took_ms > PIECE_MS or put_out > EXPANSION_MAX * self._records_max:
+        if took_ms > PIECE_MS or emitted > EXPANSION_MAX * self._records_max:
             self.shrink()
         elif self.records < self._records_max and took_ms < PIECE_MS / 4:
             self.records = min(self._records_max, self.records * 2)

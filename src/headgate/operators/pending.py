@@ -146,7 +146,7 @@ class PendingOperator(Operator, ABC):
         return None if first is None or segment.inputs[first] is None else first
 
     def _take(self, segment: _Segment, pending: PendingInput) -> list[Any]:
-        """Take the input out; return its results."""
+        """Remove the input, and return its results."""
         if not self._ordered:
             segment.done.popleft()
         del self._segment_of[pending]

@@ -311,19 +311,19 @@ class OperatorHarness:
         batch = Batch(list(records), times)
         if self._key_by_second is not None:
             batch.keys = [self._key_by_second(record) for record in records]
-        return self._put_out(self.operator.process_second(batch)).records
+        return self._emitted(self.operator.process_second(batch)).records
 
     def process_batch(self, batch: Batch) -> Batch:
         """Process a batch; return what comes out. Raises `UserCodeError`."""
         if self._key_by is not None:
             batch.keys = [self._key_by(record) for record in batch.records]
-        return self._put_out(self.operator.process(batch))
+        return self._emitted(self.operator.process(batch))
 
     def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
         """Take event time to `timestamp_ms`; return what timers that are due emit, in pieces of `records_max`."""
         out: list[Any] = []
         while (fired := self.operator.advance(timestamp_ms, records_max)) is not None:
-            out += self._put_out(fired).records
+            out += self._emitted(fired).records
         return out
 
     def advance_time(self, by_ms: float) -> list[Any]:
@@ -342,7 +342,7 @@ class OperatorHarness:
         self._take_sides()
         return [record for flow in flows if isinstance(flow, Batch) for record in flow.records]
 
-    def _put_out(self, batch: Batch) -> Batch:
+    def _emitted(self, batch: Batch) -> Batch:
         self._take_sides()
         return batch
 

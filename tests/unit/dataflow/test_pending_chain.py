@@ -138,7 +138,7 @@ def test_records_that_wait_behind_a_watermark_are_in_the_snapshot() -> None:
     operators = restored(rig, operator_of(FlatMapFactory(range)), Stamp(), Alarm(), again)
     after = Rig(inputs=1)
     after.subtask = Subtask(SubtaskId(1, 0), operators, after.wiring, after.host, 100)
-    after.subtask.resume(restored_waiting(operators))
+    after.subtask.restore(restored_waiting(operators))
     after.run()
     assert again.records_asked == ["at 0", "at 1", "at 2", "at 3"], "the first was pending, the others waited"
 

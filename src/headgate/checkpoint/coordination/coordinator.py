@@ -39,8 +39,7 @@ Stops. From the turn of a request to stop the job on nothing else starts: the so
 savepoint's barrier or, when the job is drained, they end first, so that the final checkpoint is the savepoint. When
 that is complete the stop is recorded in the job's folder, and from then on *any* attempt of the job only commits what
 the savepoint holds. If it cannot be had, sources have stopped already: the attempt fails, and the job goes on from its
-last checkpoint. The asker is told when the job has ended, if the stop was recorded; else when it is known that it never
-will be.
+last checkpoint. If the stop is recorded, the asker hears of it at the end of the job, else as soon as it cannot be.
 
 The end. Subtasks that have ended stay, acknowledge and forward barriers like all others. When all have ended, one final
 checkpoint starts at once, beside any that is under way (which was triggered earlier and may miss last records) and also

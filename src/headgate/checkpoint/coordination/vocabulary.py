@@ -81,7 +81,7 @@ class CheckpointRequest:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptStarted:
-    """All subtasks of `attempt` run: `subtasks`, of which those in `committing` report commits.
+    """All `subtasks` of `attempt` run; those in `committing` report commits.
 
     `last_id` is the highest checkpoint id ever used for this job, complete or not (0: none); `restored` the one among
     the job's own checkpoints that the attempt started from, `older` those before its start that are complete, too.

@@ -50,7 +50,7 @@ class PostgresFlushingSink(FlushingSink):
 
 @final
 class PostgresFlushingWriter(FlushingWriter):
-    """Has rows sent on an I/O thread, all that wait in one transaction; a wrong one is told by a later call.
+    """Sends rows on an I/O thread, all that wait in one transaction; a later call raises what was wrong with one.
 
     Rows go through a temporary table, by which wrong ones are found, and of several with one key the last is taken. The
     server may put them on disk a moment later, or at the barrier: if it crashes before that, it takes the connection

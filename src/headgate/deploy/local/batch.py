@@ -36,7 +36,7 @@ class LocalBatch:
     def __init__(self, plan: JobGraph) -> None:
         self._plan = batch_plan(plan)
         self._package = pack(self._plan)
-        self._put_out: dict[int, list[pa.Table]] = {}
+        self._emitted: dict[int, list[pa.Table]] = {}
         self._sources = SourceInputs(self._plan)
         self._cancelled = False
         self._code = LocalCode(program_code(plan.settings))
@@ -47,7 +47,7 @@ class LocalBatch:
                 own = splits.get(stage.vertex.id, [])
                 left = [self._task(stage, task, rows, own) for task, rows in enumerate(self._inputs(stage))]
                 if stage.targets:
-                    self._put_out[stage.vertex.id] = left
+                    self._emitted[stage.vertex.id] = left
                 else:
                     results = (row for table in left for row in table.to_pylist())
                     yield from ((stage.vertex.id, row["task"], row["result"]) for row in results)
@@ -57,7 +57,7 @@ class LocalBatch:
         self._sources.interrupt()
 
     def close(self) -> None:
-        self._put_out = {}
+        self._emitted = {}
         self._code.close()
 
     def _task(self, stage: Stage, task: int, rows: pa.Table, splits: list[Any]) -> pa.Table:
@@ -74,14 +74,14 @@ class LocalBatch:
 
     def _tasks_of(self, stage: Stage) -> int:
         if any(each.shuffle is Shuffle.NONE for each in stage.inputs):
-            return len(self._put_out[stage.inputs[0].stage])
+            return len(self._emitted[stage.inputs[0].stage])
         return stage.vertex.parallelism
 
     def _inputs(self, stage: Stage) -> list[pa.Table]:
         """Return the rows of each task, but for those that all read."""
         own = [each for each in stage.inputs if each.shuffle is not Shuffle.TO_ALL]
         if any(each.shuffle is Shuffle.NONE for each in own):
-            return [_of_edge(table, own[0]) for table in self._put_out[own[0].stage]]
+            return [_of_edge(table, own[0]) for table in self._emitted[own[0].stage]]
         rows = pa.concat_tables([ROWS.empty_table(), *(_of_edge(self._everything(each), each) for each in own)])
         order = SORTED_BY[stage.is_keyed]
         without_null = pc.fill_null(rows[TIME], MIN_TIMESTAMP)
@@ -97,7 +97,7 @@ class LocalBatch:
         return pa.concat_tables([ROWS.empty_table(), *found])
 
     def _everything(self, each: Input) -> pa.Table:
-        return pa.concat_tables(self._put_out[each.stage])
+        return pa.concat_tables(self._emitted[each.stage])
 
 
 def _of_edge(table: pa.Table, each: Input) -> pa.Table:

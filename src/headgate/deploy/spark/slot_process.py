@@ -102,7 +102,7 @@ class SlotProcess:
         self._control.send(_registration(spec, index, self._exchange.address, store))
 
     def run(self) -> None:
-        """Step the slot until it is told to end. A slot without a master ends itself: it is not waited for."""
+        """Step the slot until it is told to end. A slot that has lost its master ends itself."""
         self._heartbeat.start()
         while True:
             wake_ms = self.slot.step(self._clock.monotonic_ms())

@@ -2,7 +2,7 @@
 
 A slot makes two connections to the master. On the first, from its loop, control messages travel both ways, beginning
 with `RegisterSlot`. On the second, from a thread of its own, heartbeats do, so that a slot is known to live however
-long user code keeps its loop. The hello of either says which it is, and of which launch and slot.
+long user code keeps its loop. The hello on each connection names its purpose, the launch and the slot.
 """
 
 from __future__ import annotations

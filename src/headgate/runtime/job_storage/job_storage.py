@@ -1,4 +1,4 @@
-"""Job storage: what the job master has done on storage, sinks and sources.
+"""Job storage: the work of the job master on storage, sinks and sources.
 
 There is one owner for the snapshots, the clean-up, the commits of sinks and the inputs of sources. The loop says here
 which owner does what and in which order; the result of each piece of work comes back to the loop.

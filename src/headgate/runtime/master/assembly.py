@@ -124,7 +124,7 @@ def deploy_messages(
     splits: dict[int, list[Any]],
     addresses: Addresses,
 ) -> dict[SlotIndex, Deploy]:
-    """Return what each slot is told. `splits` are those of each source vertex, dealt to sources that begin again."""
+    """Return the order for each slot. `splits` has those of each source vertex; sources that begin again get them."""
     placement = replace(point.placement, addresses=addresses)
 
     def message(slot: SlotIndex) -> Deploy:

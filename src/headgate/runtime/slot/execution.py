@@ -107,7 +107,7 @@ class Execution:
             if deploy.finishing:
                 built.stop()
             else:
-                built.resume(restored_waiting(operators))
+                built.restore(restored_waiting(operators))
             self.subtasks[subtask] = built
         ordered = sorted(self.subtasks.values(), key=lambda subtask: subtask.id, reverse=True)
         self._downstream_first = [subtask for subtask in ordered if not subtask.is_source]

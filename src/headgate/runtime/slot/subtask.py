@@ -131,8 +131,8 @@ class Subtask:
         """Process data in flight before anything else. To be called before the first piece of work."""
         self._recovering = restored
 
-    def resume(self, waiting: Waiting) -> None:
-        """Go on with what waited in the chain. To be called before the first piece of work."""
+    def restore(self, waiting: Waiting) -> None:
+        """Have this wait in the chain, as it did at the snapshot. To be called before the first piece of work."""
         self._chain.waiting = waiting
 
     def stop(self) -> None:

@@ -31,7 +31,7 @@ class State(Protocol):
 
 @runtime_checkable
 class AppendingState(State, Protocol[IN_contra, OUT_co]):
-    """State that values are added to."""
+    """State that takes values."""
 
     def get(self) -> OUT_co:
         """Return what the added values come to."""
@@ -44,7 +44,7 @@ class AppendingState(State, Protocol[IN_contra, OUT_co]):
 
 @runtime_checkable
 class MergingState(AppendingState[IN_contra, OUT_co], Protocol[IN_contra, OUT_co]):
-    """State that values are added to, and of which two can be made one (when session windows merge)."""
+    """State that takes values, and that can be merged with another (when session windows merge)."""
 
 
 class Handle:

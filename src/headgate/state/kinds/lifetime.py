@@ -1,4 +1,4 @@
-"""Time to live, as a handle applies it. What is stored is told in `forms`; the rules are in docs/state.md.
+"""Time to live, as a handle applies it. `forms` describes what is stored, docs/state.md the rules.
 
 Reading removes what has expired. It is returned all the same, this once, where the configuration says so.
 """
@@ -14,7 +14,7 @@ from headgate.state.ttl import StateTtlConfig
 
 
 class StampedHandle(Protocol):
-    """A handle of which the column holds one stamped value."""
+    """A handle whose column holds one value with its time."""
 
     def stored(self) -> Stamped | None:
         """Return what the column holds for the current key."""

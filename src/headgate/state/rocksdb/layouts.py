@@ -60,7 +60,7 @@ class Layouts:
         """The codec of the only column, when there is just one, and it holds no list or map."""
         self._original_tag = b""
         self.containers: list[tuple[int, StoredForm]] = []
-        """Indices in a cell of the columns of which the items have rows, with their form."""
+        """Each column whose items have rows: its index in a cell, and its form."""
 
     # --- declaring
 

@@ -69,7 +69,7 @@ class SparkBatch:
         self._group = f"headgate-{plan.job_id}"
         self._broadcasts: list[Broadcast[bytes]] = []
         self._persisted: list[DataFrame] = []
-        self._put_out: dict[int, DataFrame] = {}
+        self._emitted: dict[int, DataFrame] = {}
         self._cancelled = False
         self._over = threading.Event()
 
@@ -128,7 +128,7 @@ class SparkBatch:
         if len(stage.targets) > 1:
             made = made.persist(StorageLevel.MEMORY_AND_DISK)
             self._persisted.append(made)
-        self._put_out[stage.vertex.id] = made
+        self._emitted[stage.vertex.id] = made
 
     @contextlib.contextmanager
     def _as_job(self) -> Iterator[None]:
@@ -179,7 +179,7 @@ class SparkBatch:
         return self._spark.range(0, tasks, 1, tasks).select(*columns)
 
     def _of_edge(self, each: Input) -> DataFrame:
-        return self._put_out[each.stage].where(f.col(EDGE) == each.edge)
+        return self._emitted[each.stage].where(f.col(EDGE) == each.edge)
 
     def _for_all(self, stage: Stage) -> Broadcast[bytes] | None:
         """Return what every task of the stage reads, made now; None: nothing.
