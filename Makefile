@@ -77,10 +77,10 @@ $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.
 	@touch $@
 
 sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
-	$(BIN)/python -m headgate.testing.sim --seed $(SEED)
+	$(BIN)/python -m tests.simulation --seed $(SEED)
 
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
-	$(BIN)/python -m headgate.testing.sim --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
+	$(BIN)/python -m tests.simulation --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
 
 mutants: $(STAMP) ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
 	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt

@@ -17,6 +17,8 @@ from headgate.checkpoint.drivers.address import RUN_DIRECTORY
 from headgate.testing.servers.spark import QUICK_JAVA
 from tests.scenarios.paced import HURRY
 
+pytest.register_assert_rewrite("tests.contract.backends.backend", "tests.contract.backends.backend_scenarios")
+
 settings.register_profile("headgate", deadline=None)
 settings.load_profile("headgate")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)  # what Spark itself adds to the options of a driver's JVM

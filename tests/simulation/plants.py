@@ -39,10 +39,10 @@ from headgate.state.keyed.timer_index import HeapTimerIndex
 from headgate.state.keyed.walk import Walk
 from headgate.state.operator.list_elements import ListElements
 from headgate.state.operator.operator_state import OperatorStateStore
-from headgate.testing.sim.beside import work_now
 from headgate.testing.sim.exchange import SimExchange
 from headgate.testing.sim.external import External
-from headgate.testing.sim.user_code import SimReader, SimSplit
+from headgate.testing.sim.work import work_now
+from tests.simulation.own_jobs.user_code import SimReader, SimSplit
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -11,7 +11,8 @@ from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.graph.placement import Placement, as_programmed, place
 from headgate.ids import Attempt
 from headgate.runtime.job_storage.restoring import RestoreResolver, shapes_of
-from headgate.testing.sim.run import RunReport, run
+from headgate.testing.sim.run import RunReport
+from tests.simulation.own_jobs.run import run
 
 WIDTH_MAX = 5
 FIXED = ("broadcast", "own_list", "union")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate.testing.sim.run import job_of, run
+from tests.simulation.own_jobs.run import job_of, run
 from tests.simulation.planted import PLANTED, Planted
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"

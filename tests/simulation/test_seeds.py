@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from headgate.testing.sim.run import run
 from tests.simulation import plants
+from tests.simulation.own_jobs.run import run
 
 BLOCK = 10
 BLOCKS = [pytest.param(first, marks=[pytest.mark.slow] if first > 1 else []) for first in range(1, 121, BLOCK)]
@@ -61,6 +61,6 @@ def test_a_seed_determines_the_run_to_the_last_byte(seed: int) -> None:
 
 
 def _trace_in_a_process(seed: int, hash_seed: str) -> bytes:
-    command = [sys.executable, "-m", "headgate.testing.sim", "--seed", str(seed)]
+    command = [sys.executable, "-m", "tests.simulation", "--seed", str(seed)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     return subprocess.run(command, env=environment, check=True, capture_output=True).stdout

@@ -45,7 +45,7 @@ from headgate.deploy.stored import stored_max_parallelism
 from headgate.errors import ProgramError
 from headgate.functions.source import Source
 from headgate.graph.describe import execution_plan
-from headgate.graph.job_graph import JobOptions, plan
+from headgate.graph.job_graph import JobGraph, JobOptions, plan
 from headgate.graph.logical import GraphDefaults
 from headgate.ids import JobId, new_job_id
 from headgate.operators.source import SourceFactory
@@ -307,6 +307,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         if job_name is not None:
             check_text("the name of a job", job_name)
         check_not_importing()
+        settings = self._settings()
+        in_batch = is_batch(self._program.graph(), settings)
+        job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
+        where = choose.deployment(settings, self._spark)
+        return where.submit_batch(job) if in_batch else where.submit(job)
+
+    def job_graph(self, job_name: str | None = None) -> JobGraph:
+        """Return what `submit` runs; the next job then begins empty. Raises ProgramError."""
         graph = self._program.take()
         settings = self._settings()
         fixed_id = settings.get(JOB_ID)
@@ -317,10 +325,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
             settings=settings,
             checkpointing=settings.is_given(CHECKPOINT_INTERVAL) or acknowledges(graph),
         )
-        in_batch = is_batch(graph, settings)
-        job = plan(graph, options)  # first, so that a wrong program fails before a session is started
-        where = choose.deployment(settings, self._spark)
-        return where.submit_batch(job) if in_batch else where.submit(job)
+        return plan(graph, options)
 
     def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> Any:
         """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""

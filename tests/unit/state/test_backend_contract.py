@@ -9,9 +9,9 @@ import pytest
 
 from headgate.options import resolve
 from headgate.state.choose import open_backend
-from headgate.testing.contracts.backend import check_against_model
-from headgate.testing.contracts.backend_scenarios import SCENARIOS
-from headgate.testing.contracts.keyed_job import BackendUnderTest
+from tests.contract.backends.backend import check_against_model
+from tests.contract.backends.backend_scenarios import SCENARIOS
+from tests.contract.backends.keyed_job import BackendUnderTest
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "whole": {},

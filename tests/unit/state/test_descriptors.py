@@ -16,8 +16,8 @@ from headgate.state.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from headgate.testing.contracts.keyed_states import Gather
 from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_states import Gather
 
 
 @pytest.mark.parametrize("name", ["", None, 3])

@@ -1,27 +1,33 @@
-"""Command line: `--seed N` tells the whole story of one run, `--seeds N` runs many and sums them up."""
+"""The command line of simulations: `--seed N` tells the whole story of one run, `--seeds N` sums up many."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TextIO, final
+from typing import Final, Protocol, TextIO, final
 
-from headgate.testing.sim.run import RunReport, run
+from headgate.testing.sim.run import RunReport
 
 PROGRESS_EVERY: Final = 500
 BLOCK: Final = 50
 """How many seeds a process runs before it takes the next ones."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the arguments say; return 0 when every run kept every promise, else 1."""
-    parser = argparse.ArgumentParser(prog="python -m headgate.testing.sim", description=__doc__)
+class Run(Protocol):
+    """Simulates one seed. It is pickled for the processes that share the seeds out."""
+
+    def __call__(self, seed: int, *, faults: bool = True) -> RunReport:
+        """Run it, with faults or without."""
+        ...
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what `execute` understands."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--seed", type=int, help="run this seed and print its trace")
     what.add_argument("--seeds", type=int, help="run the seeds 1 to N")
@@ -29,15 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="share the seeds out to so many processes")
     parser.add_argument("--out", type=Path, help="write the summary to this file, too")
     parser.add_argument("--without-faults", action="store_true", help="run the same jobs with nothing going wrong")
-    options = parser.parse_args(arguments)
+
+
+def execute(run: Run, options: argparse.Namespace) -> int:
+    """Run what the options say; return 0 when every run kept every promise, else 1."""
+    if options.without_faults:
+        run = partial(run, faults=False)
     if options.seed is not None:
-        return _one(options.seed, sys.stdout, with_faults=not options.without_faults)
+        return _one(run(options.seed), sys.stdout)
     seeds = range(options.first, options.first + options.seeds)
-    return _many(seeds, options.jobs, options.out, not options.without_faults)
+    return _many(run, seeds, options.jobs, options.out)
 
 
-def _one(seed: int, out: TextIO, *, with_faults: bool) -> int:
-    report = run(seed, faults=with_faults)
+def _one(report: RunReport, out: TextIO) -> int:
     print(f"job: {report.job}", f"faults: {', '.join(report.faults) or 'none'}", *report.trace, sep="\n", file=out)
     print(report.describe() if not report.passed else _in_a_line(report), file=out)
     return int(not report.passed)
@@ -56,12 +66,12 @@ class _Block:
     actions: int
 
 
-def _many(seeds: range, jobs: int, out: Path | None, with_faults: bool) -> int:
+def _many(run: Run, seeds: range, jobs: int, out: Path | None) -> int:
     began_s = time.monotonic()
     parts = [seeds[start : start + BLOCK] for start in range(0, len(seeds), BLOCK)]
     blocks: list[_Block] = []
     with ProcessPoolExecutor(jobs) as pool:
-        for block in pool.map(partial(_run_block, with_faults=with_faults), parts):
+        for block in pool.map(partial(_run_block, run), parts):
             blocks.append(block)
             print(*block.stories, sep="\n", end="\n" if block.stories else "", flush=True)
             done = sum(each.seeds for each in blocks)
@@ -77,8 +87,8 @@ def _many(seeds: range, jobs: int, out: Path | None, with_faults: bool) -> int:
     return int(any(block.failed for block in blocks))
 
 
-def _run_block(seeds: range, *, with_faults: bool) -> _Block:
-    reports = [_without_trace(run(seed, faults=with_faults)) for seed in seeds]
+def _run_block(run: Run, seeds: range) -> _Block:
+    reports = [_without_trace(run(seed)) for seed in seeds]
     failed = [report for report in reports if not report.passed]
     return _Block(
         seeds=len(seeds),

@@ -20,7 +20,7 @@ from headgate.functions.sink import (
     SinkWriter,
 )
 from headgate.ids import CheckpointId, JobId
-from headgate.testing.sim.beside import operation
+from headgate.testing.sim.work import operation
 from headgate.testing.sim.world import World
 
 _numbers = itertools.count(1)
@@ -205,6 +205,7 @@ class SimWriter(SinkWriter[str]):
         self._records: list[Any] = []
 
     def write(self, records: list[Any]) -> None:
+        self._system.pass_through(self._context.uid)
         self._records += records
 
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, Generic, final
 
 from headgate import options
 from headgate.checkpoint import paths
@@ -17,10 +16,9 @@ from headgate.runtime.monitoring.outcome import JobState
 from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
-from headgate.testing.sim.jobs import NUMBERERS, JobSpec, plan_of
+from headgate.testing.sim.job import J, Leg, SimEnding, SimProgram
+from headgate.testing.sim.journeys import fork_of
 from headgate.testing.sim.ledger import Heir
-from headgate.testing.sim.legs import Leg, fork_of
-from headgate.testing.sim.oracle import SimEnding, judge_cancelled, judge_finished, judge_fork
 from headgate.testing.sim.storage import SimStorage, SimStore
 from headgate.testing.sim.troubles import Crawl
 from headgate.testing.sim.user import User
@@ -33,13 +31,14 @@ MakeFaults = Callable[[Cluster, External, list[str]], Faults]
 
 
 @final
-class Journey:
+class Journey(Generic[J]):
     """Runs the legs of one seed and judges what they leave behind."""
 
     def __init__(
-        self, storage: SimStorage, outside: External, legs: tuple[Leg, ...], faults_of: MakeFaults | None
+        self, storage: SimStorage, outside: External, program: SimProgram[J], faults_of: MakeFaults | None
     ) -> None:
-        self.legs = legs
+        self._program = program
+        self.legs = program.legs
         self.planned: list[str] = []
         """The faults, in words."""
         self.clusters: list[Cluster] = []
@@ -70,18 +69,17 @@ class Journey:
         for cluster in self.clusters:
             cluster.close()
 
-    def _run_leg(self, leg: Leg) -> Cluster:
-        settings = {**leg.spec.settings, **_from(self._start_from)}
-        spec = replace(leg.spec, settings=settings)
-        cluster = Cluster(self._storage, plan_of(spec, self._outside.number), spec.placed)
+    def _run_leg(self, leg: Leg[J]) -> Cluster:
+        graph = leg.job.graph(self._outside.number, _from(self._start_from))
+        cluster = Cluster(self._storage, graph, leg.job.placed)
         self.clusters.append(cluster)
         self._make_slow(cluster)
-        faults = None if self._faults_of is None else self._faults_of(cluster, self._outside, _functions_of(spec))
+        faults = None if self._faults_of is None else self._faults_of(cluster, self._outside, leg.job.functions())
         if faults is not None:
             faults.plan()
             self.planned += faults.planned
         User(cluster, leg).plan()
-        if spec.leg == 0:
+        if leg.job.leg == 0:
             cluster.start_master()
         else:
             self._world.after(1.0, 300.0, cluster.start_master)
@@ -126,7 +124,7 @@ class Journey:
             return
         heir = len(self.clusters)
         store, manifest = self._start_from
-        claims = self.legs[heir].spec.settings["execution.state-recovery.claim-mode"] == "CLAIM"
+        claims = self.legs[heir].job.settings["execution.state-recovery.claim-mode"] == "CLAIM"
         store.ledger.pass_on(Heir(manifest if claims else None, lambda: self._has_enough(heir)))
         self._world.note("user", f"goes on from {store.location}/{manifest}")
 
@@ -145,7 +143,7 @@ class Journey:
             return
         store = self._world.rng.choice(savepoints)
         manifest = store.ledger.manifests[paths.METADATA]
-        leg = fork_of(self._world.rng, self._leg_of(manifest))
+        leg = fork_of(self._world.rng, self._job_of(manifest))
         outside = self._outside.forked(manifest, store.ledger.transactions_in(manifest))
         store.ledger.permit(manifest)
         self._world.note("user", f"goes on from {store.location} once more")
@@ -154,9 +152,9 @@ class Journey:
         finally:
             outside.close()
 
-    def _run_fork(self, leg: Leg, store: SimStore, outside: External) -> None:
-        spec = replace(leg.spec, settings={**leg.spec.settings, **_from((store, paths.METADATA))})
-        cluster = Cluster(self._storage, plan_of(spec, outside.number), spec.placed)
+    def _run_fork(self, leg: Leg[J], store: SimStore, outside: External) -> None:
+        graph = leg.job.graph(outside.number, _from((store, paths.METADATA)))
+        cluster = Cluster(self._storage, graph, leg.job.placed)
         self.clusters.append(cluster)
         User(cluster, leg).plan()
         cluster.start_master()
@@ -165,7 +163,7 @@ class Journey:
             result = _result_of(cluster)
             if result is None or result.status != JobState.FINISHED.value:
                 self._world.violated(f"the job that went on from a savepoint ended as {result}")
-            for what in judge_fork(leg.spec, outside):
+            for what in (*self._program.judge_fork(leg.job, outside), *_left_pending(outside)):
                 self._world.violated(f"from a savepoint on the way: {what}")
 
     def _savepoints_on_the_way(self) -> list[SimStore]:
@@ -177,11 +175,11 @@ class Journey:
             for store in stores
             if store.location not in ends
             and (manifest := store.ledger.manifests.get(paths.METADATA)) is not None
-            and all(leg.spec.is_exact for leg in self.legs[: self._leg_of(manifest).leg + 1])
+            and all(leg.job.is_exact for leg in self.legs[: self._job_of(manifest).leg + 1])
         ]
 
-    def _leg_of(self, manifest: Manifest) -> JobSpec:
-        return next(leg.spec for leg in self.legs if leg.spec.job_id == manifest.job_id)
+    def _job_of(self, manifest: Manifest) -> J:
+        return next(leg.job for leg in self.legs if leg.job.job_id == manifest.job_id)
 
     # --- the verdict
 
@@ -192,23 +190,32 @@ class Journey:
         if result.status != JobState.FINISHED.value and not was_cancelled:
             self._world.violated(f"the job ended as {result.status}: {result.cause}")
         ending = SimEnding(
-            spec=self.legs[0].spec,
-            specs=tuple(leg.spec for leg in self.legs),
-            outside=self._outside,
-            store=cluster.store,
-            collected=self._collected,
-            programs=max(len(each.masters) for each in self.clusters),
+            jobs=tuple(leg.job for leg in self.legs),
             legs=len(self.clusters),
+            outside=self._outside,
+            collected=self._collected,
+            drivers=max(len(each.masters) for each in self.clusters),
             is_exact=self._is_exact(),
-            is_tidy=self._is_tidy(),
+            was_cancelled=was_cancelled,
         )
-        for what in judge_cancelled(ending) if was_cancelled else judge_finished(ending):
+        for what in self._program.judge(ending):
             self._world.violated(what)
+        if not was_cancelled:
+            self._judge_rest(cluster.store)
+
+    def _judge_rest(self, store: SimStore) -> None:
+        """Look for what a job that has finished must not leave behind."""
+        for name, transaction in self._outside.pending.items():
+            if (transaction.job_id, transaction.attempt) == self._outside.newest:
+                self._world.violated(f"transaction {name} of the last attempt was never committed")
+        left = [path for path in store.memory.files if path != paths.RESULT]
+        if left and self._is_tidy():
+            self._world.violated(f"files are left behind: {', '.join(sorted(left)[:5])}")
 
     def _is_exact(self) -> bool:
         """Return whether no job restored what it had counted only at least once."""
         ran = self.legs[: len(self.clusters)]
-        if all(leg.spec.is_exact for leg in ran):
+        if all(leg.job.is_exact for leg in ran):
             return True
         first = self.clusters[0]
         return len(ran) == 1 and len(first.masters) == 1 and first.master.master.progress.restarts == 0
@@ -232,8 +239,6 @@ def _from(start: tuple[SimStore, str] | None) -> dict[str, Any]:
     return {} if start is None else {options.RECOVERY_PATH.key: paths.below(start[0].location, start[1])}
 
 
-def _functions_of(spec: JobSpec) -> list[str]:
-    """Return the names of what user code can be made to fail in."""
-    names = [f"{stage.kind}{index}" for index, stage in enumerate(spec.stages)]
-    numbering = [name for name, stage in zip(names, spec.stages, strict=True) if stage.kind in NUMBERERS]
-    return [*names, *(f"open of {name}" for name in names), *(f"snapshot of {name}" for name in numbering)]
+def _left_pending(outside: External) -> Iterator[str]:
+    if outside.pending:
+        yield f"transactions were never committed: {', '.join(sorted(outside.pending))}"

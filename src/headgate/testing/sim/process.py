@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headgate.testing.sim.beside import SimIo
+from headgate.testing.sim.work import SimIo
 from headgate.testing.sim.world import Action, World
 
 NAP_MS = 1e-6

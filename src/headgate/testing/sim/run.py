@@ -1,26 +1,24 @@
-"""One simulated run: a random job, random faults, and the oracle's verdict, all from one seed."""
+"""One simulated run: a program, a journey, faults and the verdict, all from one seed."""
 
 from __future__ import annotations
 
 import logging
+import random
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, final
+from typing import final
 from unittest.mock import patch
 
 from headgate.dataflow import pace
-from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.runtime.slot import slot
 from headgate.state.keyed import walk
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import Faults
-from headgate.testing.sim.jobs import random_job
+from headgate.testing.sim.job import J, Leg, SimProgram
 from headgate.testing.sim.journey import Journey
-from headgate.testing.sim.legs import Leg, journey_of
 from headgate.testing.sim.storage import SimStorage
 from headgate.testing.sim.world import World
 
@@ -30,7 +28,9 @@ from headgate.testing.sim.world import World
 class RunReport:
     """What came of a run. `violations` is empty when every promise was kept."""
 
-    seed: int
+    seed: int = 0
+    reproduce: str = ""
+    """The command that shows it again."""
     job: str
     faults: tuple[str, ...]
     violations: tuple[str, ...]
@@ -50,7 +50,7 @@ class RunReport:
         return "\n".join(
             [
                 f"seed {self.seed} failed: {'; '.join(self.violations)}",
-                f"  reproduce: make sim SEED={self.seed}",
+                f"  reproduce: {self.reproduce}",
                 f"  job: {self.job}",
                 f"  faults: {', '.join(self.faults) or 'none'}",
                 f"  the last {trace_lines} of {len(self.trace)} lines of the trace:",
@@ -59,59 +59,45 @@ class RunReport:
         )
 
 
-def run(
-    seed: int,
-    *,
-    faults: bool = True,
-    often: tuple[str, ...] = (),
-    settings: Mapping[str, Any] = MappingProxyType({}),
-    placed: PlacementPolicy = as_programmed,
-) -> RunReport:
-    """Simulate the job of a seed, with its faults or without; those in `often`, by their kinds, in addition.
+Draw = Callable[[random.Random], SimProgram[J]]
+"""Makes a program, and its journey, by chance."""
 
-    `settings` replace those that are drawn, on all legs. `placed` decides on the parallelism of each attempt.
 
-    >>> run(1).passed
-    True
+def run(seed: int, draw: Draw[J], reproduce: str, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunReport:
+    """Simulate the program of a seed, with what goes wrong by that seed, and kinds of faults in `often` in addition.
+
+    `reproduce` is the command that does it again.
     """
     world = World(seed)
     storage = SimStorage(world)
     outside = External(world, storage.permitted)
     try:
         with _without_logs(), _in_many_pieces(world):
-            legs = tuple(_with(settings, placed, leg) for leg in journey_of(random_job(world.rng)))
-            return _run(seed, world, Journey(storage, outside, legs, partial(Faults, often=often) if faults else None))
+            faults_of = partial(Faults, often=often) if faults else None
+            journey = Journey(storage, outside, draw(world.rng), faults_of)
+            return replace(_run(world, journey), seed=seed, reproduce=reproduce)
     finally:
         outside.close()
 
 
-def job_of(seed: int) -> str:
-    """Return the job of a seed, in words, with all its legs: `RunReport.job`. Nothing runs.
-
-    >>> run(1).job == job_of(1)
-    True
-    """
+def journey_in_words(seed: int, draw: Draw[J]) -> str:
+    """Return the journey that `draw` makes of a seed, in words: `RunReport.job`. Nothing runs."""
     world = World(seed)
     with _in_many_pieces(world):
-        return _describe(journey_of(random_job(world.rng)))
+        return _describe(draw(world.rng).legs)
 
 
-def _describe(legs: tuple[Leg, ...]) -> str:
+def _describe(legs: tuple[Leg[J], ...]) -> str:
     return "; then ".join(leg.describe() for leg in legs)
 
 
-def _with(settings: Mapping[str, Any], placed: PlacementPolicy, leg: Leg) -> Leg:
-    return replace(leg, spec=replace(leg.spec, settings={**leg.spec.settings, **settings}, placed=placed))
-
-
-def _run(seed: int, world: World, journey: Journey) -> RunReport:
+def _run(world: World, journey: Journey[J]) -> RunReport:
     try:
         journey.run()
     except Exception as error:  # noqa: BLE001  # whatever stops a process of ours is what the simulation looks for
         world.violated("".join(traceback.format_exception(error)).rstrip())
     journey.close()
     return RunReport(
-        seed=seed,
         job=_describe(journey.legs),
         faults=tuple(journey.planned),
         violations=tuple(world.violations),

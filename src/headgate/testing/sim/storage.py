@@ -14,9 +14,9 @@ from headgate.checkpoint import paths
 from headgate.checkpoint.store import Chunk, MemoryStore, chunks_of
 from headgate.errors import StorageError
 from headgate.state.files import FileHandle
-from headgate.testing.sim.beside import OperationFate, operation
 from headgate.testing.sim.disk import Disk, beginning
 from headgate.testing.sim.ledger import Ledger
+from headgate.testing.sim.work import OperationFate, operation
 from headgate.testing.sim.world import Action, World
 
 _MISHAPS: Final = ("nothing", "torn", "complete")

@@ -7,10 +7,7 @@ from typing import Final, assert_never, final
 
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.testing.sim.cluster import Cluster
-from headgate.testing.sim.growing import all_is_read, kind_of
-from headgate.testing.sim.jobs import JobSpec
-from headgate.testing.sim.legs import Leg, LegEnd
-from headgate.testing.sim.user_code import SourceSpec
+from headgate.testing.sim.job import Leg, LegEnd, SimJob
 
 SAVEPOINTS: Final = "/sim/savepoints"
 
@@ -22,17 +19,16 @@ _PATIENCE_MS: Final = (20.0, 400.0)
 class User:
     """Ends one leg from outside, and insists on it until it is over."""
 
-    def __init__(self, cluster: Cluster, leg: Leg) -> None:
+    def __init__(self, cluster: Cluster, leg: Leg[SimJob]) -> None:
         self._cluster = cluster
         self._world = cluster.world
         self._leg = leg
         self._asked: Future[str] | None = None
-        self._sources = _sources_by_uid(leg.spec)
 
     def plan(self) -> None:
         """Have savepoints taken, and the leg end, at their times."""
         began_ms = self._world.now_ms
-        if any(kind_of(spec).grows for spec in self._sources.values()):
+        if self._leg.job.grows:
             self._world.at(began_ms, self._drain_when_all_is_read)
         for after_ms in self._leg.savepoints_after_ms:
             self._world.at(began_ms + after_ms, self._take_savepoint)
@@ -63,7 +59,7 @@ class User:
         """End a job whose sources would look for more for ever."""
         if self._cluster.over:
             return
-        if all_is_read(self._sources, self._cluster.store):
+        if self._leg.job.is_all_read(self._cluster.store):
             self._ask_to_stop(drains=True)
         self._world.after(*_PATIENCE_MS, self._drain_when_all_is_read)
 
@@ -81,8 +77,3 @@ class User:
     def _lose(self) -> None:
         if not self._cluster.over:
             self._cluster.lose_driver()
-
-
-def _sources_by_uid(spec: JobSpec) -> dict[str, SourceSpec]:
-    rules = {f"rules{index}": stage.rules for index, stage in enumerate(spec.stages) if stage.rules is not None}
-    return {**{f"source{index}": source for index, source in enumerate(spec.sources)}, **rules}

@@ -10,8 +10,8 @@ from headgate.clock import VirtualClock
 from headgate.errors import InternalError, ProgramError
 from headgate.state.descriptors import ReducingStateDescriptor, StateDescriptor
 from headgate.state.kinds.binding import bind, merged
-from headgate.testing.contracts.keyed_states import TTL_MS, descriptor_of, ttl_config
 from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_states import TTL_MS, descriptor_of, ttl_config
 from tests.unit.state.backends import backend_of
 
 DEAD, LIVE, NOW = 0, TTL_MS, TTL_MS + 1

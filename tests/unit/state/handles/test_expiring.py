@@ -15,8 +15,8 @@ from headgate.state.keyed.cleanup import IncrementalCleanup
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.kinds.forms import SINGLE
 from headgate.state.ttl import StateTtlConfig
-from headgate.testing.contracts.keyed_states import KINDS, TTL_MS, descriptor_of, ttl_config
 from headgate.types.instant import Time
+from tests.contract.backends.keyed_states import KINDS, TTL_MS, descriptor_of, ttl_config
 from tests.unit.state.backends import at, context_of
 
 NOTHING: dict[str, Any] = {"value": None, "list": [], "map": {}, "reducing": None, "aggregating": None}

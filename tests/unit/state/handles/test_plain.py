@@ -16,8 +16,8 @@ from headgate.state.descriptors import (
 )
 from headgate.state.handles import AppendingState, ListState, MapState, MergingState, State
 from headgate.state.keyed.hashmap import HashMapBackend
-from headgate.testing.contracts.keyed_states import Gather
 from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_states import Gather
 from tests.unit.state.backends import at, backend_of
 
 ANY = Types.PICKLED_BYTE_ARRAY()

@@ -16,16 +16,16 @@ from headgate.savepoints import SavepointReader, SavepointWriter
 from headgate.state.choose import open_backend
 from headgate.state.formats.schema import StateMeta
 from headgate.state.kinds.table import KINDS
-from headgate.testing.contracts import keyed_states
-from headgate.testing.contracts.backend import check_against_model
-from headgate.testing.contracts.backend_scenarios import (
+from headgate.types.typeinfo import Types
+from tests.contract.backends import keyed_states
+from tests.contract.backends.backend import check_against_model
+from tests.contract.backends.backend_scenarios import (
     check_a_time_to_live_that_comes_and_goes,
     check_full_snapshots_leave_out_what_has_expired,
 )
-from headgate.testing.contracts.keyed_job import BackendUnderTest
-from headgate.testing.contracts.keyed_model import MapModel
-from headgate.testing.contracts.keyed_states import KindUnderTest
-from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_job import BackendUnderTest
+from tests.contract.backends.keyed_model import MapModel
+from tests.contract.backends.keyed_states import KindUnderTest
 from tests.unit.state.kinds.set_state import SET, SetStateDescriptor
 
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -9,12 +9,12 @@ import pytest
 
 from headgate.options import resolve
 from headgate.state.choose import open_backend
-from headgate.testing.contracts.backend import check_against_model
-from headgate.testing.contracts.backend_scenarios import (
+from tests.contract.backends.backend import check_against_model
+from tests.contract.backends.backend_scenarios import (
     SCENARIOS,
     check_full_snapshots_leave_out_what_has_expired,
 )
-from headgate.testing.contracts.keyed_job import BackendUnderTest
+from tests.contract.backends.keyed_job import BackendUnderTest
 from tests.unit.state.rocksdb.stores import INCREMENTAL, TINY
 
 pytestmark = pytest.mark.slow

@@ -24,8 +24,8 @@ from headgate.state.files import SHARED, FetchedKeyed, FileHandle, InlineHandle,
 from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.cells import EPOCH
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
-from headgate.testing.contracts.keyed_states import KINDS, KindUnderTest
 from headgate.types.keys import hash_code
+from tests.contract.backends.keyed_states import KINDS, KindUnderTest
 
 INLINE_BYTES_MAX: Final = 4096
 CONCURRENT_MAX: Final = 3

@@ -4,66 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
-from headgate.checkpoint import paths
-from headgate.testing.sim.expected import expected_output, keeps_order, output_of
 from headgate.testing.sim.external import External
-from headgate.testing.sim.jobs import JobSpec
-from headgate.testing.sim.storage import SimStore
-from headgate.testing.sim.user_code import Origin, Record
+from headgate.testing.sim.job import SimEnding
+from headgate.testing.sim.outcome import difference
+from tests.simulation.own_jobs.expected import expected_output, keeps_order, output_of
+from tests.simulation.own_jobs.jobs import JobSpec
+from tests.simulation.own_jobs.user_code import Origin, Record
 
 Differ = Callable[[Counter[Any], Counter[Any]], bool]
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimEnding:
-    """What is left when a job is over. `collected` is what reached the programs; at most `programs` ran in a leg."""
-
-    spec: JobSpec
-    specs: tuple[JobSpec, ...]
-    """The job on each leg of its journey: `spec` on the first."""
-    outside: External
-    store: SimStore
-    collected: list[Record]
-    programs: int
-    legs: int
-    is_exact: bool
-    """Whether each record counts exactly once: everywhere, or because nothing was restored."""
-    is_tidy: bool
-    """Whether nothing happened that may leave files behind."""
-
-
-def judge_finished(ending: SimEnding) -> Iterator[str]:
+def judge_finished(ending: SimEnding[JobSpec]) -> Iterator[str]:
     """Yield what is wrong with the end of a job that ran to its end, in words."""
-    spec, outside = ending.spec, ending.outside
+    spec, outside = ending.jobs[0], ending.outside
     records = outside.records_of("sink")
     differ = Counter.__ne__ if ending.is_exact else _lacks_some
     yield from _compare("output", spec, records, differ)
     if ending.is_exact:
-        yield from _out_of_order(ending.specs, records)
+        yield from _out_of_order(ending.jobs, records)
     if spec.side is not None and spec.side.kind == "sink":
         yield from _compare("side output", spec.at_side(), outside.records_of("side"), differ)
     elif spec.side is not None:
         yield from _compare("collected output", spec.at_side(), ending.collected, _collected_differ(ending))
-    for name, transaction in outside.pending.items():
-        if (transaction.job_id, transaction.attempt) == outside.newest:
-            yield f"transaction {name} of the last attempt was never committed"
-    left = [path for path in ending.store.memory.files if path != paths.RESULT]
-    if left and ending.is_tidy:
-        yield f"files are left behind: {', '.join(sorted(left)[:5])}"
 
 
-def judge_cancelled(ending: SimEnding) -> Iterator[str]:
+def judge_cancelled(ending: SimEnding[JobSpec]) -> Iterator[str]:
     """Yield what is wrong with the end of a job that was cancelled: there may be less output, but not more."""
     if not ending.is_exact:
         return
-    yield from _compare("output", ending.spec, ending.outside.records_of("sink"), _has_surplus)
-    if ending.spec.side is not None and (ending.spec.side.kind == "sink" or ending.legs == 1):
+    yield from _compare("output", ending.jobs[0], ending.outside.records_of("sink"), _has_surplus)
+    if ending.jobs[0].side is not None and (ending.jobs[0].side.kind == "sink" or ending.legs == 1):
         side = [*ending.outside.records_of("side"), *ending.collected]
-        yield from _compare("side output", ending.spec.at_side(), side, _has_surplus)
+        yield from _compare("side output", ending.jobs[0].at_side(), side, _has_surplus)
 
 
 def judge_fork(spec: JobSpec, outside: External) -> Iterator[str]:
@@ -71,28 +45,26 @@ def judge_fork(spec: JobSpec, outside: External) -> Iterator[str]:
     yield from _compare("output", spec, outside.records_of("sink"), Counter.__ne__)
     if spec.side is not None and spec.side.kind == "sink":
         yield from _compare("side output", spec.at_side(), outside.records_of("side"), Counter.__ne__)
-    if outside.pending:
-        yield f"transactions were never committed: {', '.join(sorted(outside.pending))}"
 
 
-def _collected_differ(ending: SimEnding) -> Differ:
+def _collected_differ(ending: SimEnding[JobSpec]) -> Differ:
     """Return the comparison for what reached the program: what is in flight to one that crashes is gone with it, and
     the program of the next leg gets once more what the state that it starts from holds.
     """
     if ending.legs > 1 or not ending.is_exact:
-        return _lacks_some if ending.programs == 1 else _never
-    return Counter.__ne__ if ending.programs == 1 else _has_surplus
+        return _lacks_some if ending.drivers == 1 else _never
+    return Counter.__ne__ if ending.drivers == 1 else _has_surplus
 
 
 def _compare(what: str, spec: JobSpec, records: list[Record], differ: Differ) -> Iterator[str]:
     found, expected = output_of(spec, records), expected_output(spec)
     if differ(found.origins, expected.origins):
-        yield f"{what} differs: {_difference(found.origins, expected.origins)}"
+        yield f"{what} differs: {difference(expected.origins, found.origins)}"
     for stage, counts in expected.counts.items():
         if differ is _lacks_some and spec.stages[stage].kind == "ruled":
             continue  # rules that were seen twice are in all counts
         if differ(found.counts[stage], counts):
-            yield f"{what}: counts of stage {stage} differ: {_difference(found.counts[stage], counts)}"
+            yield f"{what}: counts of stage {stage} differ: {difference(counts, found.counts[stage])}"
 
 
 def _has_surplus(found: Counter[Any], expected: Counter[Any]) -> bool:
@@ -105,15 +77,6 @@ def _never(found: Counter[Any], expected: Counter[Any]) -> bool:
 
 def _lacks_some(found: Counter[Any], expected: Counter[Any]) -> bool:
     return not expected <= found
-
-
-def _difference(found: Counter[Any], expected: Counter[Any]) -> str:
-    missing, surplus = expected - found, found - expected
-    return f"{missing.total()} missing {_some(missing)}, {surplus.total()} too many {_some(surplus)}"
-
-
-def _some(counter: Counter[Any]) -> str:
-    return str(sorted(counter, key=repr)[:3])
 
 
 def _out_of_order(specs: tuple[JobSpec, ...], records: list[Record]) -> Iterator[str]:

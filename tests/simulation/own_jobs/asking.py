@@ -8,7 +8,7 @@ from typing import Final, final
 
 from headgate.operators.pending import PendingInput, PendingOperator
 from headgate.testing.sim.external import system
-from headgate.testing.sim.user_code import Record
+from tests.simulation.own_jobs.user_code import Record
 
 CAPACITY: Final = 3
 

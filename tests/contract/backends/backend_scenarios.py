@@ -12,10 +12,10 @@ from headgate.errors import ProgramError, RestoreError
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor, ValueStateDescriptor
 from headgate.state.keyed.cells import KEY
-from headgate.testing.contracts.keyed_job import BackendUnderTest, KeyedJob
-from headgate.testing.contracts.keyed_states import PLAIN, TTL_MS, KindUnderTest, apply, descriptor_of, ttl_config
 from headgate.time.timers import EVENT_TIMERS, Timers
 from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_job import BackendUnderTest, KeyedJob
+from tests.contract.backends.keyed_states import PLAIN, TTL_MS, KindUnderTest, apply, descriptor_of, ttl_config
 
 VALUE, LIST, MAP, REDUCING, AGGREGATING = PLAIN
 _TTL: Final = ttl_config().build()

@@ -17,8 +17,8 @@ from headgate.functions.checkpointed import (
 from headgate.functions.context import RuntimeContext
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.testing.sim.external import system
-from headgate.testing.sim.user_code import Record
 from headgate.types.typeinfo import Types
+from tests.simulation.own_jobs.user_code import Record
 
 Counter = tuple[int, int]
 """The name of a counter: the leg of the journey and the subtask that made it."""

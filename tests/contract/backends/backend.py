@@ -18,9 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from headgate.elements import SavepointFormat
 from headgate.state.keyed.cells import KEY
-from headgate.testing.contracts.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, ContractSubtask, KeyedJob
-from headgate.testing.contracts.keyed_model import Model
-from headgate.testing.contracts.keyed_states import (
+from headgate.time.timers import EVENT_TIMERS, Timers
+from tests.contract.backends.keyed_job import CONCURRENT_MAX, BackendUnderTest, Checkpoint, ContractSubtask, KeyedJob
+from tests.contract.backends.keyed_model import Model
+from tests.contract.backends.keyed_states import (
     KEYS,
     NAMESPACES,
     TTL_MS,
@@ -29,7 +30,6 @@ from headgate.testing.contracts.keyed_states import (
     Step,
     apply,
 )
-from headgate.time.timers import EVENT_TIMERS, Timers
 
 __all__ = ["BackendUnderTest", "check_against_model"]
 

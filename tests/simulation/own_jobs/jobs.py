@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
@@ -31,12 +32,16 @@ from headgate.operators.map import MapFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
-from headgate.testing.sim.asking import AskingFactory
 from headgate.testing.sim.external import SimSink
-from headgate.testing.sim.growing import source_of
-from headgate.testing.sim.own_state import NumberInList, NumberInUnion
-from headgate.testing.sim.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
-from headgate.testing.sim.user_code import (
+from headgate.testing.sim.job import simulated_id
+from headgate.testing.sim.settings import TOLERANT, random_settings
+from headgate.testing.sim.storage import SimStore
+from headgate.types.instant import Duration
+from tests.simulation.own_jobs.asking import AskingFactory
+from tests.simulation.own_jobs.growing import all_is_read, kind_of, source_of
+from tests.simulation.own_jobs.own_state import NumberInList, NumberInUnion
+from tests.simulation.own_jobs.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
+from tests.simulation.own_jobs.user_code import (
     AtPosition,
     Copies,
     CountAndClear,
@@ -50,8 +55,8 @@ from headgate.testing.sim.user_code import (
     StartCount,
     add_counts,
 )
-from headgate.types.instant import Duration
 
+_WIDTH_MAX: Final = 4
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
 COUNTERS: Final = ("value", "list", "reduce", "clearing")
 TWO_INPUTS: Final = ("connected", "ruled")
@@ -63,7 +68,6 @@ EVENT_TIME: Final = (
     .with_idleness(Duration.of_millis(30))
 )
 """What some sources have, so that watermarks go through everything that records go through."""
-_TOLERANT: Final = 5
 
 
 @final
@@ -109,8 +113,8 @@ class JobSpec:
 
     @property
     def job_id(self) -> JobId:
-        """The id of the job: later legs have higher ones."""
-        return JobId("5e" * 15 + f"{self.leg:02x}")
+        """The id of the job."""
+        return simulated_id(self.leg)
 
     def describe(self) -> str:
         """Return the job in one line."""
@@ -118,6 +122,68 @@ class JobSpec:
         stages = " > ".join(f"{each.kind}x{each.parallelism}" for each in self.stages)
         side = "" if self.side is None else f", stage {self.side.stage} > {self.side.kind} x{self.side.parallelism}"
         return f"{sources} > {stages} > sink x{self.sink_parallelism}{side}, {self.settings}"
+
+    @property
+    def may_drain(self) -> bool:
+        """Whether no stage holds records until all input has ended."""
+        return all(stage.kind != "ruled" for stage in self.stages)
+
+    def graph(self, outside: int, start: Mapping[str, Any]) -> JobGraph:
+        """Return what runs."""
+        return plan_of(replace(self, settings={**self.settings, **start}), outside)
+
+    def functions(self) -> list[str]:
+        """Return the names of what user code can be made to fail in."""
+        names = [f"{stage.kind}{index}" for index, stage in enumerate(self.stages)]
+        numbering = [name for name, stage in zip(names, self.stages, strict=True) if stage.kind in NUMBERERS]
+        return [*names, *(f"open of {name}" for name in names), *(f"snapshot of {name}" for name in numbering)]
+
+    @property
+    def grows(self) -> bool:
+        """Whether a source finds splits while it is read."""
+        return any(kind_of(source).grows for source in self._sources_by_uid().values())
+
+    def is_all_read(self, store: SimStore) -> bool:
+        """Return whether nothing is left for any source to read."""
+        return all_is_read(self._sources_by_uid(), store)
+
+    def _sources_by_uid(self) -> dict[str, SourceSpec]:
+        rules = {f"rules{index}": stage.rules for index, stage in enumerate(self.stages) if stage.rules is not None}
+        return {**{f"source{index}": source for index, source in enumerate(self.sources)}, **rules}
+
+    def with_settings(self, leg: int, settings: Mapping[str, Any]) -> JobSpec:
+        """Return the job with these settings, as one that comes to its end.
+
+        What a stage with two inputs holds back may leave all at once, and barriers behind wait for that: where few
+        checkpoints may fail, they have time.
+        """
+        has_patience = settings["execution.checkpointing.tolerable-failed-checkpoints"] >= TOLERANT
+        if not has_patience and any(stage.kind in TWO_INPUTS for stage in self.stages):
+            settings = {**settings, "execution.checkpointing.timeout": 2_000}
+        return replace(self, leg=leg, settings=dict(settings))
+
+    def rescaled(self, rng: random.Random) -> JobSpec:
+        """Return the job at another parallelism, or the same: operators of one parallelism keep together, or not.
+
+        What is broadcast to a stage comes out once for each of its subtasks, so that such stages stay as they are.
+        """
+        sizes = list(range(1, _WIDTH_MAX + 1))
+        how = rng.random()
+        if how > 0.3:
+            rng.shuffle(sizes)
+        keeps_together = how < 0.65
+
+        def scaled(parallelism: int) -> int:
+            return sizes[parallelism - 1] if keeps_together else rng.randint(1, _WIDTH_MAX)
+
+        sources = tuple(replace(each, parallelism=scaled(each.parallelism)) for each in self.sources)
+        stages = tuple(
+            each if each.kind == "broadcast" else replace(each, parallelism=scaled(each.parallelism))
+            for each in self.stages
+        )
+        sink_parallelism = scaled(self.sink_parallelism)
+        side = None if self.side is None else replace(self.side, parallelism=scaled(self.side.parallelism))
+        return replace(self, sources=sources, stages=stages, sink_parallelism=sink_parallelism, side=side)
 
     def at_side(self) -> JobSpec:
         """Return the part of the job that ends in the second output."""
@@ -168,18 +234,6 @@ def _with_pending(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
     return replace(spec, stages=(*spec.stages, _stage(rng, rng.choice(PENDING), width, rng.randint(1, 9))))
 
 
-def with_patience(spec: JobSpec) -> JobSpec:
-    """Return the job as one that comes to its end.
-
-    What a stage with two inputs holds back may leave all at once, and barriers behind wait for that: where few
-    checkpoints may fail, they have time.
-    """
-    has_patience = spec.settings["execution.checkpointing.tolerable-failed-checkpoints"] >= _TOLERANT
-    if has_patience or not any(stage.kind in TWO_INPUTS for stage in spec.stages):
-        return spec
-    return replace(spec, settings={**spec.settings, "execution.checkpointing.timeout": 2_000})
-
-
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
     parallelism = rng.randint(1, width)
     is_fast = rng.random() < 0.4
@@ -191,62 +245,6 @@ def _random_source(rng: random.Random, width: int) -> SourceSpec:
 
 def _stage(rng: random.Random, kind: str, width: int, keys: int = 0) -> SimStageSpec:
     return SimStageSpec(kind, rng.randint(1, width), rng.random() < 0.7, keys)
-
-
-def random_settings(rng: random.Random) -> dict[str, Any]:
-    """Draw the settings of a job."""
-    settings = _random_rest(rng)
-    # Drawn apart, so that seeds whose jobs align their barriers go on to mean what they meant before.
-    return {**settings, **_random_mode(random.Random(repr(settings)))}
-
-
-def _random_mode(rng: random.Random) -> dict[str, Any]:
-    """Draw how barriers are aligned."""
-    kind = rng.random()
-    if kind < 0.45:
-        return {}
-    if kind < 0.6:
-        return {"execution.checkpointing.mode": "AT_LEAST_ONCE"}
-    return {
-        "execution.checkpointing.unaligned.enabled": True,
-        "execution.checkpointing.aligned-checkpoint-timeout": rng.choice((0, 0, 2, 10, 50)),
-        "execution.checkpointing.max-concurrent-checkpoints": 1,
-    }
-
-
-def _random_rest(rng: random.Random) -> dict[str, Any]:
-    return {
-        **_random_storage(rng),
-        "execution.checkpointing.interval": rng.choice((20, 50, 100, 200)),
-        "execution.checkpointing.timeout": rng.choice((400, 800, 2_000)),
-        "execution.checkpointing.min-pause": rng.choice((0, 0, 30)),
-        "execution.checkpointing.max-concurrent-checkpoints": rng.choice((1, 1, 2, 3)),
-        "execution.checkpointing.tolerable-failed-checkpoints": rng.choice((0, 1, _TOLERANT)),
-        "execution.checkpointing.num-retained": rng.choice((1, 2, 3)),
-        "execution.checkpointing.data-inline-threshold": rng.choice((0, 0, 60, 20_000)),
-        "execution.buffer-timeout.interval": rng.choice((0, 5, 100)),
-        "pipeline.auto-watermark-interval": 10,
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 1_000_000,
-        "restart-strategy.fixed-delay.delay": rng.choice((0, 10, 100)),
-        "headgate.slot.teardown-timeout": 200,
-        "headgate.slot.start-timeout": 3_000,
-        "headgate.batch.records": rng.choice((1, 2, 4, 16)),
-        "headgate.network.credit.batches": rng.choice((1, 2, 4)),
-    }
-
-
-def _random_storage(rng: random.Random) -> dict[str, Any]:
-    """Draw how state gets into storage and back."""
-    changelog = rng.random() < 0.25
-    return {
-        "execution.checkpointing.incremental": rng.random() < 0.4,
-        "state.changelog.enabled": changelog,
-        **({"headgate.changelog.cut-interval": rng.choice((10, 50))} if changelog else {}),
-        **({"state.changelog.periodic-materialize.interval": rng.choice((50, 300))} if changelog else {}),
-        "execution.checkpointing.local-backup.enabled": rng.random() < 0.2,
-        "execution.checkpointing.storage": rng.choice(("filesystem",) * 6 + ("jobmanager",)),
-    }
 
 
 @final

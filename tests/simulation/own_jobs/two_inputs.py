@@ -17,8 +17,8 @@ from headgate.functions.connected import KeyedCoProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.state.descriptors import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.testing.sim.external import system
-from headgate.testing.sim.user_code import Record
 from headgate.types.typeinfo import Types
+from tests.simulation.own_jobs.user_code import Record
 
 RULES: Final = MapStateDescriptor("rules", Types.INT(), Types.INT())
 RULE_WEIGHT: Final = 10_000

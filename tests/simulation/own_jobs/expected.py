@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from headgate.testing.sim.jobs import COUNTERS, NUMBERERS, TWO_INPUTS, JobSpec, SimStageSpec
-from headgate.testing.sim.two_inputs import RULE_WEIGHT
-from headgate.testing.sim.user_code import CLEARED_AT, KeyOf, Origin, Record, copies_of, keeps
+from tests.simulation.own_jobs.jobs import COUNTERS, NUMBERERS, TWO_INPUTS, JobSpec, SimStageSpec
+from tests.simulation.own_jobs.two_inputs import RULE_WEIGHT
+from tests.simulation.own_jobs.user_code import CLEARED_AT, KeyOf, Origin, Record, copies_of, keeps
 
 
 @final

@@ -17,7 +17,9 @@ from headgate.state.descriptors import (
     ValueStateDescriptor,
 )
 from headgate.state.ttl import StateTtlConfig
-from headgate.testing.contracts.keyed_model import (
+from headgate.types.instant import Time
+from headgate.types.typeinfo import Types
+from tests.contract.backends.keyed_model import (
     AggregatingModel,
     ListModel,
     MapModel,
@@ -25,8 +27,6 @@ from headgate.testing.contracts.keyed_model import (
     ReducingModel,
     ValueModel,
 )
-from headgate.types.instant import Time
-from headgate.types.typeinfo import Types
 
 TTL_MS: Final = 100
 _ANY: Final = Types.PICKLED_BYTE_ARRAY()

@@ -17,10 +17,10 @@ from headgate.functions.fetching import Fetched, Fetcher, FetchingReader
 from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.state.files import InlineHandle, StateHandle
 from headgate.state.operator.list_elements import ListElements
-from headgate.testing.sim.beside import operation
 from headgate.testing.sim.external import system
 from headgate.testing.sim.storage import SimStore
-from headgate.testing.sim.user_code import SimReader, SimSource, SimSplit, SourceSpec
+from headgate.testing.sim.work import operation
+from tests.simulation.own_jobs.user_code import SimReader, SimSource, SimSplit, SourceSpec
 
 APPEAR_MS_MAX = 500.0
 FETCH_MISHAPS = 0.3

@@ -1,0 +1,170 @@
+"""A user's program in the simulator: its jobs, and an oracle that knows what it emits when nothing goes wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, final
+
+from headgate.common.configuration import Configuration
+from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream.checkpointing_mode import CheckpointingMode
+from headgate.datastream.data_stream import DataStream
+from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+from headgate.errors import ProgramError
+from headgate.graph.job_graph import JobGraph, OperatorPlan, VertexPlan
+from headgate.graph.placement import PlacementPolicy, as_programmed
+from headgate.ids import JobId
+from headgate.operators.source import SourceFactory
+from headgate.testing.sim.external import External, SimSink
+from headgate.testing.sim.job import Leg, SimEnding, simulated_id
+from headgate.testing.sim.outcome import difference
+from headgate.testing.sim.storage import SimStore
+
+Streams = DataStream | Mapping[str, DataStream]
+Program = Callable[[StreamExecutionEnvironment], Streams]
+"""Builds a program in an environment, without running it; returns the stream, or the streams by name, to look at."""
+Outcome = Callable[[list[Any]], object]
+"""Makes of all records of a stream, in any order, what must be the same whatever goes wrong."""
+
+_WIDTH_MAX: Final = 3
+_PROGRAMS_OWN: Final = ("execution.checkpointing.mode", "pipeline.max-parallelism")
+"""Settings that a program has for reasons of its own."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserJob:
+    """A user's program at some parallelism, with settings that were drawn (`SimJob`)."""
+
+    program: Program
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    parallelism: int = 1
+    records_per_second: float = 1_000.0
+    leg: int = 0
+
+    @property
+    def job_id(self) -> JobId:
+        """Its id."""
+        return simulated_id(self.leg)
+
+    @property
+    def placed(self) -> PlacementPolicy:
+        """The parallelism is that of the program."""
+        return as_programmed
+
+    @property
+    def is_exact(self) -> bool:
+        """Whatever its mode, the outcome has to be the same."""
+        return True
+
+    @property
+    def may_drain(self) -> bool:
+        """Timers that fire at the end of event time would change the outcome."""
+        return False
+
+    @property
+    def grows(self) -> bool:
+        """All sources end."""
+        return False
+
+    def describe(self) -> str:
+        """Return the job in one line."""
+        return f"parallelism {self.parallelism}, {self.records_per_second:.0f} records/s, {dict(self.settings)}"
+
+    def graph(self, outside: int, start: Mapping[str, Any]) -> JobGraph:
+        """Return what runs, with a sink at each stream that the program returned. Raises ProgramError."""
+        env = StreamExecutionEnvironment.get_execution_environment()
+        for name, stream in _named(self.program(env)).items():
+            stream.sink_to(SimSink(outside)).name(name).uid(name)
+        env.configure(Configuration.from_dict({**self._settings_of(env), **start}))
+        graph = env.job_graph("simulated")
+        return replace(graph, vertices=tuple(map(self._slowed, graph.vertices)))
+
+    def _slowed(self, vertex: VertexPlan) -> VertexPlan:
+        return replace(vertex, operators=tuple(map(self._at_its_rate, vertex.operators)))
+
+    def _at_its_rate(self, operator: OperatorPlan) -> OperatorPlan:
+        if not isinstance(operator.factory, SourceFactory):
+            return operator
+        source = operator.factory.source
+        if not source.bounded:
+            raise ProgramError(
+                f"{operator.name!r} never ends: give the simulator a program that reads a few hundred records, "
+                "for instance with from_collection(...)"
+            )
+        limited = RateLimitedSource(source, self.records_per_second)
+        return replace(operator, factory=replace(operator.factory, source=limited))
+
+    def _settings_of(self, env: StreamExecutionEnvironment) -> dict[str, Any]:
+        drawn = dict(self.settings)
+        if env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE:
+            drawn = {key: value for key, value in drawn.items() if "aligned" not in key}
+        return {
+            **drawn,
+            "parallelism.default": self.parallelism,
+            "headgate.deploy.target": "minicluster",
+            "headgate.job.id": self.job_id,
+        }
+
+    def functions(self) -> list[str]:
+        """Return the names of the sinks: user code that fails is no different."""
+        env = StreamExecutionEnvironment.get_execution_environment()
+        return list(_named(self.program(env)))
+
+    def is_all_read(self, store: SimStore) -> bool:
+        """Return False: all sources end."""
+        return False
+
+    def with_settings(self, leg: int, settings: Mapping[str, Any]) -> UserJob:
+        """Return the job with these settings but for those that are the program's own."""
+        return replace(self, leg=leg, settings={key: settings[key] for key in settings if key not in _PROGRAMS_OWN})
+
+    def rescaled(self, rng: random.Random) -> UserJob:
+        """Return the job at another default parallelism, or the same."""
+        return replace(self, parallelism=rng.randint(1, _WIDTH_MAX))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UserProgram:
+    """A user's program on a journey, and the outcomes of its streams (`SimProgram`)."""
+
+    legs: tuple[Leg[UserJob], ...]
+    outcome: Outcome
+    expected: Mapping[str, object]
+
+    def judge(self, ending: SimEnding[UserJob]) -> Iterator[str]:
+        """Yield what is wrong with the output; a job that was cancelled may have emitted any part of it."""
+        return iter(()) if ending.was_cancelled else self._compare(ending.outside)
+
+    def judge_fork(self, job: UserJob, outside: External) -> Iterator[str]:
+        """Yield what is wrong with the output of a job that went on from a savepoint on the way."""
+        return self._compare(outside)
+
+    def _compare(self, outside: External) -> Iterator[str]:
+        for name, expected in self.expected.items():
+            found = self.outcome(outside.records_of(name))
+            if found != expected:
+                yield f"stream {name!r} differs: {difference(expected, found)}"
+
+
+def _named(streams: Streams) -> dict[str, DataStream]:
+    named = streams.items() if isinstance(streams, Mapping) else [("output", streams)]
+    return {_checked_name(name): _checked_stream(stream) for name, stream in named}
+
+
+def _checked_name(name: object) -> str:
+    if isinstance(name, str) and name.isidentifier():
+        return name
+    raise ProgramError(f"{name!r} cannot be the name of a stream: use letters, digits and _")
+
+
+def _checked_stream(stream: object) -> DataStream:
+    if isinstance(stream, DataStream):
+        return stream
+    raise ProgramError(
+        f"the program returned {stream!r}, but the simulator needs a DataStream, or a dict of them by name: return the "
+        "stream whose records are to be compared, and do not execute the program"
+    )

@@ -1,0 +1,119 @@
+"""The simulator's public entry: a user's program, run under faults, compared with itself without."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.testing.sim.external import External
+from headgate.testing.sim.job import Leg, SimEnding
+from headgate.testing.sim.journeys import journey_of
+from headgate.testing.sim.outcome import each_record
+from headgate.testing.sim.program import Outcome, Program, UserJob, UserProgram
+from headgate.testing.sim.run import RunReport, run
+from headgate.testing.sim.settings import random_settings
+
+_READING_MS: Final = (300.0, 1_500.0)
+"""For about how long sources are read, so that faults come in the midst of it."""
+
+
+class PromiseBroken(AssertionError):
+    """A seed has broken a promise. The message tells which, how to see it again, and the end of the run's trace."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimulationSummary:
+    """What the runs have gone through: how many checkpoints were completed, how often a job was restarted."""
+
+    seeds: int
+    checkpoints: int
+    restarts: int
+
+
+def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcome = each_record) -> SimulationSummary:
+    """Run a program under faults, once for each seed, and check that its output is always the same; blocks.
+
+    `program` takes a `StreamExecutionEnvironment`, builds the job in it without executing it, and returns the stream
+    (or a dict of streams by name) whose records are compared. Its sources must end; a few hundred records are enough.
+    `seeds` is a number (the seeds from 1 on) or the seeds themselves; the same seed does the same each time, if the
+    program's functions do. `outcome` makes of all records of a stream what must not depend on what goes wrong: without
+    one, how often there is each record.
+
+    Each run draws checkpoint settings, parallelism and faults: slots and drivers that crash, hang or stop, connections
+    that break, storage that fails or loses power. Some jobs are stopped with a savepoint and go on at another
+    parallelism. All of it happens in this thread, under virtual time.
+
+    Raises PromiseBroken for the first seed whose output differs, or whose job fails without a fault; ProgramError for a
+    program that cannot be simulated.
+
+    >>> def program(env):
+    ...     return env.from_collection(list(range(50))).map(lambda n: n * n)
+    >>> simulate(program, seeds=3).seeds
+    3
+    """
+    simulation = Simulation(program, outcome)
+    reports = []
+    for seed in range(1, seeds + 1) if isinstance(seeds, int) else seeds:
+        report = simulation(seed)
+        if not report.passed:
+            raise PromiseBroken(report.describe())
+        reports.append(report)
+    checkpoints = sum(report.checkpoints for report in reports)
+    return SimulationSummary(len(reports), checkpoints, sum(report.restarts for report in reports))
+
+
+@final
+class Simulation:
+    """One program, of which it is known what it emits when nothing goes wrong. Called with a seed, it runs that."""
+
+    def __init__(self, program: Program, outcome: Outcome = each_record, reproduce: str = "") -> None:
+        """Run the program without faults; raises ProgramError, and PromiseBroken when that does not end.
+
+        `reproduce` is the command that runs a program, to which a seed is added.
+        """
+        self._program = program
+        self._outcome = outcome
+        self._reproduce = reproduce
+        job = UserJob(program).with_settings(0, random_settings(random.Random(0)))
+        job.graph(outside=0, start={})  # so that a wrong program raises here
+        undisturbed = _Undisturbed(job, outcome)
+        report = run(0, lambda rng: undisturbed, "simulate(..., seeds=0)", faults=False)
+        if not report.passed:
+            raise PromiseBroken(f"without any fault: {report.describe()}")
+        self._expected = undisturbed.outcomes
+        self._rate = job.records_per_second
+        self._took_ms = report.virtual_ms
+
+    def __call__(self, seed: int, *, faults: bool = True) -> RunReport:
+        """Run a seed."""
+        reproduce = f"{self._reproduce} --seed {seed}" if self._reproduce else f"simulate(..., seeds=[{seed}])"
+        return run(seed, self._draw, reproduce, faults=faults)
+
+    def _draw(self, rng: random.Random) -> UserProgram:
+        settings = random_settings(rng)
+        rate = self._rate * self._took_ms / rng.uniform(*_READING_MS)
+        job = UserJob(self._program, parallelism=rng.randint(1, 3), records_per_second=rate)
+        return UserProgram(journey_of(job.with_settings(0, settings), rng), self._outcome, self._expected)
+
+
+@final
+class _Undisturbed:
+    """The program on one leg, whose outcomes are noted (`SimProgram`)."""
+
+    def __init__(self, job: UserJob, outcome: Outcome) -> None:
+        self.legs = (Leg(job),)
+        self.outcomes: dict[str, object] = {}
+        self._outcome = outcome
+
+    def judge(self, ending: SimEnding[UserJob]) -> Iterator[str]:
+        """Note the outcomes; nothing is wrong with them."""
+        outside = ending.outside
+        self.outcomes = {name: self._outcome(outside.records_of(name)) for name in ending.jobs[0].functions()}
+        return iter(())
+
+    def judge_fork(self, job: UserJob, outside: External) -> Iterator[str]:
+        """Say nothing: it has left no savepoints."""
+        return iter(())
