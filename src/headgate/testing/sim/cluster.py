@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint import paths
@@ -51,7 +51,7 @@ class SimSlotProcess(Process):
         self.launch = launch
         self.master = master
         self._cluster = cluster
-        self.up = Pipe(self.world, master, lambda message: master.from_slot(launch, message))
+        self.up: Pipe[FromSlot] = Pipe(self.world, master, lambda message: master.from_slot(launch, message))
         self.down = Pipe(self.world, self, self._receive)
         self.exchange = SimExchange(self, lambda: self.slot, cluster.find_exchange)
         self.exchange.credit_batches = cluster.credit_batches
@@ -422,7 +422,7 @@ class Cluster:
         return [each for each in launches[max(launches)] if each.alive] if launches else []
 
 
-def _brief(message: Any) -> str:
+def _brief(message: object) -> str:
     """Return a message as one short line: its type and its numbers."""
     parts = [type(message).__name__]
     for name in ("attempt", "checkpoint_id", "subtask", "slot", "reason"):

@@ -35,7 +35,7 @@ class SimJob(Protocol):
         ...
 
     @property
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """Its settings, by Flink's keys."""
         ...
 
@@ -63,7 +63,7 @@ class SimJob(Protocol):
         """Return the job in one line."""
         ...
 
-    def graph(self, outside: int, start: Mapping[str, Any]) -> JobGraph:
+    def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
         """Return what runs; its sinks find the outside by its number. `start` has the settings to start from."""
         ...
 
@@ -75,7 +75,7 @@ class SimJob(Protocol):
         """Return whether its sources, which never end, have nothing left to read."""
         ...
 
-    def with_settings(self, leg: int, settings: Mapping[str, Any]) -> Self:
+    def with_settings(self, leg: int, settings: Mapping[str, object]) -> Self:
         """Return the same job with these settings, on a leg."""
         ...
 

@@ -17,8 +17,8 @@ from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
 from headgate.testing.sim.faults import CALM_AFTER_MS, Faults
 from headgate.testing.sim.job import J, Leg, SimEnding, SimProgram
-from headgate.testing.sim.journeys import fork_of
 from headgate.testing.sim.ledger import Heir
+from headgate.testing.sim.legs import fork_of
 from headgate.testing.sim.storage import SimStorage, SimStore
 from headgate.testing.sim.troubles import Crawl
 from headgate.testing.sim.user import User
@@ -235,7 +235,7 @@ def _result_of(cluster: Cluster) -> JobResult | None:
     return None if outcome is None else JobResult(status=outcome.status.value, cause=outcome.cause, ended_ms=0)
 
 
-def _from(start: tuple[SimStore, str] | None) -> dict[str, Any]:
+def _from(start: tuple[SimStore, str] | None) -> dict[str, object]:
     return {} if start is None else {options.RECOVERY_PATH.key: paths.below(start[0].location, start[1])}
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import Final, Generic, TypeVar, final
 
 from headgate.testing.sim.process import Process
 from headgate.testing.sim.world import World
+
+M = TypeVar("M")
 
 HOP_MS: Final = (0.05, 4.0)
 SLOW_HOP_MS: Final = (10.0, 150.0)
 
 
 @final
-class Pipe:
+class Pipe(Generic[M]):
     """One direction of a connection."""
 
-    def __init__(self, world: World, receiver: Process, deliver: Callable[[Any], None]) -> None:
+    def __init__(self, world: World, receiver: Process, deliver: Callable[[M], None]) -> None:
         self.is_open = True
         self._world = world
         self._receiver = receiver
         self._deliver = deliver
         self._arrival_ms = 0.0
 
-    def send(self, message: Any) -> float:
+    def send(self, message: M) -> float:
         """Have the message arrive, some time after all that was sent before; it is lost if the pipe breaks first.
 
         Return when it arrives.
@@ -38,7 +40,7 @@ class Pipe:
         """Hold back everything sent from now on."""
         self._arrival_ms = max(self._arrival_ms, self._world.now_ms + duration_ms)
 
-    def _arrive(self, message: Any) -> None:
+    def _arrive(self, message: M) -> None:
         if self.is_open:
             self._deliver(message)
             self._receiver.wake()

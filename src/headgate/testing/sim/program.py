@@ -39,7 +39,7 @@ class UserJob:
     """A user's program at some parallelism, with settings that were drawn (`SimJob`)."""
 
     program: Program
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     parallelism: int = 1
     records_per_second: float = 1_000.0
     leg: int = 0
@@ -73,12 +73,13 @@ class UserJob:
         """Return the job in one line."""
         return f"parallelism {self.parallelism}, {self.records_per_second:.0f} records/s, {dict(self.settings)}"
 
-    def graph(self, outside: int, start: Mapping[str, Any]) -> JobGraph:
+    def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
         """Return what runs, with a sink at each stream that the program returned. Raises ProgramError."""
         env = StreamExecutionEnvironment.get_execution_environment()
         for name, stream in _named(self.program(env)).items():
             stream.sink_to(SimSink(outside)).name(name).uid(name)
-        env.configure(Configuration.from_dict({**self._settings_of(env), **start}))
+        settings = {**self._settings_of(env), **start}
+        env.configure(Configuration.from_dict({key: str(value) for key, value in settings.items()}))
         graph = env.job_graph("simulated")
         return replace(graph, vertices=tuple(map(self._slowed, graph.vertices)))
 
@@ -97,7 +98,7 @@ class UserJob:
         limited = RateLimitedSource(source, self.records_per_second)
         return replace(operator, factory=replace(operator.factory, source=limited))
 
-    def _settings_of(self, env: StreamExecutionEnvironment) -> dict[str, Any]:
+    def _settings_of(self, env: StreamExecutionEnvironment) -> dict[str, object]:
         drawn = dict(self.settings)
         if env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE:
             drawn = {key: value for key, value in drawn.items() if "aligned" not in key}
@@ -117,7 +118,7 @@ class UserJob:
         """Return False: all sources end."""
         return False
 
-    def with_settings(self, leg: int, settings: Mapping[str, Any]) -> UserJob:
+    def with_settings(self, leg: int, settings: Mapping[str, object]) -> UserJob:
         """Return the job with these settings but for those that are the program's own."""
         return replace(self, leg=leg, settings={key: settings[key] for key in settings if key not in _PROGRAMS_OWN})
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
 TOLERANT: Final = 5
 """How many checkpoints may fail where many may."""
 
 
-def random_settings(rng: random.Random) -> dict[str, Any]:
+def random_settings(rng: random.Random) -> dict[str, object]:
     """Draw the settings of a job."""
     settings = _random_checkpoints(rng)
     # Drawn apart, so that seeds whose jobs align their barriers go on to mean what they meant before.
     return {**settings, **_random_mode(random.Random(repr(settings)))}
 
 
-def _random_mode(rng: random.Random) -> dict[str, Any]:
+def _random_mode(rng: random.Random) -> dict[str, object]:
     """Draw how barriers are aligned."""
     kind = rng.random()
     if kind < 0.45:
@@ -30,7 +30,7 @@ def _random_mode(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def _random_checkpoints(rng: random.Random) -> dict[str, Any]:
+def _random_checkpoints(rng: random.Random) -> dict[str, object]:
     return {
         **_random_storage(rng),
         "execution.checkpointing.interval": rng.choice((20, 50, 100, 200)),
@@ -52,7 +52,7 @@ def _random_checkpoints(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def _random_storage(rng: random.Random) -> dict[str, Any]:
+def _random_storage(rng: random.Random) -> dict[str, object]:
     """Draw how state gets into storage and back."""
     changelog = rng.random() < 0.25
     return {

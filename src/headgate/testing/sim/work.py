@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import Any, Protocol, final
+from typing import Protocol, TypeVar, final
 
 import greenlet
 
 from headgate.testing.sim.world import Action, World
+
+T = TypeVar("T")
 
 _START_MS = (0.1, 4.0)
 _BRISK_MS = (0.05, 3.0)
@@ -132,19 +134,19 @@ class SimIo:
         self.on_last_operation: Action = lambda: None
         self._under_way: list[Work] = []
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         world, owner = self.world, self.owner
 
         def body() -> None:
             try:
-                result: Any = work()
+                result: T | BaseException = work()
             except Exception as error:  # noqa: BLE001  # handed to the loop, as a thread pool does
                 result = error
             self._under_way.remove(under_way)
             if not under_way.is_over:
                 owner.on_loop(world.now_ms + world.rng.uniform(0.1, 6.0), lambda: deliver(result))
 
-        def deliver(result: Any) -> None:
+        def deliver(result: T | BaseException) -> None:
             done(result)
             owner.wake()
 
@@ -152,7 +154,7 @@ class SimIo:
         self._under_way.append(under_way)
         owner.beside_loop(world.now_ms + world.rng.uniform(*_START_MS), under_way.begin)
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self.submit(work, done)
 
     def operation_begins(self) -> None:

@@ -8,7 +8,7 @@ savepoint or from the newest retained checkpoint. The last leg runs to its end.
 from __future__ import annotations
 
 import random
-from typing import Any, Final
+from typing import Final
 
 from headgate.elements import SavepointFormat
 from headgate.testing.sim.job import J, Leg, LegEnd
@@ -52,7 +52,7 @@ def _leg(rng: random.Random, job: J, end: LegEnd = LegEnd.RUNS_OUT, after_ms: fl
     return Leg(job, end, after_ms, rng.choice(list(SavepointFormat)), times)
 
 
-def _claim(rng: random.Random) -> dict[str, Any]:
+def _claim(rng: random.Random) -> dict[str, object]:
     return {"execution.state-recovery.claim-mode": rng.choice(("CLAIM", "NO_CLAIM"))}
 
 
