@@ -54,7 +54,7 @@ class VirtualClock:
         return int(self._now_ms)
 
     def advance(self, by_ms: float) -> None:
-        """Move the clock forward; a negative step is an error."""
+        """Move the clock forward by `by_ms`. Raises ValueError for a negative step."""
         if by_ms < 0:
             raise ValueError(f"a virtual clock only moves forward, not by {by_ms} ms")
         self._now_ms += by_ms

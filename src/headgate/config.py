@@ -1,7 +1,8 @@
-"""Configuration: options with types, and the settings of a job resolved from where they may be given.
+"""Configuration: typed options, and how the settings of a job are resolved.
 
-Highest first: the program's own `Configuration`, the command line (`-Dkey=value`), the Spark conf
-(`spark.headgate.<key>`), the option's default. Nothing here reads argv, files or the environment: callers pass them in.
+An option's value comes from the first that gives one: the program's own `Configuration`, the command line
+(`-Dkey=value`), the Spark conf (`spark.headgate.<key>`), the option's default. Nothing here reads argv, files or the
+environment: callers pass them in.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from headgate.config_kinds import ValueKind
 from headgate.errors import ConfigError
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _OWN_PREFIX: Final = "headgate."
 _SPARK_PREFIX: Final = "spark.headgate."
-_SLIP: Final = 0.9
-"""How alike a key and one that exists are at least, when a slip of the pen is meant: Flink has many similar keys."""
-_OF_FLINK: Final = frozenset({"execution.checkpointing.force-unaligned", "state.backend.rocksdb.log.dir"})
-"""Keys that are as alike one of headgate's, but no slips: they exist in Flink."""
+_TYPO_SIMILARITY: Final = 0.9
+"""How similar to a known key an unknown one has to be to count as a typo. High, as Flink has many similar keys."""
+_FLINK_KEYS: Final = frozenset({"execution.checkpointing.force-unaligned", "state.backend.rocksdb.log.dir"})
+"""Keys as similar to one of headgate's that are no typos: they exist in Flink."""
 _log = logging.getLogger(__name__)
 
 
@@ -42,23 +44,23 @@ class SettingSource(Enum):
 
 @final
 @dataclass(frozen=True, eq=False)  # No slots: calling Option[int](...) stores its type argument on the instance.
-class Option(Generic[T]):
+class Option(Generic[T_co]):
     """One thing that can be configured: its key, how its text is read, its default, and what it does.
 
     `aliases` are older names of the key; `minimum` is the least value allowed.
     """
 
     key: str
-    kind: ValueKind[Any]
-    default: T
+    kind: ValueKind[T_co]
+    default: T_co
     doc: str
     aliases: tuple[str, ...] = ()
     minimum: int | None = None
 
-    def parse(self, value: object, key: str, source: SettingSource) -> T:
-        """Return the value read from text or given as a Python value. Raises ConfigError naming key and source."""
+    def parse(self, value: object, key: str, source: SettingSource) -> T_co:
+        """Return the value of text or of a Python value. Raises ConfigError naming key and source."""
         try:
-            parsed: T = self.kind.parse(value)
+            parsed = self.kind.parse(value)
         except ValueError:
             raise ConfigError(f"{key} is {value!r} in {source.value}, but must be {self.kind.expected}") from None
         if self.minimum is not None and isinstance(parsed, (int, float)) and parsed < self.minimum:
@@ -74,6 +76,7 @@ class Settings:
     """What a job runs with: one value for each option. Frozen and picklable; `Settings()` is all defaults."""
 
     _given: Mapping[str, tuple[Any, SettingSource]] = field(default_factory=dict)
+    """Values by key, each of the type of its option, and where they came from."""
     others: Mapping[str, str] = field(default_factory=dict)
     """Keys that no option declares, kept for the user's functions to read."""
 
@@ -86,13 +89,13 @@ class Settings:
         """Return these settings with another value, as if the program had given it."""
         return Settings({**self._given, option.key: (value, SettingSource.CODE)}, self.others)
 
-    def source_of(self, option: Option[Any]) -> SettingSource:
+    def source_of(self, option: Option[object]) -> SettingSource:
         """Return where the option's value came from."""
         found = self._given.get(option.key)
         return SettingSource.DEFAULT if found is None else found[1]
 
-    def is_given(self, option: Option[Any]) -> bool:
-        """Whether anybody gave the option a value."""
+    def is_given(self, option: Option[object]) -> bool:
+        """Whether the option was set anywhere, if only to its default."""
         return option.key in self._given
 
 
@@ -100,9 +103,9 @@ class Settings:
 class Registry:
     """All declared options, by key and by older names of keys."""
 
-    def __init__(self, options: Iterable[Option[Any]]) -> None:
+    def __init__(self, options: Iterable[Option[object]]) -> None:
         self.options: Final = tuple(options)
-        by_name: dict[str, Option[Any]] = {}
+        by_name: dict[str, Option[object]] = {}
         for option in self.options:
             for name in (option.key, *option.aliases):
                 if name in by_name:
@@ -110,18 +113,18 @@ class Registry:
                 by_name[name] = option
         self._by_name: Final = MappingProxyType(by_name)
 
-    def find(self, key: str) -> Option[Any] | None:
-        """Return the option of this key or older key."""
+    def find(self, key: str) -> Option[object] | None:
+        """Return the option that has this key, or had it in an older release; None if there is none."""
         return self._by_name.get(key)
 
-    def resolve(self, layers: Sequence[tuple[SettingSource, Mapping[str, Any]]]) -> Settings:
-        """Return the settings that the layers give, the first layer being the strongest.
+    def resolve(self, layers: Sequence[tuple[SettingSource, Mapping[str, object]]]) -> Settings:
+        """Return the settings that the layers give; the first layer is the strongest.
 
-        Raises ConfigError for a value of the wrong form, and for an unknown key that is of ours or much like one that
-        exists; UnsupportedError for a key or value of Flink's that headgate does not have. Any other unknown key is
-        kept, with a warning in the log.
+        Raises ConfigError for a value of the wrong form, and for an unknown key that begins with `headgate.` or looks
+        like a typo of a known one; UnsupportedError for a key or value of Flink's that headgate does not have. Any
+        other unknown key is kept, with a warning in the log.
         """
-        given: dict[str, tuple[Any, SettingSource]] = {}
+        given: dict[str, tuple[object, SettingSource]] = {}
         others: dict[str, str] = {}
         for source, layer in layers:
             for option, (key, value) in self._declared(layer).items():
@@ -132,9 +135,9 @@ class Registry:
                     others.setdefault(key, str(value))
         return Settings(given, others)
 
-    def _declared(self, layer: Mapping[str, Any]) -> dict[Option[Any], tuple[str, Any]]:
-        """The layer's values by option; a key's own name wins over its older names."""
-        found: dict[Option[Any], tuple[str, Any]] = {}
+    def _declared(self, layer: Mapping[str, object]) -> dict[Option[object], tuple[str, object]]:
+        """Return the layer's keys and values by option; an option's own key wins over its older ones."""
+        found: dict[Option[object], tuple[str, object]] = {}
         for key, value in layer.items():
             option = self._by_name.get(key)
             if option is not None and (option not in found or key == option.key):
@@ -145,7 +148,7 @@ class Registry:
         if key.startswith(_OWN_PREFIX):
             raise self.unknown_key(key, source)
         unsupported.check_option(key, value)
-        if key not in _OF_FLINK and difflib.get_close_matches(key, self._by_name, n=1, cutoff=_SLIP):
+        if key not in _FLINK_KEYS and difflib.get_close_matches(key, self._by_name, n=1, cutoff=_TYPO_SIMILARITY):
             raise self.unknown_key(key, source)
         _warn_of_unknown(key, source)
 
@@ -156,7 +159,7 @@ class Registry:
         return ConfigError(f"unknown key {key} in {source.value}; {advice}")
 
     def from_spark_conf(self, conf: Mapping[str, str]) -> dict[str, str]:
-        """Return the values of `spark.headgate.<key>`, where <key> is Flink's, or ours without its `headgate.`.
+        """Return the values of `spark.headgate.<key>`, where <key> is Flink's, or headgate's without its `headgate.`.
 
         Raises ConfigError for a key under `spark.headgate.` that is neither.
         """
@@ -199,5 +202,5 @@ def from_command_line(arguments: Sequence[str]) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=1024)
 def _warn_of_unknown(key: str, source: SettingSource) -> None:
-    """Warn of a key; the cache makes it once."""
+    """Warn of a key: once, as the cache remembers it."""
     _log.warning("%s in %s means nothing to headgate and is ignored", key, source.value)

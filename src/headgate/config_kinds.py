@@ -10,16 +10,16 @@ from typing import Final, Generic, TypeVar, final
 
 from headgate import unsupported
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ValueKind(Generic[T]):
+class ValueKind(Generic[T_co]):
     """A type of value. `parse` takes text or a Python value and raises ValueError when it does not fit `expected`."""
 
     expected: str
-    parse: Callable[[object], T]
+    parse: Callable[[object], T_co]
     unit: str = ""
 
 
@@ -51,7 +51,7 @@ def _text(value: object) -> str:
 
 
 def _location(value: object) -> str:
-    """A blank one would be another folder than anybody means, and so would a URI with one slash: a local one."""
+    """Return the folder or URI. Blank text and a URI with one slash are refused: they would name a local folder."""
     text = _text(value)
     if not text.strip() or (re.match(r"[A-Za-z][\w+.-]+:(?!//)", text) and not text.startswith("file:")):
         raise ValueError(value)
@@ -115,7 +115,7 @@ def _pairs(value: object) -> dict[str, str]:
 
 
 def one_of(*choices: str, synonyms: Mapping[str, str] | None = None, refused: tuple[str, ...] = ()) -> ValueKind[str]:
-    """Return the kind of a few words. `refused` are words of Flink's that headgate does not have (yet).
+    """Return the kind that takes one of `choices`. `refused` are words of Flink's that headgate does not have (yet).
 
     Words are compared without regard to case. A synonym is read as the choice that it maps to. A refused word raises
     UnsupportedError with the reason that the table of unsupported things gives for it.

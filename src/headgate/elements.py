@@ -21,7 +21,7 @@ MIN_TIMESTAMP: Final = -(2**63)
 """Event time before any watermark, in milliseconds."""
 
 MAX_TIMESTAMP: Final = 2**63 - 1
-"""The watermark at the end of bounded input: no record follows, of whatever time."""
+"""The watermark at the end of bounded input: no record follows, whatever its timestamp."""
 
 
 @final
@@ -32,8 +32,8 @@ class Batch:
     `keys` is a list of that length once a key has been selected, else None. A batch is handed on, never shared: the
     receiver may keep and change its lists.
 
-    Only who calls user code reads `records`. All else is done with the operations here, so that a batch stays in the
-    form that it has.
+    Only code that calls user functions reads `records`. Everything else uses the methods here, so that a batch stays in
+    the form that it has.
     """
 
     __slots__ = ("_columns", "_records", "keys", "timestamps")
@@ -76,7 +76,7 @@ class Batch:
         return f"Batch({len(self)} records)"
 
     def piece(self, start: int, stop: int) -> Batch:
-        """Return the records from position `start` up to, but without, `stop`, as a batch with lists of its own."""
+        """Return the records from position `start` to just before `stop`, as a batch with lists of its own."""
         timestamps, keys = self.timestamps, self.keys
         own_times = None if timestamps is None else timestamps[start:stop]
         if self._columns is not None:
@@ -98,7 +98,7 @@ class Batch:
         return Batch([self._records[at] for at in positions], times, keys)
 
     def deal(self, keys: list[Any], targets: list[int], count: int) -> list[tuple[int, Batch]]:
-        """Return the parts of those targets that get records, which become rows with their keys.
+        """Return the records by target: for each target that gets some, a batch of Python objects with their keys.
 
         `targets` has a number below `count` for each record.
         """
@@ -157,7 +157,7 @@ class Batch:
         return [dumps(record, 5) for record in self.records]
 
     @classmethod
-    def decode(cls, payload: Payload, load: Callable[[Any], Any] = pickle.loads) -> Batch:
+    def decode(cls, payload: Payload, load: Callable[..., _Lists] = pickle.loads) -> Batch:
         """Return the batch that was encoded; `load` unpickles. Raises whatever the class of a record raises."""
         if is_arrow(payload):
             from headgate.types.arrow_stream import of_stream  # noqa: PLC0415  # Arrow takes long to load
@@ -178,12 +178,15 @@ class Batch:
 Payload = bytes | memoryview
 """An encoded batch. A batch that came over the network stays one until it is read."""
 
+_Lists = tuple[list[Any], list[int] | None, list[Any] | None]
+"""The records, timestamps and keys of a batch."""
+
 _ARROW: Final = b"\xff\xff\xff\xff"
-"""What an Arrow IPC stream begins with, and no pickle."""
+"""What an Arrow IPC stream begins with, and a pickle never does."""
 
 
 def is_arrow(payload: Payload) -> bool:
-    """Whether the encoded batch is one of columns."""
+    """Return whether the encoded batch is one of columns."""
     return payload[:4] == _ARROW
 
 
@@ -200,7 +203,7 @@ class SavepointFormat(Enum):
 class SavepointOrder:
     """Where and how a savepoint is written: `location` is its own folder, a URI or an absolute path.
 
-    `stops`: sources emit nothing behind its barrier.
+    `stops`: sources emit nothing after its barrier.
     """
 
     location: str
@@ -240,7 +243,7 @@ class EndOfData:
 @final
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """Event time has come to `timestamp_ms`: no record with that timestamp or an earlier one is expected to follow."""
+    """Event time has reached `timestamp_ms`: no record with that timestamp or an earlier one is expected to follow."""
 
     timestamp_ms: int
 
@@ -248,12 +251,12 @@ class Watermark:
 @final
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """The sender makes no progress in event time and is not to be waited for (`idle`), or does so again."""
+    """The sender is idle, so that receivers do not wait for its watermarks, or is active again."""
 
     idle: bool
 
 
 Flow = Batch | Watermark | WatermarkStatus
-"""What runs through the operators of a chain, one after the other; all else passes a chain by."""
+"""The elements that go through the operators of a chain; all others bypass it."""
 Control = Barrier | CancelBarrier | EndOfData | Watermark | WatermarkStatus
 Element = Batch | Control

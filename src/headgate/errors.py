@@ -1,4 +1,4 @@
-"""Errors of headgate: one root, and below it whose fault it is: the program's, the environment's, or ours.
+"""Errors of headgate: one root, and below it classes that tell whose fault it is: program, environment or headgate.
 
 Every message names the culprit and the next step. Expected outcomes (a declined checkpoint, a file that already exists)
 are values, not errors.
@@ -36,7 +36,7 @@ class SerializationError(ProgramError):
 
 
 class EnvironmentFault(HeadgateError):
-    """Something around the job is not as it must be: Spark settings, Java, ports, storage, versions."""
+    """Something around the job is wrong or missing: Spark settings, Java, ports, storage, versions."""
 
 
 class NetworkError(EnvironmentFault):
@@ -56,11 +56,11 @@ class RestoreError(HeadgateError):
 
 
 class CheckpointError(HeadgateError):
-    """A checkpoint or savepoint that somebody asked for was not taken; the message says why."""
+    """A checkpoint or savepoint that a user requested was not taken; the message says why."""
 
 
 class StateAccessError(HeadgateError):
-    """State was used where there is no current key, or in another way that can have no meaning."""
+    """State was used where there is no current key, or in another way that has no meaning."""
 
 
 class SourceError(HeadgateError):
@@ -72,7 +72,7 @@ class SinkError(HeadgateError):
 
 
 class SuppressRestartsException(HeadgateError):
-    """Raise this, or an error caused by it, in a function, source or sink to have the job fail for good.
+    """Raise this, or an error caused by it, in a function, source or sink to fail the job for good.
 
     The restart strategy is not asked: starting again cannot help.
 
@@ -89,11 +89,11 @@ class JobFailedError(HeadgateError):
 
 
 class JobCancelledError(HeadgateError):
-    """The job was cancelled while somebody waited for its result."""
+    """The job was cancelled while the program waited for its result."""
 
 
 class JobSuspendedError(HeadgateError):
-    """This driver has left the job, which has not ended; the message says from where a later one goes on."""
+    """This driver has left the job, which has not ended; the message says from where a later driver goes on."""
 
 
 class InternalError(HeadgateError):

@@ -10,16 +10,16 @@ JobId = NewType("JobId", str)
 """32 hexadecimal digits, as Flink writes them."""
 
 Attempt = NewType("Attempt", int)
-"""Counts the executions of a job's graph, from 1; everything an execution does carries it."""
+"""Counts the executions of a job's graph, from 1; all that an execution sends and writes carries it."""
 
 Launch = NewType("Launch", int)
 """Counts the submissions of the stage that hosts the slots, from 1."""
 
 CheckpointId = NewType("CheckpointId", int)
-"""Counts checkpoints of a job from 1; never used twice, also across restarts."""
+"""Counts checkpoints of a job from 1; never used twice, not even across restarts."""
 
 ChannelId = NewType("ChannelId", int)
-"""Number of a channel among all channels of an attempt."""
+"""Index of a channel among all channels of an attempt."""
 
 SlotIndex = NewType("SlotIndex", int)
 """Index of a slot, from 0; a slot hosts the subtasks whose index is the same modulo the number of slots."""

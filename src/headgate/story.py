@@ -1,4 +1,4 @@
-"""The story of a state machine: the last events it handled, told when it meets one that must not be."""
+"""The story of a state machine: the last events it handled, which the error tells when a rule is broken."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Story:
         self._events: deque[object] = deque(maxlen=length)
 
     def add(self, event: object) -> None:
-        """Remember `event`, forgetting the oldest when there are too many."""
+        """Remember `event`; the oldest is forgotten when there are more than `length`."""
         self._events.append(event)
 
     def broken(self, rule: str) -> InternalError:
-        """Return the error that tells which rule was broken, and what led there."""
+        """Return the error that names the broken rule and tells the last events."""
         told = "".join(f"\n  {event}" for event in self._events)
         return InternalError(
             f"{self._machine}: {rule}. This should never happen: please report it. Last events, oldest first:{told}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate import unsupported
 from headgate.config import Option
@@ -16,7 +16,7 @@ class CheckpointStorage(ABC):
     """A place for checkpoints."""
 
     @abstractmethod
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this place; None stands for not set."""
 
 
@@ -24,8 +24,8 @@ class CheckpointStorage(ABC):
 class JobManagerCheckpointStorage(CheckpointStorage):
     """Checkpoints in the memory of the driver, and from there in the metadata files of `checkpoint_path`, if given.
 
-    For small state: a state of a subtask that takes more than `max_state_size` bytes fails its checkpoint. Checkpoints
-    in memory only are lost with the driver.
+    For small state: a checkpoint fails if a state of a subtask takes more than `max_state_size` bytes. Checkpoints in
+    memory only are lost with the driver.
     """
 
     DEFAULT_MAX_STATE_SIZE: Final = 5 * 2**20
@@ -46,7 +46,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
         """Return the bytes that a single state may take."""
         return self.DEFAULT_MAX_STATE_SIZE if self._max_state_size is None else self._max_state_size
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         return {
             CHECKPOINT_STORAGE: "jobmanager",
             CHECKPOINT_DIR: self._checkpoint_path,
@@ -58,8 +58,9 @@ class JobManagerCheckpointStorage(CheckpointStorage):
 class FileSystemCheckpointStorage(CheckpointStorage):
     """Checkpoints in a folder or URI that the driver and every slot see.
 
-    State smaller than `file_state_size_threshold` bytes is kept inside the metadata file. `write_buffer_size` is what
-    Flink would collect before writing; files are written whole here.
+    State smaller than `file_state_size_threshold` bytes is kept inside the metadata file. `write_buffer_size` changes
+    nothing: files are written whole. Raises ValueError for an empty path, or a threshold above
+    `MAX_FILE_STATE_THRESHOLD` bytes.
     """
 
     MAX_FILE_STATE_THRESHOLD: Final = 2**20
@@ -87,14 +88,14 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         return None
 
     def get_min_file_size_threshold(self) -> int:
-        """Return the size in bytes from which on state gets a file of its own."""
+        """Return the size in bytes from which state gets a file of its own."""
         return CHECKPOINT_INLINE_THRESHOLD.default if self._threshold is None else self._threshold
 
     def get_write_buffer_size(self) -> int:
-        """Return what was given."""
+        """Return what was given. It changes nothing."""
         return self._write_buffer_size
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         return {
             CHECKPOINT_STORAGE: "filesystem",
             CHECKPOINT_DIR: self._checkpoint_path,

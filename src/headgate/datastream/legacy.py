@@ -1,13 +1,13 @@
-"""Names of older PyFlink releases, in this one file; each does what its successor does.
+"""The names of older PyFlink releases; each does what its successor does.
 
-The classes with today's names take the methods over from the mixins here; modules re-export the classes where older
-programs import them from.
+The classes with today's names inherit the older methods from the mixins here; modules re-export the older classes where
+older programs import them from.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final, Self, final
+from typing import Final, Self, final
 
 from headgate import unsupported
 from headgate.common.configuration import Choice, Configuration
@@ -59,8 +59,8 @@ class MemoryStateBackend:
     """Keyed state in memory, and checkpoints in the memory of the job master.
 
     HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
-    metadata, `savepoint_path` one for savepoints whose asker names none, `max_state_size` the most bytes that one state
-    may have in a checkpoint. Raises UnsupportedError for snapshots that are not asynchronous.
+    metadata, `savepoint_path` one for savepoints that are requested without a folder, `max_state_size` the most bytes
+    that one state may have in a checkpoint. Raises UnsupportedError for snapshots that are not asynchronous.
     """
 
     def __init__(
@@ -82,16 +82,17 @@ class MemoryStateBackend:
         """Return True: there are no others."""
         return True
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this backend."""
         return {STATE_BACKEND: "hashmap", **self._storage.settings(), **_savepoints(self._savepoint_path)}
 
 
 @final
 class FsStateBackend:
-    """Keyed state in memory, checkpoints in a folder or URI: HashMapStateBackend with FileSystemCheckpointStorage.
+    """Keyed state in memory, checkpoints in a folder or URI.
 
-    Raises UnsupportedError for snapshots that are not asynchronous.
+    HashMapStateBackend with FileSystemCheckpointStorage, whose errors it raises. Raises UnsupportedError for snapshots
+    that are not asynchronous.
     """
 
     def __init__(
@@ -112,18 +113,18 @@ class FsStateBackend:
         return self._storage.get_checkpoint_path()
 
     def get_min_file_size_threshold(self) -> int:
-        """Return the size in bytes from which on state gets a file of its own."""
+        """Return the size in bytes from which state gets a file of its own."""
         return self._storage.get_min_file_size_threshold()
 
     def get_write_buffer_size(self) -> int:
-        """Return what was given."""
+        """Return what was given. It changes nothing."""
         return self._storage.get_write_buffer_size()
 
     def is_using_asynchronous_snapshots(self) -> bool:
         """Return True: there are no others."""
         return True
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this backend."""
         return {STATE_BACKEND: "hashmap", **self._storage.settings(), **_savepoints(self._savepoint_path)}
 
@@ -145,9 +146,9 @@ class RocksDBStateBackend:
         """Return whether this object asks for incremental checkpoints."""
         return bool(self._incremental)
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this backend."""
-        settings: dict[Option[Any], object] = {STATE_BACKEND: "rocksdb"}
+        settings: dict[Option[object], object] = {STATE_BACKEND: "rocksdb"}
         if self._incremental is not None:
             settings[CHECKPOINT_INCREMENTAL] = self._incremental
         return settings if self._storage is None else {**settings, **self._storage.settings()}
@@ -158,7 +159,7 @@ def _refuse_synchronous(using_asynchronous_snapshots: bool | None) -> None:
         unsupported.check_option("state.backend.async", using_asynchronous_snapshots)
 
 
-def _savepoints(folder: str | None) -> dict[Option[Any], object]:
+def _savepoints(folder: str | None) -> dict[Option[object], object]:
     return {} if folder is None else {SAVEPOINT_DIR: folder}
 
 
@@ -168,11 +169,11 @@ class OlderCheckpointConfig:
     _configuration: Configuration
 
     def is_fail_on_checkpointing_errors(self) -> bool:
-        """Whether the first failed checkpoint makes the job fail."""
+        """Return whether the first failed checkpoint fails the job."""
         return self._tolerable_failures() == 0
 
     def set_fail_on_checkpointing_errors(self, fail_on_checkpointing_errors: bool) -> Self:
-        """Tolerate no failed checkpoint, or any number; of no effect where that number is set itself."""
+        """Tolerate no failed checkpoint, or any number; has no effect where the number itself is set."""
         self._configuration.write(CHECKPOINT_FAIL_ON_ERRORS, fail_on_checkpointing_errors)
         return self
 
@@ -183,16 +184,16 @@ class OlderCheckpointConfig:
         return 0 if self._configuration.read(CHECKPOINT_FAIL_ON_ERRORS) else WITHOUT_END
 
     def is_prefer_checkpoint_for_recovery(self) -> bool:
-        """Whether a job restarts from its newest checkpoint, also when it has completed a newer savepoint."""
+        """Return whether a job restarts from its newest checkpoint, even if it has completed a newer savepoint."""
         return self._configuration.read(PREFER_CHECKPOINT)
 
     def set_prefer_checkpoint_for_recovery(self, prefer_checkpoint_for_recovery: bool) -> Self:
-        """Set whether a job restarts from its newest checkpoint, also when it has completed a newer savepoint."""
+        """Set whether a job restarts from its newest checkpoint, even if it has completed a newer savepoint."""
         self._configuration.write(PREFER_CHECKPOINT, prefer_checkpoint_for_recovery)
         return self
 
     def is_force_checkpointing(self) -> bool:
-        """Whether checkpoints start when they are due, however many are under way and whatever the pause."""
+        """Return whether checkpoints start when they are due, however many are under way and whatever the pause."""
         return self._configuration.read(CHECKPOINT_FORCED)
 
     def set_force_checkpointing(self, force_checkpointing: bool) -> Self:
@@ -249,7 +250,10 @@ class OlderEnvironment:
         return self
 
     def set_stream_time_characteristic(self, characteristic: TimeCharacteristic) -> Self:
-        """Accept event time and processing time: what a program goes by follows from its watermark strategies."""
+        """Accept event time and processing time, and change nothing: a program's watermark strategies decide.
+
+        Raises UnsupportedError for ingestion time.
+        """
         if characteristic is TimeCharacteristic.IngestionTime:
             unsupported.refuse(f"datastream.time_characteristic.TimeCharacteristic.{characteristic.name}")
         self._time_characteristic = characteristic

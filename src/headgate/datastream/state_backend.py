@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Any, final
+from typing import final
 
 from headgate import unsupported
 from headgate.config import Option
@@ -27,7 +27,7 @@ class StateBackend(ABC):
     """Where keyed state lives while a job runs."""
 
     @abstractmethod
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this backend."""
 
 
@@ -35,12 +35,12 @@ class StateBackend(ABC):
 class HashMapStateBackend(StateBackend):
     """Keyed state as Python objects in the memory of the slots."""
 
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         return {STATE_BACKEND: "hashmap"}
 
 
 class PredefinedOptions(Enum):
-    """Sets of options of RocksDB for a kind of disk: headgate has one of its own, the default."""
+    """Sets of RocksDB's options for kinds of disks: headgate has only its own, the default."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -50,18 +50,18 @@ class PredefinedOptions(Enum):
 
 @final
 class EmbeddedRocksDBStateBackend(StateBackend):
-    """Keyed state in RocksDB, on local disks of the workers, with the keys in use in memory.
+    """Keyed state in RocksDB, on local disks of the workers; keys in use are in memory, too.
 
-    Needs the extra `headgate[rocksdb]`. With `enable_incremental_checkpointing`, a checkpoint writes only what the last
-    one does not have; None leaves that to `execution.checkpointing.incremental`.
+    Needs the extra `headgate[rocksdb]`. With `enable_incremental_checkpointing` a checkpoint writes only what the one
+    before does not have; None leaves that to the option `execution.checkpointing.incremental`.
     """
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
         self._incremental = enable_incremental_checkpointing
         self._folder: str | None = None
 
-    def settings(self) -> dict[Option[Any], object]:
-        settings: dict[Option[Any], object] = {STATE_BACKEND: "rocksdb"}
+    def settings(self) -> dict[Option[object], object]:
+        settings: dict[Option[object], object] = {STATE_BACKEND: "rocksdb"}
         if self._incremental is not None:
             settings[CHECKPOINT_INCREMENTAL] = self._incremental
         if self._folder is not None:
@@ -73,17 +73,17 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return bool(self._incremental)
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Set the folder on local disks of the workers. Raises `ProgramError` for more than one."""
+        """Set the folder on local disks of the workers. Raises ProgramError unless there is exactly one."""
         if len(paths) != 1:
             raise ProgramError(f"RocksDB has its files in one folder, not in {len(paths)}; give one")
         self._folder = paths[0]
 
     def get_db_storage_paths(self) -> list[str]:
-        """Return the folder that was set, if any."""
+        """Return the folder that was set, or nothing."""
         return [] if self._folder is None else [self._folder]
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Accept the default. Raises UnsupportedError for others."""
+        """Accept the default. Raises UnsupportedError for any other."""
         if options is not PredefinedOptions.DEFAULT:
             unsupported.refuse(f"datastream.state_backend.PredefinedOptions.{options.name}")
 
