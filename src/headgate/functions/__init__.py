@@ -1,1 +1,1 @@
-"""What user code implements: function interfaces, their contexts, and the source and sink protocols."""
+"""What user code implements: function interfaces with their contexts, and the source and sink protocols."""

@@ -1,8 +1,8 @@
-"""How a source tells the system it reads from what the job has read for good, as a queue or a batch log wants to know.
+"""Acknowledging: how a source tells the system it reads from, such as a queue, which records it need not keep.
 
-A source that acknowledges has an `Acknowledger` in the driver. It hears what each attempt starts from and what each
-complete checkpoint holds, so that it acknowledges no record before the job can do without it; and when all splits that
-were handed out are read, a checkpoint is taken at once, also where no interval of checkpoints is set.
+A source that acknowledges has an `Acknowledger` in the driver. It is told what each attempt starts from and what each
+complete checkpoint holds, so that it acknowledges no record that the job may have to read again. When all splits that
+were assigned are read, a checkpoint is taken at once, even where no checkpoint interval is set.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ Split = TypeVar("Split")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProgress(Generic[Split]):
-    """What a snapshot holds of one source: the splits that are not read to their end, and ids of those ever given.
+    """What a snapshot holds of one source.
 
-    Of the ids only those that `Source.to_remember` keeps.
+    `unfinished` are the splits that are not read to their end. `known` are the ids of all splits that were ever
+    assigned, as far as `Source.to_remember` keeps them.
     """
 
     known: frozenset[str] = frozenset()
@@ -27,22 +28,26 @@ class SourceProgress(Generic[Split]):
 
 
 class Acknowledger(ABC, Generic[Split]):
-    """Follows how far a job has read a source for good. Runs in the driver, on I/O threads.
+    """Acknowledges what a job has read of a source, and never has to read again.
 
-    Its methods may block, and are called one after the other, but not on the same thread.
+    Called in the driver, on I/O threads: one call at a time, but not always on the same thread. All methods may block.
     """
 
     @abstractmethod
     def restored(self, progress: SourceProgress[Split]) -> None:
-        """An attempt is about to start from a snapshot that holds this, or nothing of the source.
+        """Take note that an attempt is about to start from a snapshot that holds `progress`.
 
-        Raises `RestoreError` when the source cannot be read on from there: the job then fails for good.
+        It is empty when the snapshot holds nothing of the source, or there is no snapshot. Raises `RestoreError` when
+        the source cannot be read on from there: the job then fails for good.
         """
 
     @abstractmethod
     def completed(self, progress: SourceProgress[Split]) -> None:
-        """A checkpoint which holds this is complete, or the savepoint that the job was stopped with."""
+        """Acknowledge what was read: a checkpoint that holds `progress` is complete.
+
+        Also called for the savepoint that the job was stopped with.
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """The job is over, whatever it came to. May be called more than once."""
+        """Release connections: the job has ended, in whatever way. May be called more than once."""

@@ -1,7 +1,7 @@
 """The running aggregations of keyed streams: sum, minimum and maximum of one field, as reduce functions.
 
-The field is a position in a tuple, list or `Row`, or a name in a `Row`. Of records that are single values, position 0
-is the value itself.
+The field is a position in a tuple, list or `Row`, or a name in a `Row`. Where records are plain values, position 0 is
+the value itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Max(FieldReduce):
 
 
 class RecordChoice(ReduceFunction):
-    """The whole record that wins by the field; the earlier of two equal ones stays."""
+    """The whole record whose field wins; of two equal ones, the earlier."""
 
     def __init__(self, place: Place, beats: Callable[[Any, Any], bool]) -> None:
         self.place = place
@@ -77,7 +77,10 @@ def max_by(place: Place) -> RecordChoice:
 
 
 def field_of(record: Any, place: Place) -> Any:
-    """Return the field of the record. Raises TypeError or an error of the record itself when there is none."""
+    """Return the field of the record.
+
+    Raises TypeError when the record has no fields, and what its own `[]` raises when it lacks this one.
+    """
     if isinstance(record, (tuple, list, Row)):
         return record[place]  # type: ignore[index]  # a name in a tuple raises TypeError by itself
     if place == 0:

@@ -38,7 +38,7 @@ class FlatMapFunction(Function):
 
     @abstractmethod
     def flat_map(self, value: Any) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the records that take the place of `value`; None is none."""
+        """Yield the records that take the place of `value`, or return an iterable of them; None stands for none."""
 
 
 class FilterFunction(Function):
@@ -54,11 +54,11 @@ class ReduceFunction(Function):
 
     @abstractmethod
     def reduce(self, value1: Any, value2: Any) -> Any:
-        """Return the combination of the result so far and the next record."""
+        """Return the combination of the result so far, `value1`, and the next record, `value2`."""
 
 
 class AggregateFunction(Function):
-    """Gathers values of one type in an accumulator of another, from which a result of a third is computed."""
+    """Collects values in an accumulator and computes a result from it; all three may be of different types."""
 
     @abstractmethod
     def create_accumulator(self) -> Any:
@@ -82,15 +82,15 @@ class KeySelector(Function):
 
     @abstractmethod
     def get_key(self, value: Any) -> Any:
-        """Return the key of `value`: the same for the same record, whenever and wherever it is called."""
+        """Return the key of `value`: always the same for the same record, in every process."""
 
 
 class SinkFunction(Function):
-    """Takes records out of the job, one at a time, with no promise of exactly once. See `Sink` for that."""
+    """Takes records out of the job, one at a time, at least once. See `Sink` for exactly once."""
 
     @abstractmethod
     def invoke(self, value: Any, context: context.Context) -> None:
-        """Take `value`. It is called again for the same record when the job restarts."""
+        """Take `value`. After a restart it may be called again for the same record. Where it blocks, the job waits."""
 
 
 class ProcessFunction(Function):
@@ -103,11 +103,11 @@ class ProcessFunction(Function):
 
         @abstractmethod
         def timer_service(self) -> context.TimerService:
-            """Return what tells the time; timers are only for keyed streams, and refused with StateAccessError."""
+            """Return the clocks. Their methods for timers raise StateAccessError: only keyed streams have timers."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value`; None is none.
+        """Yield the results for `value`, or return an iterable of them; None stands for none.
 
         A result that is a tuple of an `OutputTag` and a value goes to that side output, in all process functions.
         """
@@ -136,7 +136,7 @@ class KeyedProcessFunction(Function):
 
         @abstractmethod
         def timer_service(self) -> context.TimerService:
-            """Return what tells the time and takes timers."""
+            """Return the clocks, and the timers of the current key."""
 
     class OnTimerContext(Context, ABC):
         """What `on_timer` may ask; `timestamp()` is the time of the timer."""
@@ -149,12 +149,12 @@ class KeyedProcessFunction(Function):
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value`; None is none."""
+        """Yield the results for `value`, or return an iterable of them; None stands for none."""
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, results when a timer is due that was asked for with `timer_service()`.
+        """Yield results when a timer registered with `timer_service()` is due, or return an iterable of them.
 
-        The key is the one that the timer was asked for.
+        `timestamp` is the time of the timer in milliseconds; the current key is the one that it was registered for.
         """
 
 

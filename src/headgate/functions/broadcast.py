@@ -1,8 +1,8 @@
-"""Functions on a stream and a broadcast one, with PyFlink's names: every subtask sees all of the broadcast elements.
+"""Functions on a stream and a broadcast one, with PyFlink's names: every subtask gets all broadcast elements.
 
-What is kept of the broadcast elements is broadcast state. It is written while a broadcast element is processed, in each
-subtask alike, and only read while another record is. Subtasks see broadcast elements in different orders if these come
-from several subtasks, so what is written must not depend on the order.
+What a function keeps of the broadcast elements is broadcast state. Each subtask writes it while it processes a
+broadcast element, and only reads it while it processes a record of the other stream. Subtasks get broadcast elements in
+different orders if these come from several subtasks, so what is written must not depend on the order.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ KEY = TypeVar("KEY")
 
 
 class BaseBroadcastProcessFunction(Function):
-    """What both kinds of functions with broadcast state have in common: their contexts."""
+    """The contexts that both kinds of functions with broadcast state have in common."""
 
     class BaseContext(context.Context, ABC):
-        """What may be asked about the current element, and the time."""
+        """Tells a function about the current element, and the time."""
 
         __slots__ = ()
 
@@ -47,7 +47,7 @@ class BaseBroadcastProcessFunction(Function):
 
         @abstractmethod
         def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-            """Return a state of those that the stream was broadcast with. Raises `StateAccessError` for another."""
+            """Return one of the states that the stream was broadcast with. Raises StateAccessError for any other."""
 
     class ReadOnlyContext(BaseContext, ABC):
         """The context of a record of the other stream: broadcast state can only be read."""
@@ -56,11 +56,11 @@ class BaseBroadcastProcessFunction(Function):
 
         @abstractmethod
         def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyBroadcastState[Any, Any]:
-            """Return a state of those that the stream was broadcast with. Raises `StateAccessError` for another."""
+            """Return one of the states that the stream was broadcast with. Raises StateAccessError for any other."""
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """Records of a stream, and of a broadcast one, in; any number out.
+    """One record of a stream, or one element of a broadcast one, in; any number out.
 
     >>> from headgate.state.descriptors import MapStateDescriptor
     >>> from headgate.types.typeinfo import Types
@@ -84,15 +84,15 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
-        """Yield, or return an iterable of, the results for a record that is not broadcast; None is none."""
+        """Yield the results for a record that is not broadcast, or return an iterable of them; None stands for none."""
 
     @abstractmethod
     def process_broadcast_element(self, value: IN2, ctx: BroadcastProcessFunction.Context) -> Iterable[OUT] | None:
-        """Yield, or return an iterable of, results for a broadcast element; every subtask is called for each."""
+        """Yield results for a broadcast element, or return an iterable of them. Every subtask calls this for each."""
 
 
 class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
-    """Records of a keyed stream, with state and timers for each key, and of a broadcast one, in; any number out."""
+    """One record of a keyed stream, with state and timers for each key, or one broadcast element in; any number out."""
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """The context of a broadcast element. It has no key."""
@@ -105,9 +105,9 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
         ) -> list[Any]:
             """Call `function(key, state)` for every key of this subtask that has a value of the state.
 
-            The order of the keys is not known. Returns what the function yielded or returned for all of them, to be
-            emitted with `yield from`. In the function all states of the key may be read and changed; timers cannot be
-            set, nor deleted.
+            The keys come in no particular order. Returns what the function yielded or returned for all of them, to be
+            emitted with `yield from`. The function may read and change all states of the key; it cannot register or
+            delete timers.
             """
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
@@ -117,7 +117,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
         @abstractmethod
         def timer_service(self) -> context.TimerService:
-            """Return what tells the time and takes timers."""
+            """Return the clocks, and the timers of the current key."""
 
         @abstractmethod
         def get_current_key(self) -> Any:
@@ -134,11 +134,11 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:
-        """Yield, or return an iterable of, the results for a record of the keyed stream; None is none."""
+        """Yield the results for a record of the keyed stream, or return an iterable of them; None stands for none."""
 
     @abstractmethod
     def process_broadcast_element(self, value: IN2, ctx: KeyedBroadcastProcessFunction.Context) -> Iterable[OUT] | None:
-        """Yield, or return an iterable of, results for a broadcast element; every subtask is called for each."""
+        """Yield results for a broadcast element, or return an iterable of them. Every subtask calls this for each."""
 
     def on_timer(self, timestamp: int, ctx: KeyedBroadcastProcessFunction.OnTimerContext) -> Iterable[OUT] | None:
-        """Yield, or return an iterable of, results when a timer is due."""
+        """Yield results when a timer of a key is due, or return an iterable of them."""

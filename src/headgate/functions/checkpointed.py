@@ -1,7 +1,8 @@
-"""Functions that take part in checkpoints: with state of their subtask, and by hearing what became of a checkpoint.
+"""Functions that take part in checkpoints: they keep state of their subtask, or are told what became of a checkpoint.
 
 Flink's interfaces, in snake case; PyFlink has none of them. A user function implements them beside its own interface,
-on any stream: map, flat map, filter, process functions, sink functions. Plain callables may, too.
+on any stream: map, flat map, filter, process functions, sink functions. A callable object that is no `Function` may
+implement them, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from headgate.state.operator.operator_state import OperatorStateStore
 
 @final
 class FunctionInitializationContext:
-    """What `initialize_state` is handed: where the state is, and whether there is some already."""
+    """What `initialize_state` is given: the states, and whether they were restored."""
 
     def __init__(
         self, restored_id: CheckpointId | None, store: OperatorStateStore, keyed_store: KeyedStateStore | None
@@ -34,7 +35,7 @@ class FunctionInitializationContext:
         return self._restored_id is not None
 
     def get_restored_checkpoint_id(self) -> int | None:
-        """Return the checkpoint that the job goes on from, None when it starts afresh."""
+        """Return the id of the checkpoint that the job goes on from, None if there is none."""
         return self._restored_id
 
     def get_operator_state_store(self) -> OperatorStateStore:
@@ -42,10 +43,7 @@ class FunctionInitializationContext:
         return self._store
 
     def get_keyed_state_store(self) -> KeyedStateStore:
-        """Return the way to keyed state.
-
-        Raises `StateAccessError` in a function that does not run on a keyed stream.
-        """
+        """Return the keyed states. Raises StateAccessError in a function that does not run on a keyed stream."""
         if self._keyed_store is None:
             raise StateAccessError(
                 "there is no keyed state in a function that does not run on a keyed stream; call key_by(...) before "
@@ -57,7 +55,7 @@ class FunctionInitializationContext:
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionSnapshotContext:
-    """What `snapshot_state` is handed: which checkpoint it is called for."""
+    """What `snapshot_state` is given: the checkpoint that it is called for."""
 
     _checkpoint_id: CheckpointId
     _trigger_ms: int
@@ -91,24 +89,24 @@ class CheckpointedFunction(ABC):
 
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
-        """Ask for the states, and take up what is in them. Called once for each subtask, before `open`."""
+        """Get the states, and read what was restored. Called once for each subtask, before `open`."""
 
     @abstractmethod
     def snapshot_state(self, context: FunctionSnapshotContext) -> None:
-        """Put into the states what is to be saved: called at each barrier, between two records.
+        """Write into the states what is to be saved. Called at each barrier, between two records.
 
-        What the states hold then is the checkpoint's. What this raises fails the subtask.
+        The checkpoint has what the states hold when this returns. An error raised here fails the subtask.
         """
 
 
 class CheckpointListener:
-    """A function that learns what became of checkpoints. A job need not end well after either, nor tell of each one."""
+    """A function that is told what became of checkpoints, though not of each one. After either call a job may fail."""
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """The checkpoint is durable, and with it all earlier ones are settled. What this raises fails the subtask."""
+        """Take note that the checkpoint is durable; earlier ones are settled with it. An error fails the subtask."""
 
     def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """The checkpoint was given up. `snapshot_state` may have been called for it or not."""
+        """Take note that the checkpoint was given up, whether or not `snapshot_state` was called for it."""
 
 
 unsupported.guard_members("datastream.functions", globals())

@@ -26,11 +26,11 @@ class CoFlatMapFunction(Function):
 
     @abstractmethod
     def flat_map1(self, value: Any) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the records that take the place of `value` of the first stream."""
+        """Yield the records that take the place of `value` of the first stream, or return an iterable of them."""
 
     @abstractmethod
     def flat_map2(self, value: Any) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the records that take the place of `value` of the second stream."""
+        """Yield the records that take the place of `value` of the second stream, or return an iterable of them."""
 
 
 class CoProcessFunction(Function):
@@ -40,17 +40,17 @@ class CoProcessFunction(Function):
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value` of the first stream; None is none."""
+        """Yield the results for `value` of the first stream, or return an iterable of them; None stands for none."""
 
     @abstractmethod
     def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value` of the second stream; None is none."""
+        """Yield the results for `value` of the second stream, or return an iterable of them; None stands for none."""
 
 
 class KeyedCoProcessFunction(Function):
-    """One record of either keyed stream in, any number out; state and timers of a key are shared by both streams.
+    """One record of either keyed stream in, any number out; both streams share the state and timers of a key.
 
-    Which of two records of different streams comes first is not known: the function has to wait for the other one.
+    Either stream's record may come first: a function that joins keeps it in state until the other one comes.
 
     >>> class Join(KeyedCoProcessFunction):
     ...     def open(self, runtime_context):
@@ -72,11 +72,11 @@ class KeyedCoProcessFunction(Function):
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value` of the first stream; None is none."""
+        """Yield the results for `value` of the first stream, or return an iterable of them; None stands for none."""
 
     @abstractmethod
     def process_element2(self, value: Any, ctx: KeyedCoProcessFunction.Context) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, the results for `value` of the second stream; None is none."""
+        """Yield the results for `value` of the second stream, or return an iterable of them; None stands for none."""
 
     def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Iterable[Any] | None:
-        """Yield, or return an iterable of, results when a timer is due, whichever stream it was asked for on."""
+        """Yield results when a timer is due, or return an iterable of them, whichever stream it was registered on."""

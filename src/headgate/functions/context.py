@@ -1,4 +1,4 @@
-"""Contexts that the runtime hands to user functions."""
+"""Contexts that the runtime gives to user functions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class KeyedStateStore(ABC):
-    """The way to keyed state, which has a content for each key.
+    """Gives access to keyed state: each state has a value of its own for each key.
 
-    The same name gives the same state each time. All methods raise `StateAccessError` in a function that does not run
-    on a keyed stream, `ProgramError` when the name is in use for another kind or type, and `RestoreError` when what a
-    checkpoint holds under this name cannot become what is declared.
+    The same name gives the same state each time. All methods raise StateAccessError in a function that does not run on
+    a keyed stream, ProgramError when the name is in use for another kind or type, and RestoreError when what a
+    checkpoint holds under this name cannot be converted to the declared type.
     """
 
     @abstractmethod
@@ -51,7 +51,7 @@ class KeyedStateStore(ABC):
 
 
 class RuntimeContext(KeyedStateStore):
-    """What a function may ask about where it runs, and its way to keyed state. Valid from `open` to `close`."""
+    """Tells a function where it runs, and gives it keyed state. Valid from `open` to `close`."""
 
     @abstractmethod
     def get_task_name(self) -> str:
@@ -79,21 +79,22 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
-        """Return a global job parameter."""
+        """Return a global job parameter, `default_value` when it is not set."""
 
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
-        """Return the group for metrics of the function's own.
+        """Return the group of the function's own metrics.
 
-        Raises `ProgramError` when metrics are switched off (`python.metric.enabled: false`).
+        Raises ProgramError when metrics are switched off (`python.metric.enabled: false`).
         """
 
 
 class TimerService(ABC):
-    """The times that an operator goes by, and the timers of the current key. Times are milliseconds since 1970 UTC.
+    """The clocks of an operator, and the timers of the current key. Times are in milliseconds since 1970 UTC.
 
-    A timer is known by its key and time: asking twice for the same one is asking once, and to delete one that is not
-    there does nothing. All but the first two raise `StateAccessError` where there is no current key.
+    A key has at most one timer for each clock and time: registering it again changes nothing, and deleting one that
+    does not exist does nothing. The methods for timers raise StateAccessError where there is no current key, or for a
+    time that is no whole number.
     """
 
     __slots__ = ()
@@ -108,19 +109,19 @@ class TimerService(ABC):
 
     @abstractmethod
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Have `on_timer` called when the watermark comes to `timestamp`; at the next watermark if it has passed."""
+        """Have `on_timer` called when the watermark reaches `timestamp`; at the next watermark if it has passed."""
 
     @abstractmethod
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Have `on_timer` called when the wall clock comes to `timestamp`; at once if it has passed."""
+        """Have `on_timer` called when the wall clock reaches `timestamp`; at once if it has passed."""
 
     @abstractmethod
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Take an event-time timer back."""
+        """Delete an event-time timer of the current key."""
 
     @abstractmethod
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Take a processing-time timer back."""
+        """Delete a processing-time timer of the current key."""
 
 
 class TimeDomain(Enum):
@@ -141,13 +142,13 @@ class Context:
     def timestamp(self) -> int:
         """Return the event time of the current record in milliseconds.
 
-        Raises `ProgramError` where the stream has none.
+        Raises ProgramError where the stream has none.
         """
         if self._timestamp is None:
             raise ProgramError(
                 "ctx.timestamp() was asked for on a stream whose records have no timestamps: call "
                 "assign_timestamps_and_watermarks(WatermarkStrategy...with_timestamp_assigner(...)) before it, or use "
-                "the time of the clock, ctx.timer_service().current_processing_time()"
+                "the wall clock, ctx.timer_service().current_processing_time()"
             )
         return self._timestamp
 

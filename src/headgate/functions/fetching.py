@@ -1,8 +1,9 @@
-"""Readers that block: records are fetched on an I/O thread, and the position is what was handed to the loop.
+"""Readers for clients that block: an I/O thread fetches records, and the loop takes them over.
 
-A client that waits for data, such as that of a message broker, must not be called by the mailbox loop. A `Fetcher`
-calls it instead, on a thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what
-came. What is fetched and not handed over when a barrier comes is no part of the checkpoint, and is fetched again.
+The mailbox loop must not call a client that waits for data, such as that of a message broker. A `Fetcher` calls it
+instead, on an I/O thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what came.
+The position of a split is what was handed over: records that are only fetched when a barrier comes are no part of the
+checkpoint, and are fetched again after a restore.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Sou
 Split = TypeVar("Split")
 
 _QUEUED_MAX: Final = 2
-"""Fetches whose records wait to be handed over, from which on no further one is begun."""
+"""While records of so many fetches wait to be handed over, no further fetch begins."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(Generic[Split]):
-    """Records of one split, in order, behind those fetched of it before.
+    """Records of one split, in order; they follow those that were fetched of it before.
 
-    `split` is its id. `after(n)` returns the split as it stands when the first n of the records are read, n from 1 on,
-    or 0 where there is none. `timestamps` are as in `Records`. `ended`: with these the split is read to its end.
+    `split` is its id. `after(n)` returns the split as it stands when the first n of the records are read; n is at least
+    1, or 0 where there are no records. `timestamps` are as in `Records`. `ended`: the split has no more records.
     """
 
     split: str
@@ -48,22 +49,22 @@ class Fetcher(ABC, Generic[Split]):
 
     @abstractmethod
     def fetch(self) -> list[Fetched[Split]]:
-        """Wait for records, and return what there is: after about 100 ms also nothing, so that others get their turn.
+        """Wait for records and return them; after about 100 ms return without any, so that others get their turn.
 
         Called while there are splits whose end was not fetched. Raises `SourceError` naming the place when the data
         cannot be read.
         """
 
     def notify_completed(self, splits: list[Split]) -> None:
-        """Take note that a checkpoint is complete which holds these positions."""
+        """Take note that a checkpoint that holds these positions is complete."""
 
     def close(self) -> None:
-        """Release connections. Called once, behind everything else; also after a failure."""
+        """Release connections. Called once, after all other calls; also after a failure."""
 
 
 @final
 class FetchingReader(SourceReader[Split]):
-    """Hands over what a `Fetcher` fetches. `split_id` is that of the source."""
+    """Hands over what a `Fetcher` fetches. `split_id` is the source's."""
 
     def __init__(self, fetcher: Fetcher[Split], context: SourceContext, split_id: Callable[[Split], str]) -> None:
         self._fetcher = fetcher
@@ -79,7 +80,7 @@ class FetchingReader(SourceReader[Split]):
         self._fetching = False
         self._failed: BaseException | None = None
         self._lock = threading.Lock()
-        """Held for moments only, around the next two."""
+        """Guards the next two; held for moments only."""
         self._in_use = False
         self._closed = False
 
@@ -141,7 +142,7 @@ class FetchingReader(SourceReader[Split]):
             self._note_if_all_is_fetched()
 
     def _hand_over(self, records_max: int) -> Records:
-        """Return the next records of what was fetched first, and move the position of its split behind them."""
+        """Return the next records of the oldest fetch, and advance the position of their split."""
         fetched = self._queue[0]
         start, stop = self._handed, min(self._handed + records_max, len(fetched.records))
         is_whole = stop == len(fetched.records)
@@ -166,7 +167,7 @@ class FetchingReader(SourceReader[Split]):
         self._note_if_all_is_fetched()
 
     def _note_if_all_is_fetched(self) -> None:
-        """Have the fetcher take note without a fetch, when there will be none."""
+        """Have the fetcher take note at once, when no fetch will follow that does it."""
         if self._noted is not None and not self._unfetched:
             self._begin_fetch()
 

@@ -1,7 +1,7 @@
 """Sinks without a second phase: what is written is flushed at each barrier, and written again after a failure.
 
 Each record arrives at least once. Where writing it again changes nothing, as in an upsert by key, that is as good as
-exactly once, and it is seen without waiting for the checkpoint: say so with `idempotent`.
+exactly once, and readers see it before the checkpoint is complete: set `idempotent` then.
 
 >>> class Console(FlushingSink):
 ...     def flushing_writer(self, context):
@@ -27,11 +27,11 @@ class FlushingWriter(ABC):
 
     @abstractmethod
     def write(self, records: list[Any]) -> None:
-        """Take records, in order. Raises `SinkError`; the job then restarts."""
+        """Write records, in order. Raises SinkError when that fails: the job then restarts."""
 
     @abstractmethod
     def flush(self) -> None:
-        """Return when everything taken is safe: the checkpoint that follows will not write it again."""
+        """Block until everything written is durable: a restart from the checkpoint that follows does not repeat it."""
 
     def close(self) -> None:
         """Release files and connections. Called also after a failure."""
@@ -53,7 +53,7 @@ class FlushingSink(Sink[Never]):
 
 @final
 class _Flushing(SinkWriter[Never]):
-    """Flushes where others prepare."""
+    """Flushes where other writers prepare a commit."""
 
     def __init__(self, writer: FlushingWriter) -> None:
         self._writer = writer

@@ -1,7 +1,7 @@
 """Metrics that user functions keep: counters, meters, distributions and gauges, in groups.
 
 A metric belongs to one operator of one subtask, begins again with each attempt, and is reported about once a second.
-To count costs a function call and an addition; nothing is sent then.
+Counting costs a function call and an addition, and sends nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Counter(Metric):
 
 @final
 class Meter(Metric):
-    """Counts events, and how many there are in a second, over the last `time_span_in_seconds`."""
+    """Counts events, and measures their rate per second over the last `time_span_in_seconds`."""
 
     __slots__ = ("_count", "_rate", "_samples", "_span_ms")
 
@@ -70,7 +70,7 @@ class Meter(Metric):
         self._samples: deque[tuple[float, int]] = deque()
 
     def mark_event(self, value: int = 1) -> None:
-        """Note that there were so many events."""
+        """Count `value` events."""
         self._count += value
 
     def get_count(self) -> int:
@@ -82,7 +82,7 @@ class Meter(Metric):
         return self._rate
 
     def sample(self, now_ms: float) -> None:
-        """Learn the rate of the time span that ends now."""
+        """Compute the rate over the time span that ends at `now_ms`, which is monotonic."""
         samples = self._samples
         samples.append((now_ms, self._count))
         while len(samples) > 2 and samples[1][0] <= now_ms - self._span_ms:
@@ -97,7 +97,7 @@ class Meter(Metric):
 
 @final
 class Distribution(Metric):
-    """Values: how many there were, their sum, the least and the most."""
+    """Values: their count, sum, minimum, maximum and mean."""
 
     __slots__ = ("_count", "_least", "_most", "_sum")
 
@@ -108,7 +108,7 @@ class Distribution(Metric):
         self._most: float | None = None
 
     def update(self, value: float) -> None:
-        """Take a value in."""
+        """Add a value."""
         self._count += 1
         self._sum += value
         if self._least is None or value < self._least:
@@ -117,7 +117,7 @@ class Distribution(Metric):
             self._most = value
 
     def values(self) -> dict[str, float]:
-        """Return what is reported; of no values, only that there are none."""
+        """Return what is reported; without any value, only a count and a sum of 0."""
         if self._least is None or self._most is None:
             return {"count": 0, "sum": 0}
         mean = self._sum / self._count
@@ -126,7 +126,7 @@ class Distribution(Metric):
 
 @final
 class Gauge(Metric):
-    """A number that a function is asked for at each report."""
+    """A number that a function returns at each report."""
 
     __slots__ = ("_has_failed", "_name", "_read")
 
@@ -152,9 +152,9 @@ _M = TypeVar("_M", Counter, Meter, Distribution, Gauge)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where the metrics of a group belong: `components` as a path, and `variables`, each in angle brackets.
+    """Where the metrics of a group belong: `components` as a path, and `variables` by name, in angle brackets.
 
-    `groups` are those that the user has added, and `labels` the pairs among them, whose names are no part of the path.
+    `groups` are the names of the groups that the user has added, `labels` the pairs of name and value.
     """
 
     components: tuple[str, ...] = ()
@@ -216,20 +216,20 @@ class MetricGroup:
         )
 
     def counter(self, name: str) -> Counter:
-        """Return a counter. Raises `ProgramError` when the name is in use for another kind of metric."""
+        """Return a counter. Raises ProgramError when the name is in use for another kind of metric."""
         return self._known(name, Counter) or self._add(name, Counter())
 
     def gauge(self, name: str, obj: Callable[[], float]) -> None:
-        """Have `obj` called at each report, on the thread of the function. Raises `ProgramError` as `counter`."""
+        """Have `obj` called at each report, on the thread of the function. Raises ProgramError as `counter` does."""
         self._known(name, Gauge)
         self._add(name, Gauge(name, obj))
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        """Return a meter, whose rate is that of the last so many seconds. Raises `ProgramError` as `counter`."""
+        """Return a meter of the rate over the last `time_span_in_seconds`. Raises ProgramError as `counter` does."""
         return self._known(name, Meter) or self._add(name, Meter(time_span_in_seconds))
 
     def distribution(self, name: str) -> Distribution:
-        """Return a distribution. Raises `ProgramError` as `counter`."""
+        """Return a distribution. Raises ProgramError as `counter` does."""
         return self._known(name, Distribution) or self._add(name, Distribution())
 
     def _known(self, name: str, kind: type[_M]) -> _M | None:
@@ -250,7 +250,7 @@ class MetricGroup:
         return list(self._scope.components)
 
     def get_all_variables(self) -> dict[str, str]:
-        """Return what is known of the place, with names in angle brackets, such as `<operator_name>`."""
+        """Return the variables of the group by name, in angle brackets, such as `<operator_name>`."""
         return dict(self._scope.variables)
 
     def get_metric_identifier(self, metric_name: str, delimiter: str = ".") -> str:

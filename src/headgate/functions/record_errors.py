@@ -1,4 +1,4 @@
-"""What becomes of a record that a user function fails for: it fails the job, is skipped, or goes to a side output."""
+"""What becomes of a record that a function raises an error for: it fails the job, is skipped, or is a side output."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
 
 NEVER_SKIPPED: Final = (HeadgateError, MemoryError)
-"""Errors that fail the job under any policy: they speak of the program, its environment or headgate, not of a record.
+"""Errors that always fail the job: they are about the program, its environment or headgate, not about a record.
 
-So does whatever was raised from a `SuppressRestartsException`.
+Any error that is raised from a `SuppressRestartsException` always fails the job, too.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FailedRecord:
-    """A record that an operator's function failed for, as it comes out of a side output.
+    """A record that an operator's function raised an error for, as a side output has it.
 
-    `record` is as the function left it. `error` is text: the user's own traceback, and the error in the last line.
-    `operator` is the operator's name, `key` that of the record on a keyed stream, `timestamp_ms` its event time, None
-    where it has none.
+    `record` is as the function left it. `error` is text: the user's own traceback, with the error in the last line.
+    `operator` is the operator's name, `key` the record's key on a keyed stream, `timestamp_ms` its event time; either
+    is None where there is none.
 
     >>> failed = FailedRecord("x", "ValueError: invalid literal for int() with base 10: 'x'", "parse")
     >>> failed.record, failed.operator, failed.key
@@ -40,23 +40,23 @@ class FailedRecord:
 @final
 @dataclass(frozen=True, slots=True)
 class RecordErrors:
-    """What an operator does with records that its function raises an `Exception` for, to be passed to `on_error`.
+    """What an operator does with records that its function raises an exception for. Pass it to `on_error`.
 
-    With types of exceptions, `skip` and `side_output` apply to those only: any other error fails the job, as all do
-    by default. Raises ProgramError for what is no such type, or no tag.
+    If types of exceptions are given, `skip` and `side_output` apply to those only: any other error fails the job, as
+    all do by default. The methods raise ProgramError for what is no such type, or no tag.
 
     >>> RecordErrors.skip(ValueError, KeyError).kinds
     (<class 'ValueError'>, <class 'KeyError'>)
     """
 
     kinds: tuple[type[Exception], ...] = ()
-    """The errors that do not fail the job."""
+    """The types of errors that do not fail the job."""
     tag: OutputTag | None = None
     """The side output of the failed records; None: they are dropped."""
 
     @staticmethod
     def fail() -> RecordErrors:
-        """Fail the job, whose restart strategy then says whether it tries again. The default."""
+        """Fail the job; its restart strategy then decides whether it restarts. The default."""
         return RecordErrors()
 
     @staticmethod
@@ -66,7 +66,7 @@ class RecordErrors:
 
     @staticmethod
     def side_output(tag: OutputTag, *kinds: type[Exception]) -> RecordErrors:
-        """Put the record out as a `FailedRecord` with this tag, for `get_side_output(tag)`, and count it."""
+        """Emit the record as a `FailedRecord` with this tag, for `get_side_output(tag)`, and count it."""
         if not isinstance(tag, OutputTag):
             raise ProgramError(f"RecordErrors.side_output() takes an OutputTag, such as OutputTag('bad'), not {tag!r}")
         if tag.type_info not in (None, Types.PICKLED_BYTE_ARRAY()):

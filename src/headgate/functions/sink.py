@@ -1,12 +1,13 @@
 """The sink protocol: how results leave a job, each exactly once.
 
-A sink is in two phases, as Flink's Sink V2. The writer takes records; at a barrier it flushes and returns committables,
-which become part of the checkpoint when the committer has made them durable. Once that checkpoint's manifest is durable
-too, the committer commits them; after a failure it is asked to commit them again. Commits run beside the mailbox loop.
+A sink has two phases, as in Flink's Sink V2. The writer takes records; at a barrier it flushes and returns
+committables, which become part of the checkpoint when the committer has made them durable. Once that checkpoint's
+manifest is durable too, the committer commits them; after a failure it is asked to commit them again. Commits run on an
+I/O thread.
 
 A sink whose target takes all of a checkpoint in one step, as a table does, has a `GlobalCommitter` in addition: it
-commits what all subtasks have prepared, in the driver. The simple alternative, for targets where writing a record twice
-does no harm, is `headgate.functions.flushing`.
+commits, in the driver, what all subtasks have prepared. The simple alternative, for targets where writing a record
+twice does no harm, is `headgate.functions.flushing`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ Committable = TypeVar("Committable")
 
 
 class RetriableCommitError(SinkError):
-    """A commit could not be made now, as when a server does not answer: it is tried again a while later.
+    """A commit cannot be made now, for instance because a server does not answer: it is tried again a while later.
 
     After `sink.committer.retries` tries the job restarts, and commits again.
     """
 
 
 class CommitFailedError(SinkError):
-    """A commit was tried often enough: the job restarts, and commits again.
+    """A commit has failed too often: the job restarts, and commits again.
 
     If the job fails for good instead, its checkpoints and all that is prepared stay as they are. Raised by headgate.
     """
@@ -54,19 +55,19 @@ class SinkContext:
     parallelism: int
     attempt: Attempt
     restored_id: CheckpointId | None = None
-    """The checkpoint that the attempt goes on from: what earlier attempts have prepared for later ones is left over."""
+    """The checkpoint that the attempt goes on from. What earlier attempts prepared for later ones is left over."""
     restored_job: JobId | None = None
-    """The job that took it: this one, or another one from whose snapshot this one starts."""
+    """The job that took that checkpoint: this one, or another one from whose snapshot this one starts."""
 
 
 class Sink(ABC, Generic[Committable]):
     """A place results go to. Pickled once and sent to each subtask, so it holds a description, not a connection."""
 
     idempotent: bool = False
-    """Whether writing a record a second time changes nothing: then no checkpoint is too old to go back to."""
+    """Whether writing a record a second time changes nothing. The job may then go back to any older checkpoint."""
 
     transaction_timeout_ms: int | None = None
-    """How long the target keeps what is prepared and not committed, None for ever. Looked at after `prepare`.
+    """How many milliseconds the target keeps what is prepared and not committed; None: for ever. Read after `prepare`.
 
     It has to be longer than the checkpoint interval, and should be longer than the longest outage.
     """
@@ -80,13 +81,14 @@ class Sink(ABC, Generic[Committable]):
     def discard(self, job_id: JobId) -> None:
         """Remove all that the job has prepared and not committed, except what its committers were told to keep.
 
-        Called in the driver, before `release`, when the job has ended and none of its checkpoints stays; may block.
+        Called in the driver, before `release`, when the job has ended and none of its checkpoints is retained; may
+        block.
         """
 
     def release(self, job_id: JobId) -> None:
         """Give the target back when the job has ended. Called in the driver; may block; may be called twice.
 
-        What was prepared stays: a checkpoint may, from which another job commits it.
+        What was prepared stays: a checkpoint may be retained, from which another job commits it.
         """
 
     @abstractmethod
@@ -100,28 +102,28 @@ class Sink(ABC, Generic[Committable]):
     def global_committer(self) -> GlobalCommitter[Committable] | None:
         """Return what commits the committables of all subtasks in one step, None: each subtask commits its own.
 
-        Called once for each job, in the driver. With one, `commit` of the subtasks' committers is called behind it.
+        Called once for each job, in the driver. With one, `commit` of the subtasks' committers is called after it.
         """
         return None
 
 
 class SinkWriter(ABC, Generic[Committable]):
-    """Takes the records of one subtask. Called by the mailbox loop only."""
+    """Takes the records of one subtask. Called by the mailbox loop only; where it blocks, the job waits."""
 
     @abstractmethod
     def write(self, records: list[Any]) -> None:
-        """Take records, in order."""
+        """Write records, in order."""
 
     @abstractmethod
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Committable]:
-        """Flush everything taken since the last call, and return what the checkpoint is to commit."""
+        """Flush all records since the last call, and return what is to be committed once the checkpoint is complete."""
 
     def close(self) -> None:
         """Release files and connections, and drop what is not prepared. Called also after a failure."""
 
 
 class Committer(ABC, Generic[Committable]):
-    """Makes prepared results visible, or removes what will never be."""
+    """Makes prepared results visible, or removes those that never will be."""
 
     @abstractmethod
     def commit(self, committables: list[Committable]) -> None:
@@ -132,49 +134,48 @@ class Committer(ABC, Generic[Committable]):
         """
 
     def secure(self, committables: list[Committable]) -> None:
-        """Make durable all that a checkpoint is to commit, where preparing it has not: sync files to the disk, say.
+        """Make all committables of a checkpoint durable, where preparing them has not: sync files to the disk, say.
 
-        Called before the checkpoint is acknowledged, perhaps by several threads at a time; may block. Some of it may
-        have been secured before, or be final by now. What is raised ends the attempt: what was saved is not known then.
+        Called before the checkpoint is acknowledged, perhaps by several threads at a time; may block. Some of them may
+        have been secured before, or be final by now. An error ends the attempt: it is not known then what is durable.
         """
 
     def keep(self, committables: list[Committable]) -> None:
-        """Let these stay whatever becomes of the job, until they are committed: they are part of a savepoint.
+        """Keep these until they are committed, whatever becomes of the job: they are part of a savepoint.
 
-        The job may go back to a checkpoint before them, or be cancelled, and another job start from the savepoint and
-        commit them. Called at the savepoint's barrier, before it is complete, by the mailbox loop.
+        The job may go back to an earlier checkpoint, or be cancelled, and another job may start from the savepoint and
+        commit them. Called by the mailbox loop at the savepoint's barrier, before the savepoint is complete.
         """
 
     def recover(self, restored: list[Committable]) -> None:
         """Remove leftovers of earlier attempts of this job and subtask, except `restored`, which are committed next.
 
-        An earlier attempt may have had another parallelism. Of a subtask that there is no more, the leftovers belong to
-        the subtask of its number modulo the parallelism; what such an attempt had prepared by the restored checkpoint
-        is in the hands of any subtask, and stays.
         Called when every subtask of the job is restored, before this one's writer is made: a start that is refused
-        removes nothing.
-        What was to be kept stays, and what later attempts have prepared: another driver may have taken over the job.
+        removes nothing. An earlier attempt may have had another parallelism: the leftovers of a subtask that no longer
+        exists belong to the subtask of its index modulo the parallelism; but what such an attempt had prepared by the
+        restored checkpoint may belong to any subtask, and stays. What was to be kept stays, and so does what later
+        attempts have prepared: another driver may have taken over the job.
         """
 
 
 class GlobalCommitter(ABC, Generic[Committable]):
     """Makes what all subtasks have prepared for a checkpoint visible in one step.
 
-    Called in the driver, on I/O threads, one call after the other but not on the same thread; may block. While it
-    does, no other checkpoint completes and no attempt starts, so it must not wait for ever.
+    Called in the driver, on I/O threads: one call at a time, but not always on the same thread. Its methods may block;
+    while one does, no other checkpoint completes and no attempt starts, so it must not wait for ever.
     """
 
     @abstractmethod
     def commit(self, checkpoint_id: CheckpointId, committables: list[Committable]) -> None:
-        """Commit what was prepared for the checkpoint: once it is complete, and before any later one's.
+        """Commit what was prepared for the checkpoint: called once it is complete, and before any later one's.
 
-        Idempotent, and called again after a restart, also by another job that starts from a snapshot that holds the
-        committables: what was prepared by whom has to be part of them. Raises as `Committer.commit` does.
+        Idempotent. Called again after a restart, and by another job that starts from a snapshot that holds the
+        committables: they have to say which job prepared them. Raises what `Committer.commit` raises.
         """
 
     def abort(self, checkpoint_id: CheckpointId, committables: list[Committable]) -> None:
-        """Remove what was prepared for a checkpoint that was never completed, and that no other will commit.
+        """Remove what was prepared for a checkpoint that never completed, and that no other will commit.
 
-        Called when an attempt has ended, with what the driver has heard of by then: a slot that dies takes the rest
-        with it, and after the end of the driver there is no call. What it raises is logged.
+        Called when an attempt has ended, with the committables that the driver knows by then: those of a slot that died
+        may be missing. Not called when the driver itself dies. An error is logged.
         """

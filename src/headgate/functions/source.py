@@ -1,12 +1,14 @@
 """The source protocol: how records enter a job, and how reading goes on exactly where a checkpoint left it.
 
-A source is cut into splits. `Source.splits` is asked once, in the driver, when a job starts afresh; the splits are
-dealt to the subtasks. Each subtask has one reader. A checkpoint keeps what `SourceReader.snapshot` returns: the
-unfinished splits with the position reached in each; after a failure new readers get those.
+A source is divided into splits. The driver calls `Source.splits` once, when a job starts without a snapshot of the
+source, and assigns the splits to the subtasks. Each subtask has one reader. A checkpoint keeps what
+`SourceReader.snapshot` returns: the unfinished splits with the position reached in each; after a failure new readers
+get those.
 
-A source that discovers is asked again and again while the job runs, by the job master: each new split goes to one
-subtask. Which splits a subtask was ever given is part of its state, so a checkpoint knows of a split if and only if its
-reader had it at the barrier; one that was found too late for that is found again after a failure.
+A source may discover splits: while the job runs, the job master calls `Source.discover` again and again, and assigns
+each new split to one subtask. The ids of all splits that a subtask was ever assigned are part of its state, so a
+checkpoint knows of a split if and only if a reader had it at the barrier; a split that was found too late for that is
+found again after a failure.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ Split = TypeVar("Split")
 @final
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records read, in order. `timestamps` are event times in milliseconds, or None.
+    """Records read, in order. `timestamps` are their event times in milliseconds, as many as records, or None.
 
-    `split` is the id of the split that they are of, which a source with `watermarks_per_split`, or that reads
-    `one_split_at_a_time`, has to tell; `ended`: with these that split is read to its end.
+    `split` is the id of the split that they are from: required of sources with `watermarks_per_split` or
+    `one_split_at_a_time`. `ended`: that split has no more records.
     """
 
     records: list[Any] | pa.RecordBatch
@@ -45,9 +47,9 @@ class Records:
 @final
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """Nothing to read now. `wake_ms` is the monotonic time of the next try.
+    """Nothing to read now. `wake_ms` is the time of the next poll, by the monotonic clock.
 
-    `math.inf` leaves it to new splits, or to the end of work that the reader has submitted.
+    With `math.inf` the reader is polled when it gets new splits, or when work that it has submitted is done.
     """
 
     wake_ms: float
@@ -84,80 +86,79 @@ class Source(ABC, Generic[Split]):
     """How often to look for new splits while the job runs, None: never."""
 
     discovery_ends: bool = False
-    """Whether `discover` will return NO_MORE_SPLITS one day. Without that, a source that looks is not bounded."""
+    """Whether `discover` returns NO_MORE_SPLITS in the end. A source that discovers and never does is not bounded."""
 
     watermarks_per_split: bool = False
-    """Whether readers read several splits at a time, each with event time of its own.
+    """Whether readers read several splits at a time, each with watermarks of its own.
 
-    The watermark of a subtask is then the least of those of its splits, from the moment in which it is given them. A
-    subtask without splits is idle.
+    The watermark of a subtask is then the least of its splits', from the moment they are assigned. A subtask without
+    splits is idle.
     """
 
     one_split_at_a_time: bool = False
-    """Whether readers read their splits one after the other, as given, and tell in `Records.split` which it is.
+    """Whether readers read their splits one after the other, in the given order, and name each in `Records.split`.
 
-    At another parallelism a reader may get several splits that were begun. The watermark of the subtask is then held
-    back until the last of them is opened, which an empty `Records` tells as well.
+    After a restore with another parallelism, a reader may get several splits that were begun. The watermark of the
+    subtask is then held back until the reader names the last of them; `Records` without records do, too.
     """
 
     def prepare(self, job_id: JobId) -> None:
-        """Take note of the job, once for each driver of it, before anything else. Called in the driver; may block."""
+        """Prepare for the job. Called in each driver of it, before all other methods; may block."""
 
     @abstractmethod
     def splits(self, parallelism: int) -> list[Split]:
-        """Return the splits of a fresh start. Called in the driver; may block.
+        """Return the splits of a job that starts without a snapshot of the source. Called in the driver; may block.
 
-        Not called for a job that starts from a snapshot which knows the source. Raises `SourceError` when there is
-        nothing to read where there should be.
+        Raises SourceError when there is nothing to read where there should be.
         """
 
     def interrupt(self) -> None:
-        """End a call of `splits` that may be under way: the job was cancelled. Called in the driver; must not block."""
+        """End a call of `splits` that may be running: the job was cancelled. Called in the driver; must not block."""
 
     def keep(self) -> None:
-        """Let what was made for the job stay whatever becomes of it: a savepoint has still to read of it.
+        """Keep what was made for the job, whatever becomes of the job: one that starts from a savepoint will read it.
 
         Called in the driver, before that savepoint is complete; may block.
         """
 
     def discard(self, job_id: JobId) -> None:
-        """Remove what was made for the job, except what was to be kept: no snapshot of it has still to read.
+        """Remove what was made for the job, except what was to be kept: no snapshot of the job needs it any more.
 
         Called in the driver, before `release`, when the job has ended, or could not begin; may block; may be called
         twice.
         """
 
     def release(self, job_id: JobId) -> None:
-        """Let go of what is held for the job, which has ended. Called in the driver; may block; may be called twice."""
+        """Release what is held for the job, which has ended. Called in the driver; may block; may be called twice."""
 
     def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
-        """Return the splits that are there by now and whose id is not `known`, or that there will be no more of them.
+        """Return the splits whose ids are not `known`, or NO_MORE_SPLITS if there will never be another one.
 
-        Called in the driver, beside the job master's loop; may block. What it raises is logged, and it is tried again;
-        but the job fails for good after `SuppressRestartsException`, or an error that it caused.
+        Called in the driver, on an I/O thread; may block. An error is logged, and the call is repeated after the next
+        interval; a `SuppressRestartsException`, or an error caused by one, fails the job for good.
         """
         raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and needs discover()")
 
     def split_id(self, split: Split) -> str:
-        """Return the name of a split, the same whatever has been read of it.
+        """Return the id of a split, which stays the same however much of the split is read.
 
-        Needed with `discovery_interval_ms`, `watermarks_per_split` and `one_split_at_a_time`. A source that always had
-        it may begin to discover in a later version of a job: which splits it was given before is then known, also of
-        those that ended. At another parallelism its splits are dealt out in the order in which they were found.
+        Required with `discovery_interval_ms`, `watermarks_per_split` and `one_split_at_a_time`. A source that always
+        had it may begin to discover in a later version of a job: the ids of all its splits are then known, also of
+        those that ended. At another parallelism its splits are assigned in the order in which they were found.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
 
     def to_remember(self, known: Iterable[str]) -> list[str]:
-        """Return the ids, of those that a subtask knows, which `discover` still has to be told of; all by default.
+        """Return those of the ids that a subtask knows that `discover` still has to be given; by default all.
 
-        For a source that discovers without end, and can tell from some of its splits that it had others.
+        For a source that discovers without end, and can conclude from some of its splits that it had others.
         """
         return list(known)
 
     def acknowledger(self) -> Acknowledger[Split] | None:
-        """Return what tells the outside how far the job has got, the same each time it is asked for; None: nothing.
+        """Return what acknowledges the records that were read, the same object each time; None: nothing does.
 
-        Called in the driver. Checkpoints are then made even where no interval is set for them.
+        Called in the driver. With one, checkpoints are taken even where no checkpoint interval is set.
         """
         return None
 
@@ -167,7 +168,7 @@ class Source(ABC, Generic[Split]):
 
 
 class SourceContext(Protocol):
-    """What a reader may ask about where it runs."""
+    """Tells a reader where it runs, and runs what would block for it."""
 
     @property
     def subtask(self) -> int:
@@ -180,17 +181,18 @@ class SourceContext(Protocol):
         ...
 
     def monotonic_ms(self) -> float:
-        """Return the injected monotonic clock."""
+        """Return the time of the monotonic clock, in milliseconds."""
         ...
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a named counter of the job, for instance of skipped lines."""
+        """Add `by` to a named counter of the job, for instance of skipped lines."""
         ...
 
     def submit(self, work: Callable[[], Result], done: Callable[[Result | BaseException], None]) -> None:
         """Run `work`, which may block, on an I/O thread; then have the loop call `done`, and poll again.
 
-        After the end of the attempt `done` is not called any more. Does not block, and holds up no other work.
+        `done` gets what `work` returned or raised; it is not called after the end of the attempt. Does not block, and
+        delays no other work.
         """
         ...
 
@@ -204,10 +206,10 @@ class SourceReader(ABC, Generic[Split]):
 
     @abstractmethod
     def poll(self, records_max: int) -> Poll:
-        """Return up to `records_max` records, or that there are none now, or that there will be none.
+        """Return up to `records_max` records, or that there are none now, or that there will never be another one.
 
         The reader of a source that discovers is polled again after the end of its input, when it has got new splits.
-        An empty `Records` is allowed. Raises `SourceError` naming the place when the data cannot be read.
+        `Records` may be empty. Raises SourceError naming the place when the data cannot be read.
         """
 
     @abstractmethod
@@ -215,7 +217,7 @@ class SourceReader(ABC, Generic[Split]):
         """Return what is still to be read: after a restore, reading goes on with the first record not yet polled."""
 
     def notify_completed(self, splits: list[Split]) -> None:
-        """Take note that a checkpoint is complete which holds these positions. It may come late, or never."""
+        """Take note that a checkpoint that holds these positions is complete. The call may come late, or never."""
 
     def close(self) -> None:
         """Release files and connections. Called also after a failure."""

@@ -1,4 +1,4 @@
-"""Watermark strategies: where the timestamps of records come from, and how far event time has come."""
+"""Watermark strategies: where the timestamps of records come from, and how event time advances."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TimestampAssigner(ABC):
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
         """Return the event time of `value` in milliseconds.
 
-        `record_timestamp` is the one that it has so far, from its source; -2**63 if it has none.
+        `record_timestamp` is the one that it has so far, for instance from its source; -2**63 if it has none.
         """
 
 
@@ -28,22 +28,22 @@ class WatermarkOutput(ABC):
 
     @abstractmethod
     def emit_watermark(self, timestamp_ms: int) -> None:
-        """Tell that no record with this timestamp, or an earlier one, is expected to follow.
+        """Emit a watermark: no record with this timestamp, or an earlier one, is expected to follow.
 
         Ignored unless it is later than the last one. Ends idleness.
         """
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Tell that no records are expected for some time: operators need not wait for watermarks of this stream."""
+        """Mark the stream as idle: no records are expected for a while, so operators do not wait for its watermarks."""
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Tell that the stream is not idle any more."""
+        """Mark the stream as no longer idle."""
 
 
 class WatermarkGenerator(ABC):
-    """Makes the watermarks of a stream, one generator in each subtask. It is not part of checkpoints.
+    """Makes the watermarks of a stream, one generator in each subtask. Checkpoints do not hold what it knows.
 
     >>> class AtMarkers(WatermarkGenerator):
     ...     def on_event(self, event, timestamp_ms, output):
@@ -54,7 +54,7 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_event(self, event: Any, timestamp_ms: int, output: WatermarkOutput) -> None:
-        """Learn of a record; a watermark emitted here comes directly behind it."""
+        """Look at a record; a watermark emitted here follows it directly."""
 
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
         """Emit a watermark, if there is a new one; called every `pipeline.auto-watermark-interval`."""
@@ -77,6 +77,7 @@ class OwnGenerator:
 
 
 AnyTimestampAssigner = TimestampAssigner | Callable[[Any, int], int]
+"""An assigner, or a callable that takes the same record and timestamp."""
 
 
 @final
@@ -100,7 +101,10 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Expect that no record comes later than this behind another with a later timestamp."""
+        """Expect no timestamp that is more than this below the greatest so far; the watermark stays that far behind.
+
+        Raises ProgramError for a negative bound, or for what is no Duration.
+        """
         bound_ms = _milliseconds("for_bounded_out_of_orderness()", max_out_of_orderness)
         if bound_ms < 0:
             raise ProgramError(f"the bound of for_bounded_out_of_orderness() must not be negative: {bound_ms} ms")
@@ -108,7 +112,10 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_generator(supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
-        """Use generators of one's own: `supplier`, such as the class itself, is called once in each subtask."""
+        """Use your own generators: `supplier`, for instance the class itself, is called once in each subtask.
+
+        Raises ProgramError for what cannot be called, or is a generator itself.
+        """
         if isinstance(supplier, WatermarkGenerator) or not callable(supplier):
             raise ProgramError(
                 "for_generator() takes what makes a WatermarkGenerator, such as the class itself or a lambda, not "
@@ -118,11 +125,14 @@ class WatermarkStrategy:
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """Make no watermarks: for programs that do not work by event time."""
+        """Make no watermarks: for programs that do not use event time."""
         return WatermarkStrategy()
 
     def with_timestamp_assigner(self, timestamp_assigner: AnyTimestampAssigner) -> WatermarkStrategy:
-        """Take timestamps from an assigner, or a callable of the same two arguments, instead of from the source."""
+        """Take timestamps from an assigner, or a callable of the same two arguments, instead of from the source.
+
+        Raises ProgramError for anything else, such as the class of an assigner.
+        """
         if not isinstance(timestamp_assigner, TimestampAssigner) and (
             isinstance(timestamp_assigner, type) or not callable(timestamp_assigner)
         ):
@@ -132,7 +142,10 @@ class WatermarkStrategy:
         return replace(self, timestamp_assigner=timestamp_assigner)
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
-        """Do not wait for a subtask that has had no record for this long, by the machine's clock."""
+        """Do not wait for a subtask that has had no record for this long, by the machine's clock.
+
+        Raises ProgramError for a timeout that is not above zero, or for what is no Duration.
+        """
         timeout_ms = _milliseconds("with_idleness()", idle_timeout)
         if timeout_ms <= 0:
             raise ProgramError(f"the timeout of with_idleness() must be above zero, not {timeout_ms} ms")

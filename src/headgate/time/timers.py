@@ -1,8 +1,8 @@
-"""Timers: calls that a function has asked for, for a key, at a time.
+"""Timers: calls that a function has registered, for a key and a time.
 
-What timers a key has is state of that key; so they are saved, restored and moved to other subtasks with it. A timer is
-known by key, namespace and time: asking twice for the same one is asking once. Event-time timers are due when the
-watermark comes to their time, processing-time timers when the wall clock does.
+The timers of a key are state of that key: they are saved, restored and moved to other subtasks with it. A key has at
+most one timer for each clock, namespace and time; registering it again changes nothing. Event-time timers are due when
+the watermark reaches their time, processing-time timers when the wall clock does.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ PROCESSING_TIMERS: Final = "_timers/processing"
 
 _TIME_MAX: Final = 2**63
 _KEYS_AT_ONCE: Final = 128
-"""Keys with a timer at the same time that are fired without a look at how much they have emitted."""
+"""So many keys whose timers have the same time are fired before a look at how much they have emitted."""
 
 
 class CurrentCell(Protocol):
-    """Has the cell that timers are asked for: a backend, or a view of one of its namespaces."""
+    """Has the cell of the current key: a backend, or a view of one of its namespaces."""
 
     cell: Cell
 
@@ -47,9 +47,9 @@ class Timers:
         return self._index.head_ms
 
     def register(self, timestamp: int) -> None:
-        """Ask for a timer for the current key, at a time in milliseconds.
+        """Register a timer of the current key, at a time in milliseconds.
 
-        Raises `StateAccessError` where there is no current key, or for what is no whole number of 64 bits.
+        Raises StateAccessError where there is no current key, or for a time that is no whole number of 64 bits.
         """
         if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
             timestamp = _whole(timestamp)
@@ -64,7 +64,7 @@ class Timers:
         self._add(timestamp, cell[KEY])
 
     def delete(self, timestamp: int) -> None:
-        """Take back a timer of the current key; one that was never asked for is no error."""
+        """Delete a timer of the current key; one that does not exist is no error."""
         cell = self._owner.cell
         timers = cell[self._column]
         if timers is None or timestamp not in timers:
@@ -77,7 +77,7 @@ class Timers:
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Meanwhile a timer that is registered is never due: one that asks for the next for ever comes to an end."""
+        """Let timers that are registered meanwhile never be due, so that one that always registers a next one ends."""
         add, self._add = self._add, _forget
         yield
         self._add = add
@@ -85,8 +85,8 @@ class Timers:
     def due(self, until_ms: int, limit: int, out: Sized = ()) -> Iterator[int]:
         """Yield the times of timers due at `until_ms` or before, each with its key as the current one.
 
-        Ends after about `limit` of them, or when `out` has got as many records. What is registered meanwhile, and is
-        due, has its turn as well.
+        Ends after about `limit` of them, or when `out` has as many records. Timers that are registered meanwhile, and
+        are due, are among them.
         """
         backend, index, column = self._backend, self._index, self._column
         cell_of, epoch, emptied = backend.cells.get, backend.epoch, backend.emptied
@@ -110,11 +110,11 @@ class Timers:
 
 
 def _forget(timestamp_ms: int, key: object) -> None:
-    """Take no note of a timer."""
+    """Keep no timer."""
 
 
 def _whole(timestamp: object) -> int:
-    """Return the time as an int, if it is a whole number of 64 bits."""
+    """Return the time as an int. Raises StateAccessError if it is no whole number of 64 bits."""
     number = getattr(timestamp, "__index__", None)
     if number is None:
         raise StateAccessError(

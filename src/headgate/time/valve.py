@@ -5,15 +5,15 @@ Theory of operation
 A watermark w on a channel says that no record with a timestamp of w or less is expected to follow on it. What holds for
 an operator is the least that holds for all of its channels, with two exceptions:
 
-- An *idle* channel is not waited for. When the last active channel goes idle while it held the operator back, nobody
+- An *idle* channel is not waited for. When the last active channel goes idle while it held the operator back, nothing
   holds it back any more: the operator takes over the greatest watermark that any channel ever had, then is idle itself.
-- A channel that becomes active again may be far behind. It is *unaligned* until its watermark has come up to that of
-  the operator; until then it neither holds back nor advances.
+- A channel that becomes active again may be far behind. It is *unaligned* until its watermark has reached that of the
+  operator; until then it neither holds the operator back nor advances it.
 
 A watermark never falls: an older one is ignored, and so is one on an idle channel.
 
 A channel that *ended* (its watermark is MAX_TIMESTAMP) is not waited for either, just like an idle one, and whether it
-was idle does not matter. Only when all have ended, event time ends: as long as one channel is only idle, records may
+was idle does not matter. Event time ends only when all have ended: as long as one channel is merely idle, records may
 come that are not late.
 """
 
@@ -25,7 +25,7 @@ from typing import final
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 
 Progress = Watermark | WatermarkStatus
-"""What tells the progress of event time."""
+"""The elements that tell the progress of event time."""
 
 _IDLE = WatermarkStatus(idle=True)
 _ACTIVE = WatermarkStatus(idle=False)
@@ -70,7 +70,7 @@ class StatusWatermarkValve:
         return self._rest(channel) if idle else self._wake(channel)
 
     def _rest(self, channel: int) -> list[Progress]:
-        """Wait for the channel no more."""
+        """Stop waiting for the channel."""
         self._active.discard(channel)
         self._aligned.discard(channel)
         held_back = self._marks[channel] == self._watermark_ms
@@ -110,7 +110,7 @@ class InputsValve:
 
     `input_of` has the index of the input for each channel. Each input has a valve of its own; event time of the
     operator is the least of its inputs'. An idle input is not waited for, but when it becomes active again and is
-    behind, event time stands until it has come up. An input that ended is treated as one that is idle, see above.
+    behind, event time stands until it has caught up. An input that ended is treated like an idle one, see above.
     """
 
     __slots__ = ("_idle", "_input_of", "_inputs_idle", "_marks", "_place_of", "_valves", "_watermark_ms")
