@@ -1,6 +1,6 @@
 """Arrow and records: batches of columns as rows, and records as batches of columns.
 
-`headgate.types.arrow_types` says which type of a record is which type of a column.
+`headgate.types.arrow_types` says which column each type becomes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 def rows_from_batch(batch: pa.RecordBatch) -> list[Row]:
     """Return the batch as rows with the columns' names; structs within it are rows, too.
 
-    Raises SerializationError naming the column that has a value which Python cannot hold, such as the year 10000.
+    Raises SerializationError naming the column with a value that Python cannot hold, such as the year 10000.
     """
     names = tuple(batch.schema.names)
     columns = [_values(name, column) for name, column in zip(names, batch.columns, strict=True)]
@@ -51,8 +51,8 @@ def _values(name: str, column: pa.Array) -> list[Any]:
 def batch_from_rows(records: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
     """Return records as a batch of columns: rows, tuples or lists, dicts, or plain values when there is one column.
 
-    A row or dict is read by name if it has names, else by position, within a column as well. Raises SerializationError
-    naming the column, with the path within it, and the record when a value does not fit the schema.
+    A dict, and a row with names, is read by name, all others by position; so are those within a column. Raises
+    SerializationError naming the column, with the path within it, and the record when a value does not fit the schema.
     """
     columns = _columns(records, schema.names)
     arrays = [_array(column, field, records) for column, field in zip(columns, schema, strict=True)]

@@ -134,7 +134,7 @@ def _row(value: Any, names: tuple[str, ...], path: str) -> Sequence[Any]:
 
 
 def fields_of_record(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """Return the values of a record by name where it has names, else by position; a plain value is one of its own.
+    """Return the values of a record, by name where it has names, else by position; a plain value is its only one.
 
     Raises SerializationError when it has other names.
     """
@@ -196,8 +196,8 @@ _WHOLE: Final = {int, type(None)}
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _NUMBERS: Final = {int, float, bool}
 _NO_TIMES: Final = {Instant, *_NUMBERS}
-"""What Arrow does not take for times, or should not."""
-_OF_LISTS: Final[dict[int, Any]] = {
+"""Types that Arrow does not convert to times, or should not."""
+_OF_LISTS: Final[dict[int, type[pa.Array]]] = {
     pa.list_(pa.null()).id: pa.ListArray,
     pa.large_list(pa.null()).id: pa.LargeListArray,
 }
@@ -209,4 +209,4 @@ _MADE_BY: Final[dict[int, Callable[[Sequence[Any], pa.DataType, str], pa.Array]]
     pa.large_list(pa.null()).id: _list,
     pa.map_(pa.int8(), pa.null()).id: _map,
 }
-"""How values of these types become columns; all others are made by Arrow."""
+"""How values of these types become columns, by the type's id; Arrow itself converts all others."""

@@ -1,4 +1,4 @@
-"""Types and their columns: type information as Arrow types and schemas, and the way back.
+"""Types and their columns: type information as Arrow types and schemas, and back.
 
 | type | Arrow | value in Python |
 |---|---|---|
@@ -10,8 +10,8 @@
 | a timestamp | timestamp without one | `datetime` without a zone |
 | an interval | duration | `timedelta` |
 
-The way from a schema to a type and back changes nothing but the unit of times; the way from a type makes all lists and
-arrays one kind, and tuples rows.
+From a schema to a type and back, only the unit of times changes. From a type to a schema and back, all lists and arrays
+become lists, and tuples become rows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _TYPES: Final[dict[pa.DataType, TypeInformation]] = {
 
 
 def arrow_type(type_info: TypeInformation, field: str) -> pa.DataType:
-    """Return the Arrow type of one column. Raises ProgramError naming `field`, or what is within it, for none."""
+    """Return the Arrow type of one column. Raises ProgramError naming `field`, or the field in it, if there is none."""
     found = _ARROW.get(type_info)
     if found is not None:
         return found
@@ -136,9 +136,9 @@ def arrow_schema(type_info: TypeInformation) -> pa.Schema:
 
 
 def schema_in_micros(type_info: TypeInformation) -> pa.Schema:
-    """Return what `arrow_schema` returns, but with instants in microseconds: any year, and what Spark and Parquet hold.
+    """Return what `arrow_schema` returns, but with instants in microseconds, which reach any year, as Spark needs them.
 
-    Raises ProgramError as that does.
+    Raises ProgramError as `arrow_schema` does.
     """
     return pa.schema([pa.field(field.name, _in_micros(field.type)) for field in arrow_schema(type_info)])
 
@@ -155,7 +155,7 @@ def _in_micros(data_type: pa.DataType) -> pa.DataType:
 
 
 def type_of_arrow(data_type: pa.DataType, field: str) -> TypeInformation:
-    """Return the type of one Arrow column's values. Raises ProgramError naming `field`, or what is within it."""
+    """Return the type of one Arrow column's values. Raises ProgramError naming `field`, or the field in it."""
     found = _TYPES.get(data_type)
     if found is not None:
         return found
@@ -192,14 +192,14 @@ def _decimal(data_type: pa.DataType) -> TypeInformation:
 
 
 def type_of_schema(schema: pa.Schema) -> RowTypeInfo:
-    """Return the row type of a schema. Raises ProgramError naming the column that no type here holds."""
+    """Return the row type of a schema. Raises ProgramError naming the column that has no type here."""
     return row_type(list(schema), "")
 
 
 def row_type(fields: Sequence[pa.Field], path: str) -> RowTypeInfo:
     """Return the type of rows of these fields, which are within the column `path`, "" for those of a schema.
 
-    Raises ProgramError naming the field that no type here holds, or that there are two of.
+    Raises ProgramError naming the field that has no type here, or the name that two fields have.
     """
     names = [field.name for field in fields]
     inner = [f"{path}.{name}" if path else name for name in names]

@@ -21,7 +21,7 @@ _DAY_MICROS: Final = 86_400_000_000
 
 
 def values_of(array: pa.Array) -> list[Any]:
-    """Return the values of a column; a null is None. Raises `ArrowInvalid`, ValueError for what Python cannot hold.
+    """Return the values of a column; null is None. Raises ArrowInvalid or ValueError for what Python cannot hold.
 
     >>> values_of(pa.array([[{"a": 1}], None]))
     [[Row(a=1)], None]
@@ -30,8 +30,8 @@ def values_of(array: pa.Array) -> list[Any]:
     return array.to_pylist() if made is None else made(array)
 
 
-def _without_nulls(make: Callable[[pa.Array], list[Any]]) -> Callable[[pa.Array], list[Any]]:
-    """Return a function that takes nulls, too, given one whose result has something at their places."""
+def _with_nulls(make: Callable[[pa.Array], list[Any]]) -> Callable[[pa.Array], list[Any]]:
+    """Return a function that makes nulls None, given one that returns any values at their positions."""
 
     def make_all(array: pa.Array) -> list[Any]:
         values = make(array)
@@ -44,7 +44,7 @@ def _without_nulls(make: Callable[[pa.Array], list[Any]]) -> Callable[[pa.Array]
 
 
 def _by_numpy(array: pa.Array) -> list[Any]:
-    """Return dates, times without a zone, and lengths of time: numpy makes them in one go, None for nulls."""
+    """Return dates, times without a zone, or lengths of time: numpy makes them all at once, with None for nulls."""
     return array.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
 
 
@@ -73,7 +73,7 @@ def _durations(array: pa.Array) -> list[Any]:
     return _by_numpy(array.cast(pa.duration("us")))
 
 
-@_without_nulls
+@_with_nulls
 def _instants(array: pa.Array) -> list[Any]:
     per_second = _PER_SECOND[array.type.unit]
     nanos = _NANOS // per_second
@@ -91,7 +91,7 @@ def _decoded(array: pa.Array) -> list[Any]:
     return values_of(array.dictionary_decode())
 
 
-@_without_nulls
+@_with_nulls
 def _rows(array: pa.Array) -> list[Any]:
     names = tuple(field.name for field in array.type.fields)
     columns = [values_of(column) for column in array.flatten()]
@@ -100,7 +100,7 @@ def _rows(array: pa.Array) -> list[Any]:
     return rows
 
 
-@_without_nulls
+@_with_nulls
 def _lists(array: pa.Array) -> list[Any]:
     offsets = array.offsets.to_pylist()
     first = offsets[0] if offsets else 0
@@ -108,7 +108,7 @@ def _lists(array: pa.Array) -> list[Any]:
     return [values[start - first : end - first] for start, end in itertools.pairwise(offsets)]
 
 
-@_without_nulls
+@_with_nulls
 def _maps(array: pa.Array) -> list[Any]:
     offsets = array.offsets.to_pylist()
     first, last = (offsets[0], offsets[-1]) if offsets else (0, 0)
@@ -133,4 +133,4 @@ _MADE_BY: Final[dict[int, Callable[[pa.Array], list[Any]]]] = {
     pa.list_(pa.null(), 1).id: _fixed_lists,
     pa.map_(pa.int8(), pa.null()).id: _maps,
 }
-"""How columns are made into values that Arrow itself makes slowly, or otherwise than here."""
+"""How columns become values, by their type's id, where Arrow itself is slow or makes other values."""

@@ -1,8 +1,8 @@
-"""Which values are of a type: what a state of that type takes when it is written.
+"""Which values fit a type: those that a state of that type accepts.
 
-A type says what Python classes its values are of, as PyFlink's coders take them: every int is of each type of integers,
-an int is also a FLOAT or DOUBLE, a tuple may stand for a row. What is in a container is not looked at. Types without
-values of a class of their own, such as `Types.PICKLED_BYTE_ARRAY()`, take anything.
+A value fits by its Python class, as in PyFlink's coders: an int fits every type of integers, and FLOAT and DOUBLE; a
+tuple fits a row. What is in a container is not checked. Types whose values have no class of their own, such as
+`Types.PICKLED_BYTE_ARRAY()`, accept anything.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headgate.types.typeinfo import (
 )
 
 Fits = Callable[[object], bool]
-"""Whether a value, which is not None, is of a type."""
+"""Returns whether a value, which is not None, fits a type."""
 
 _BASIC: Final[dict[BasicType, type | tuple[type, ...]]] = {
     **dict.fromkeys((BasicType.STRING, BasicType.CHAR), str),
@@ -83,7 +83,7 @@ def _is_numpy_bool(value: object) -> bool:
 
 
 def _is_sequence(value: object) -> bool:
-    """Whether this is a list of some kind; NumPy's arrays are, and are known without NumPy."""
+    """Whether this is a list of some kind. NumPy's arrays are, and are recognised without importing NumPy."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         return False
     return isinstance(value, Sequence | array) or (hasattr(value, "__array__") and hasattr(value, "__len__"))

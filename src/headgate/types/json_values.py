@@ -22,11 +22,13 @@ from headgate.types.typeinfo import (
 )
 
 Convert = Callable[[Any], Any]
+"""Turns parsed JSON into a value of a type."""
 ConvertBatch = Callable[[list[Any]], list[Any]]
+"""Turns many values of parsed JSON into values of a type."""
 
 
 def json_converter(type_info: TypeInformation) -> Convert:
-    """Return a function from parsed JSON to a value of the type, which raises ValueError saying what does not fit.
+    """Return a function from parsed JSON to a value of the type. It raises ValueError that says what does not fit.
 
     A row is an object: fields that it lacks are None, fields that the type lacks are left out. Dates and times are
     ISO 8601 text, a decimal is text or a whole number. Null is None everywhere.
@@ -54,7 +56,7 @@ def json_converter(type_info: TypeInformation) -> Convert:
 def json_batch_converter(type_info: TypeInformation) -> ConvertBatch:
     """Return a function from a list of parsed JSON to the values of the type; rows are made column by column.
 
-    It raises ValueError if there is one that does not fit: `json_converter` says what it is.
+    It raises ValueError if one does not fit; the function of `json_converter`, called with each, says which and why.
 
     >>> json_batch_converter(Types.ROW_NAMED(["id"], [Types.LONG()]))([{"id": 1}, {"id": 2}])
     [Row(id=1), Row(id=2)]
@@ -176,4 +178,4 @@ _AS_THEY_ARE: Final = {
     Types.FLOAT(): frozenset([float]),
     Types.DOUBLE(): frozenset([float]),
 }
-"""The values of JSON that are values of the type already."""
+"""The Python types of parsed JSON that are values of the type as they are."""

@@ -12,12 +12,13 @@ str, bytes                      the text in UTF-8, the bytes
 tuple                           its items, each by this rule; None may be an item
 Row                             its kind, field names and values; never equal to a tuple
 date, time, datetime            the calendar values; an aware time or datetime is its value in UTC
+timedelta, Instant              the length in microseconds; the nanoseconds since 1970 UTC
 UUID                            its 16 bytes
 Enum                            class and member name; an IntEnum or StrEnum member is its value
 ==============================  ==================================================================================
 
-A subclass counts as its base unless it brings its own `__eq__`. None as the whole key is refused, as in Flink, and so
-is every other type: its equality is not known to be stable, so the user keys on a tuple of its fields.
+A subclass counts as its base unless it has an `__eq__` of its own. None as the whole key is refused, as in Flink, and
+so is every other type: its equality is not known to be stable, so the user keys on a tuple of its fields.
 
 Two aware datetimes in a repeated hour that Python never calls equal (PEP 495) count as equal when they are the same
 instant.
@@ -32,7 +33,7 @@ import datetime as dt
 import numbers
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
@@ -95,7 +96,7 @@ def _integer(key: Any) -> int | None:
 
 
 def _inherits(key: Any, base: type) -> bool:
-    """Whether equality of the key is that of the base type."""
+    """Whether the key's equality is that of the base type."""
     return type(key).__eq__ is base.__eq__
 
 
@@ -158,7 +159,7 @@ def _tuple_bytes(items: tuple[Any, ...]) -> bytes:
     return b"t" + _sequence_bytes(items)
 
 
-def _sequence_bytes(items: Any) -> bytes:
+def _sequence_bytes(items: Iterable[object]) -> bytes:
     parts: list[bytes] = []
     for item in items:
         part = b"n" if item is None else _bytes(item)
@@ -222,7 +223,7 @@ _ENCODERS: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (Enum, _enum_bytes),
 )
 
-# The short way for the usual types, which are never numbers.
+# The fast path for the usual types, which are never numbers.
 _EXACT: Final[dict[type, Callable[[Any], bytes]]] = {str: _str_bytes, bytes: _bytes_bytes, tuple: _tuple_bytes}
 
 _ADVICE: Final[dict[type, str]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from headgate import unsupported
 from headgate.errors import ProgramError
@@ -13,8 +13,8 @@ from headgate.types.typeinfo import TypeInformation
 class OutputTag:
     """Names a side output of an operator. Tags of the same id are equal.
 
-    `yield tag, value` in a process function puts `value` out beside the stream; `stream.get_side_output(tag)` is the
-    stream of these values. Raises ProgramError for an id that is no text, or empty.
+    `yield tag, value` in a process function emits `value` to the side output; `stream.get_side_output(tag)` is the
+    stream of these values. Raises ProgramError for an id that is no text, or is empty.
 
     >>> OutputTag("late") == OutputTag("late")
     True
@@ -30,7 +30,7 @@ class OutputTag:
         self.type_info = type_info
         OutputTag.in_use = True
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         OutputTag.in_use = True
 

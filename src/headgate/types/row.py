@@ -23,8 +23,8 @@ _OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
 class Row:
     """A record whose fields are read by position, by name, or as attributes.
 
-    Made from positional values the fields have no names; made from keyword arguments they are sorted by name, as
-    PyFlink does it. A row of names can be called to make rows with these names.
+    Positional values make a row whose fields have no names; keyword arguments make one whose fields are sorted by name,
+    as in PyFlink. A row of names can be called to make rows with these names.
 
     >>> row = Row(name="Alice", age=11)
     >>> row
@@ -35,7 +35,8 @@ class Row:
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
 
-    Rows are equal when names, kind and values are; they can be keys as long as they are not changed.
+    Rows are equal when names, kind and values are; they can be keys as long as they are not changed. Reading a field
+    that a row does not have raises ValueError by name, IndexError by position, AttributeError as an attribute.
     """
 
     # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names. Rows with
@@ -61,7 +62,7 @@ class Row:
 
     @staticmethod
     def of_kind(row_kind: RowKind, *args: Any, **kwargs: Any) -> Row:
-        """Return a row of the given kind; the other arguments are those of the constructor."""
+        """Return a row of the given kind; the other arguments are the constructor's."""
         row = Row(*args, **kwargs)
         row._row_kind = row_kind
         return row
@@ -147,7 +148,7 @@ class Row:
     def __hash__(self) -> int:
         return hash(tuple(self._values))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if self._row_kind is _INSERT:
             return make_row, (self._values, self._fields)
         return make_row, (self._values, self._fields, self._row_kind)
@@ -162,7 +163,7 @@ class Row:
 _new: Final = object.__new__
 _classes: Final[dict[tuple[str, ...] | None, type[Row]]] = {None: Row}
 _CLASSES_MAX: Final = 4096
-"""Rows with still other names than so many are plain ones, and only slower to read."""
+"""Rows with names beyond so many sets of names are of the plain class: they are only slower to read."""
 
 
 def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:

@@ -82,9 +82,9 @@ class LocalTimeTypeInfo:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class DecimalTypeInfo(TypeInformation):
-    """A `decimal.Decimal` of at most `precision` digits, `scale` of them behind the point.
+    """A `decimal.Decimal` of at most `precision` digits, `scale` of them after the point.
 
-    Raises ValueError for digits that no column of SQL has.
+    Raises ValueError unless precision is 1 to 38, and scale 0 to precision.
 
     >>> DecimalTypeInfo(10, 2)
     Decimal(10, 2)
@@ -96,7 +96,7 @@ class DecimalTypeInfo(TypeInformation):
     def __post_init__(self) -> None:
         if not (1 <= self.precision <= DECIMAL_DIGITS_MAX and 0 <= self.scale <= self.precision):
             raise ValueError(
-                f"a decimal has 1 to {DECIMAL_DIGITS_MAX} digits, and no more than these behind the point; "
+                f"a decimal has 1 to {DECIMAL_DIGITS_MAX} digits, and no more than these after the point; "
                 f"got precision {self.precision}, scale {self.scale}"
             )
 
@@ -122,7 +122,7 @@ class IntervalTypeInfo(TypeInformation):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class NullTypeInfo(TypeInformation):
-    """None, and nothing else: a column of which nothing is known but that."""
+    """None, and nothing else: the type of a column that has only nulls."""
 
     def to_json(self) -> Json:
         return {"type": "SQL_NULL"}

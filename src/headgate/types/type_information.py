@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from headgate.errors import RestoreError
 
 Json = dict[str, Any]
-"""A JSON object."""
+"""A JSON object: its values are JSON."""
 
 
 class TypeInformation(ABC):
@@ -22,7 +22,7 @@ class TypeInformation(ABC):
         """Return the stable description that snapshots store; `from_json` reads it back."""
 
     @staticmethod
-    def from_json(description: Mapping[str, Any]) -> TypeInformation:
+    def from_json(description: Json) -> TypeInformation:
         """Return the type that `to_json` described. Raises RestoreError for a description of no known type."""
         kind = description.get("type")
         reader = READERS.get(kind) if isinstance(kind, str) else None
@@ -37,5 +37,8 @@ class TypeInformation(ABC):
         return repr(self)
 
 
-READERS: Final[dict[str, Callable[[Mapping[str, Any]], TypeInformation]]] = {}
-"""What makes a type of its description, by the kind that the description names. Modules of types add theirs."""
+Reader = Callable[[Json], TypeInformation]
+"""Returns the type of a description."""
+
+READERS: Final[dict[str, Reader]] = {}
+"""The readers of descriptions, by the `type` that a description names. Modules of types add theirs."""

@@ -1,14 +1,14 @@
-"""Type information: what a stream's records or a state's values are, as frozen, comparable values.
+"""Type information: the types of a stream's records or a state's values, as frozen, comparable values.
 
 Each has a readable text for error messages (`str`) and a stable description for snapshots (`to_json`, `from_json`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from headgate.types.sql_types import (
     DateTypeInfo,
@@ -20,7 +20,7 @@ from headgate.types.sql_types import (
     TimestampTypeInfo,
     TimeTypeInfo,
 )
-from headgate.types.type_information import READERS, Json, TypeInformation
+from headgate.types.type_information import READERS, Json, Reader, TypeInformation
 
 __all__ = [
     "BasicArrayTypeInfo",
@@ -49,7 +49,7 @@ __all__ = [
 
 
 class BasicType(Enum):
-    """The indivisible types."""
+    """The types of single values."""
 
     STRING = "String"
     BYTE = "Byte"
@@ -67,7 +67,7 @@ class BasicType(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BasicTypeInfo(TypeInformation):
-    """An indivisible type: text, a number, a boolean, an instant."""
+    """The type of a single value: text, a number, a boolean, an instant."""
 
     basic_type: BasicType
 
@@ -210,7 +210,7 @@ class MapTypeInfo(TypeInformation):
 @final
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class TupleTypeInfo(TypeInformation):
-    """A tuple with a type for each place."""
+    """A tuple with a type for each position."""
 
     field_types: tuple[TypeInformation, ...]
 
@@ -218,7 +218,7 @@ class TupleTypeInfo(TypeInformation):
         object.__setattr__(self, "field_types", _checked_types(field_types, "TUPLE"))
 
     def get_field_types(self) -> list[TypeInformation]:
-        """Return the types of the places, in order."""
+        """Return the types by position."""
         return list(self.field_types)
 
     def to_json(self) -> Json:
@@ -235,8 +235,10 @@ class RowTypeInfo(TypeInformation):
 
     Unlike in Java, two row types with the same types under other names are not equal.
 
-    `field_defaults`: values of fields that restored rows do not have yet, None where none is given. Defaults are no
-    part of the type: they are neither compared nor described in snapshots.
+    `field_defaults` has the values of fields that restored rows do not have yet; a field without one is None there.
+    Defaults are no part of the type: they are neither compared nor described in snapshots.
+
+    Raises TypeError for a field type that is no type, ValueError for names that are not unique or as many as types.
     """
 
     field_types: tuple[TypeInformation, ...]
@@ -271,7 +273,7 @@ class RowTypeInfo(TypeInformation):
         return list(self.field_types)
 
     def get_field_index(self, field_name: str) -> int:
-        """Return the place of the field. Raises ValueError when there is no such field."""
+        """Return the position of the field, from 0. Raises ValueError when there is no such field."""
         if field_name not in self.field_names:
             raise ValueError(f"{self} has no field {field_name!r}")
         return self.field_names.index(field_name)
@@ -325,7 +327,7 @@ class Types:
         field_types: Sequence[TypeInformation],
         field_defaults: Mapping[str, Any] | None = None,
     ) -> RowTypeInfo:
-        """Return a row type with the given names. Restored rows get `field_defaults` for fields they do not have."""
+        """Return a row type with the given names. Restored rows get `field_defaults` for fields that they lack."""
         return RowTypeInfo(field_types, field_names, field_defaults)
 
 
@@ -356,16 +358,16 @@ def _checked_types(types: Sequence[TypeInformation], owner: str) -> tuple[TypeIn
     return tuple(types)
 
 
-def _fields(description: Mapping[str, Any]) -> list[TypeInformation]:
+def _fields(description: Json) -> list[TypeInformation]:
     return [TypeInformation.from_json(field) for field in description["fields"]]
 
 
-def _basic_reader(basic: BasicType) -> Callable[[Mapping[str, Any]], TypeInformation]:
+def _basic_reader(basic: BasicType) -> Reader:
     read: TypeInformation = InstantTypeInfo(basic) if basic is BasicType.INSTANT else BasicTypeInfo(basic)
     return lambda _: read
 
 
-def _collection_reader(kind: type[_Collection]) -> Callable[[Mapping[str, Any]], TypeInformation]:
+def _collection_reader(kind: type[_Collection]) -> Reader:
     return lambda description: kind(TypeInformation.from_json(description["element"]))
 
 
@@ -378,6 +380,6 @@ READERS.update(
             TypeInformation.from_json(description["key"]), TypeInformation.from_json(description["value"])
         ),
         "TUPLE": lambda description: TupleTypeInfo(_fields(description)),
-        "ROW": lambda description: RowTypeInfo(_fields(description), cast("list[str]", description["names"])),
+        "ROW": lambda description: RowTypeInfo(_fields(description), description["names"]),
     }
 )
