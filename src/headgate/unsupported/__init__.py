@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
-from typing import Any, Final, NoReturn, final
+from typing import Final, NoReturn, final
 
 from headgate.errors import UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
 from headgate.unsupported.table import FEATURES, Feature
@@ -91,10 +91,10 @@ class Missing:
         raise UnsupportedAttributeError(_message(self._name, self._feature))
 
 
-def guard(module_name: str, namespace: dict[str, Any]) -> None:
+def guard(module_name: str, namespace: dict[str, object]) -> None:
     """Make a module refuse what the table lists under it. Called at the end of the module, with its `globals()`.
 
-    Its classes get a member that refuses for each one that the table lists; the module itself gets a `__getattr__`.
+    For each member of a class that the table lists, the class gets one that refuses; the module gets a `__getattr__`.
     """
     module = module_name.removeprefix(_ROOT)
     guard_members(module, namespace)
@@ -111,18 +111,18 @@ def guard(module_name: str, namespace: dict[str, Any]) -> None:
     namespace.setdefault("__path__", [])
 
 
-def guard_members(module: str, namespace: Mapping[str, Any]) -> None:
+def guard_members(module: str, namespace: Mapping[str, object]) -> None:
     """Make classes refuse the members that the table lists for them under PyFlink's `module`.
 
-    For modules that define such classes under another name, so that they refuse also where no code imports the module
-    with PyFlink's name, as in a slot.
+    Called by the modules that define these classes, so that they refuse also where no code imports the module of
+    PyFlink's name, as in a slot.
     """
     for name, feature in NAMES.items():
         if name.startswith(f"{module}."):
             _refuse_member(name, name.removeprefix(f"{module}."), feature, namespace)
 
 
-def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[str, Any]) -> None:
+def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[str, object]) -> None:
     owner_path, _, member = path.rpartition(".")
     if not owner_path:
         return
@@ -135,7 +135,7 @@ def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[st
 
 
 def _reexported(package: str, attribute: str) -> Feature | None:
-    """The feature of a class that PyFlink's package re-exports from one of its modules."""
+    """Return the missing feature of a class that PyFlink's package re-exports from one of its modules."""
     for name, feature in NAMES.items():
         owner, _, last = name.rpartition(".")
         if last == attribute and attribute[:1].isupper() and owner.rpartition(".")[0] == package:
@@ -145,7 +145,7 @@ def _reexported(package: str, attribute: str) -> Feature | None:
 
 @final
 class _Finder:
-    """The last on sys.meta_path: it is asked only for modules that do not exist."""
+    """Refuses imports. The last on sys.meta_path: Python asks it only for modules that do not exist."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -1,7 +1,7 @@
 """The one table of what PyFlink has and headgate does not (yet).
 
-From it modules and classes raise their errors, and docs/compat.md is written. Whoever builds something on it removes it
-here.
+Modules and classes raise their errors from it, and docs/compat.md is generated from it. Remove a feature here when you
+build it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, final
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """Something of PyFlink's that is missing.
+    """A feature of PyFlink that is missing.
 
     `names` has a line for each module or class, or `owner: name name` for some names of an owner, all without the
     leading `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a
@@ -100,13 +100,13 @@ FEATURES: Final = (
     ),
     Feature(
         title="Snapshots of the hash map that stop the job",
-        instead="leave it out: snapshots are asynchronous, and hold what the state was at the barrier all the same",
+        instead="leave it out: snapshots are asynchronous, and still hold the state as it was at the barrier",
         planned=False,
         options="state.backend.async!=true",
     ),
     Feature(
         title="Another interval of checkpoints while sources catch up with a backlog",
-        instead="leave it out, or set 0: no source tells that it has a backlog",
+        instead="leave it out, or set 0: no source reports a backlog",
         planned=False,
         options="execution.checkpointing.interval-during-backlog!=0",
     ),
@@ -205,7 +205,7 @@ FEATURES: Final = (
     ),
     Feature(
         title="The Java side and the inner classes of PyFlink",
-        instead="there is no JVM on the way of a record; use the Python classes, and Spark for what only Java can do",
+        instead="records pass through no JVM; use the Python classes, and Spark for what only Java can do",
         planned=False,
         names="""
             java_gateway
