@@ -1,4 +1,4 @@
-"""Broadcast streams: a stream that every subtask of a function has, connected to one of which each has its part."""
+"""Broadcast streams: every subtask of a function gets all of one stream, and its part of the one it is connected to."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @final
 class BroadcastStream:
-    """A stream whose elements go to all subtasks of the function, with the states that are to be made of them."""
+    """A stream whose elements go to all subtasks of a function, with the broadcast states that it keeps them in."""
 
     def __init__(self, input_stream: DataStream, broadcast_state_descriptors: Sequence[MapStateDescriptor]) -> None:
-        """Broadcast streams are made by `broadcast`; to be passed to `connect` of another stream."""
+        """Made by `broadcast` with a descriptor; pass it to `connect` of another stream."""
         self.input_stream = input_stream
         self.broadcast_state_descriptors = list(broadcast_state_descriptors)
 
@@ -47,7 +47,8 @@ class BroadcastConnectedStream:
     ) -> DataStream:
         """Call a function for each record, and in each subtask for each broadcast element.
 
-        It is a `KeyedBroadcastProcessFunction` if the stream that is not broadcast is keyed.
+        It is a `KeyedBroadcastProcessFunction` if the stream that is not broadcast is keyed, else a
+        `BroadcastProcessFunction`. Raises ProgramError for any other.
         """
         stream, second = self.non_broadcast_stream, self.broadcast_stream.input_stream
         descriptors = tuple(self.broadcast_state_descriptors)

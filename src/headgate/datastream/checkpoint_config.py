@@ -1,4 +1,4 @@
-"""CheckpointConfig: how checkpoints are made; it writes through to the program's Configuration."""
+"""CheckpointConfig: the settings of checkpoints; it writes through to the program's Configuration."""
 
 from __future__ import annotations
 
@@ -28,28 +28,33 @@ __all__ = ["CheckpointConfig", "ExternalizedCheckpointCleanup", "ExternalizedChe
 
 @final
 class CheckpointConfig(OlderCheckpointConfig):
-    """How checkpoints are made. Times are in milliseconds; each setter returns the config and raises ConfigError for
-    a value that cannot be.
+    """The settings of checkpoints. Times are in milliseconds.
+
+    Each setter returns the config. It raises ConfigError for a value of the wrong form, or below its minimum.
+
+    >>> config = CheckpointConfig(Configuration()).set_checkpoint_interval(10_000).set_checkpoint_timeout(60_000)
+    >>> config.get_checkpoint_interval(), config.get_checkpointing_mode()
+    (10000, <CheckpointingMode.EXACTLY_ONCE: 0>)
     """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
 
     def is_checkpointing_enabled(self) -> bool:
-        """Whether an interval is set."""
+        """Return whether an interval is set."""
         return self._configuration.read(CHECKPOINT_INTERVAL) is not None
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return how often each record changes state."""
+        """Return whether a record changes state exactly once, or at least once."""
         return CheckpointingMode[self._configuration.read(CHECKPOINT_MODE)]
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Set how often each record changes state: at least once nothing waits for barriers."""
+        """Set whether a record changes state exactly once, or at least once: then no channel waits for barriers."""
         self._configuration.write(CHECKPOINT_MODE, checkpointing_mode.name)
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """Return the time between checkpoints, or -1 if none are made."""
+        """Return the time between checkpoints, or -1 if none are taken."""
         interval_ms = self._configuration.read(CHECKPOINT_INTERVAL)
         return -1 if interval_ms is None else interval_ms
 
@@ -90,12 +95,12 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self._tolerable_failures()
 
     def set_tolerable_checkpoint_failure_number(self, tolerable_checkpoint_failure_number: int) -> CheckpointConfig:
-        """Set how many failed checkpoints in a row the job survives; -1, as in older releases, for not set."""
+        """Set how many failed checkpoints in a row the job survives; -1, as in older releases, means not set."""
         self._configuration.write(CHECKPOINT_TOLERABLE_FAILURES, tolerable_checkpoint_failure_number)
         return self
 
     def is_externalized_checkpoints_enabled(self) -> bool:
-        """Whether the last checkpoint may outlive the job."""
+        """Return whether the last checkpoint may outlive the job."""
         kept = self.get_externalized_checkpoint_retention()
         return kept is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
@@ -111,20 +116,20 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether barriers overtake batches, which then are part of the checkpoint."""
+        """Return whether barriers overtake batches, which then are part of the checkpoint."""
         return self._configuration.read(UNALIGNED)
 
     def enable_unaligned_checkpoints(self, enabled: bool = True) -> CheckpointConfig:
-        """Have barriers overtake batches, so that checkpoints do not wait for slow functions, or not."""
+        """Set whether barriers overtake batches, so that checkpoints do not wait for slow functions."""
         self._configuration.write(UNALIGNED, enabled)
         return self
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
-        """Have barriers keep their place among batches."""
+        """Let barriers keep their place among batches."""
         return self.enable_unaligned_checkpoints(False)
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return what was set."""
+        """Return what was set. It changes nothing."""
         return self._configuration.read(UNALIGNED_FORCED)
 
     def set_force_unaligned_checkpoints(self, force_unaligned_checkpoints: bool = True) -> CheckpointConfig:
@@ -141,13 +146,13 @@ class CheckpointConfig(OlderCheckpointConfig):
         return self.set_alignment_timeout(alignment_timeout)
 
     def get_checkpoint_id_of_ignored_in_flight_data(self) -> int | None:
-        """Return the checkpoint whose overtaken batches are dropped when the job starts from it; None: of none."""
+        """Return the id of the checkpoint whose overtaken batches are dropped when the job starts from it, or None."""
         return self._configuration.read(RECOVER_WITHOUT_CHANNEL_STATE)
 
     def set_checkpoint_id_of_ignored_in_flight_data(
         self, checkpoint_id_of_ignored_in_flight_data: int
     ) -> CheckpointConfig:
-        """Drop the overtaken batches of a checkpoint when the job starts from it: they are lost."""
+        """Drop the overtaken batches of the checkpoint of this id when the job starts from it: they are lost."""
         self._configuration.write(RECOVER_WITHOUT_CHANNEL_STATE, checkpoint_id_of_ignored_in_flight_data)
         return self
 

@@ -1,4 +1,4 @@
-"""CheckpointingMode: how often each record changes state."""
+"""CheckpointingMode: whether a record changes state exactly once, or at least once."""
 
 from enum import Enum
 
@@ -6,7 +6,8 @@ __all__ = ["CheckpointingMode"]
 
 
 class CheckpointingMode(Enum):
-    """How often each record changes state, whatever fails."""
+    """How often a record changes state, whatever fails."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1
+    """Barriers are not aligned: a channel never waits for another one's barrier."""

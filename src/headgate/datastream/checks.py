@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Protocol
 
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.errors import ProgramError
@@ -71,14 +71,19 @@ _ADVICE = {
 }
 """What to do where a function of the first kind was given in place of one of the second."""
 
-
-_OF_CHECKPOINTS = {
+_CHECKPOINT_METHODS = {
     "initialize_state": CheckpointedFunction,
     "snapshot_state": CheckpointedFunction,
     "notify_checkpoint_complete": CheckpointListener,
     "notify_checkpoint_aborted": CheckpointListener,
 }
 """The methods of functions that take part in checkpoints. They are called on instances of these classes only."""
+
+
+class _Stream(Protocol):
+    """A stream, which belongs to an environment."""
+
+    def get_execution_environment(self) -> object: ...
 
 
 def check_function(function: object, kind: type[Function]) -> None:
@@ -108,8 +113,8 @@ def _check_kind(function: object, kind: type[Function]) -> None:
 
 
 def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
-    """Raise ProgramError for what would wait in vain to be called at checkpoints."""
-    for name, interface in _OF_CHECKPOINTS.items():
+    """Raise ProgramError for a function with methods of checkpoints that would never be called."""
+    for name, interface in _CHECKPOINT_METHODS.items():
         if not callable(getattr(function, name, None)):
             continue
         given = f"{_METHODS[kind]}() was given a {type(function).__name__} that has {name}()"
@@ -137,11 +142,11 @@ def _advice(function: Function, kind: type[Function]) -> str:
     return f"call {other}(...) with it"
 
 
-def check_other_stream(method: str, stream: Any, other: object, kind: type) -> None:
+def check_other_stream(method: str, stream: _Stream, other: object, kind: type[_Stream]) -> None:
     """Raise ProgramError unless `other` is a stream (a `kind`) of the same environment as `stream`."""
     if not isinstance(other, kind):
         raise ProgramError(f"{method}() takes streams, not {other!r}")
-    if other.get_execution_environment() is not stream.get_execution_environment():  # type: ignore[attr-defined]
+    if other.get_execution_environment() is not stream.get_execution_environment():
         raise ProgramError(f"{method}() takes streams of the same environment; these come from two environments")
 
 
@@ -191,7 +196,7 @@ def check_tag(tag: object) -> None:
 
 
 def check_record_errors(errors: object, node: Node) -> FunctionFactory:
-    """Return the operator's factory. Raises ProgramError unless it can do as `errors` says."""
+    """Return the operator's factory. Raises ProgramError for no `RecordErrors`, and for an operator without such."""
     if not isinstance(errors, RecordErrors):
         raise ProgramError(
             "on_error() takes RecordErrors.skip(), RecordErrors.side_output(tag) or RecordErrors.fail(), not "
@@ -205,13 +210,13 @@ def check_record_errors(errors: object, node: Node) -> FunctionFactory:
 def _why_not_guarded(node: Node) -> str:
     if isinstance(node.operator, SourceFactory):
         return (
-            "a source: have it read raw records, such as lines or bytes, parse them with map(...) behind it, and call "
-            "on_error() on the stream of that"
+            "a source: have it read raw records, such as lines or bytes, parse them with map(...) after it, and call "
+            "on_error() on the stream of that map"
         )
     if isinstance(node.operator, AssignFactory):
         return (
-            "to give each record a timestamp: bring records into a form that has one with map(...) before it, and call "
-            "on_error() on the stream of that"
+            "to give each record a timestamp: convert records with map(...) before it so that each has one, and call "
+            "on_error() on the stream of that map"
         )
     return "no operator that calls a function for each record"
 
@@ -236,14 +241,14 @@ def check_type(method: str, output_type: object) -> None:
         raise ProgramError(f"the output type of {method}() must be a type such as Types.LONG(), not {output_type!r}")
 
 
-def check_positive(what: str, value: Any) -> None:
+def check_positive(what: str, value: object) -> None:
     """Raise ProgramError unless `value` is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ProgramError(f"{what} must be a whole number of at least 1, not {value!r}")
 
 
-def check_timeout(value: Any) -> None:
-    """Raise ProgramError unless `value` is a length of time in milliseconds."""
+def check_timeout(value: object) -> None:
+    """Raise ProgramError unless `value` is a whole number of milliseconds, at least 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ProgramError(f"the buffer timeout must be 0 (send at once) or a number of milliseconds, not {value!r}")
 
@@ -264,16 +269,17 @@ def check_uid_hash(value: object) -> None:
         )
 
 
-def check_text(what: str, value: Any) -> None:
+def check_text(what: str, value: object) -> None:
     """Raise ProgramError unless `value` is text with something in it."""
     if not isinstance(value, str) or not value.strip():
         raise ProgramError(f"{what} must be text that is not empty, not {value!r}")
 
 
 def check_not_importing() -> None:
-    """Raise ProgramError when a module is being imported that runs the job: slots that need it would wait, or run it.
+    """Raise ProgramError when the job is run by a module that is still being imported.
 
-    The import of a module is not over before its last line; whoever else imports it waits for that.
+    An import ends with the module's last line, and whatever else imports the module waits for it: slots that need it
+    would wait for the end of the job, or run the job themselves.
     """
     frame = sys._getframe()
     while frame.f_back is not None:

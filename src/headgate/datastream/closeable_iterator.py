@@ -11,11 +11,18 @@ from headgate.deploy.handles.handle import JobHandle
 
 @final
 class CloseableIterator:
-    """The records of a running job, as they come. A context manager: leaving it closes it.
+    """The records of a running job, as they come. A context manager that is closed when it is left.
 
-    >>> with stream.execute_and_collect() as records:  # doctest: +SKIP
-    ...     for record in records:
-    ...         print(record)
+    `next` blocks until a record is there; it raises JobFailedError if the job failed, JobCancelledError if it was
+    cancelled.
+
+    >>> from headgate.common import Configuration
+    >>> from headgate.datastream import StreamExecutionEnvironment
+    >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+    >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+    >>> with env.from_collection(range(1000)).execute_and_collect() as records:
+    ...     next(records), next(records)
+    (0, 1)
     """
 
     def __init__(self, job: JobHandle) -> None:
@@ -35,11 +42,11 @@ class CloseableIterator:
         raise failure_of(wait_for(self._job)) or StopIteration
 
     def next(self) -> Any:
-        """Return the next record; blocks. Raises StopIteration after the last, JobFailedError if the job failed."""
+        """Return the next record, as `next(iterator)` does. Raises StopIteration after the last."""
         return next(self)
 
     def close(self) -> None:
-        """Cancel the job if it still runs, and wait until it has ended. May be called twice."""
+        """Cancel the job if it still runs, and block until it has ended. May be called twice."""
         if not self._closed:
             self._closed = True
             self._job.cancel()

@@ -1,4 +1,4 @@
-"""Records of `from_collection` with a declared type: brought into the form that functions expect, or refused."""
+"""Records of `from_collection` with a declared type: converted to the form that functions expect, or refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from headgate.types.typeinfo import BasicType, BasicTypeInfo, RowTypeInfo, Tuple
 
 _INTEGERS: Final = (BasicType.BYTE, BasicType.SHORT, BasicType.INT, BasicType.LONG, BasicType.BIG_INT)
 _FLOATS: Final = (BasicType.FLOAT, BasicType.DOUBLE)
+Convert = Callable[[Any], Any]
+"""Returns a value in the form of its type. Raises ValueError for one that does not fit; None always fits."""
+
 _PYTHON_TYPES: Final[dict[BasicType, tuple[type, ...]]] = {
     **dict.fromkeys(_INTEGERS, (int,)),
     BasicType.STRING: (str,),
@@ -23,7 +26,7 @@ _PYTHON_TYPES: Final[dict[BasicType, tuple[type, ...]]] = {
 
 
 def typed_records(records: Iterable[Any], record_type: TypeInformation) -> list[Any]:
-    """Return the records as values of the type: sequences become a `Row` or a tuple where it says so.
+    """Return the records as values of the type: sequences become a `Row` or a tuple where the type is one.
 
     Raises ProgramError naming the first record that does not fit.
 
@@ -35,7 +38,7 @@ def typed_records(records: Iterable[Any], record_type: TypeInformation) -> list[
     return [_convert_one(convert, place, record, record_type) for place, record in enumerate(records)]
 
 
-def _convert_one(convert: Callable[[Any], Any], place: int, record: Any, record_type: TypeInformation) -> Any:
+def _convert_one(convert: Convert, place: int, record: Any, record_type: TypeInformation) -> Any:
     try:
         return convert(record)
     except ValueError as error:
@@ -44,8 +47,7 @@ def _convert_one(convert: Callable[[Any], Any], place: int, record: Any, record_
         ) from None
 
 
-def _converter(value_type: TypeInformation) -> Callable[[Any], Any]:
-    """Return a function that raises ValueError for a value that does not fit. None fits every type."""
+def _converter(value_type: TypeInformation) -> Convert:
     if isinstance(value_type, RowTypeInfo):
         fields, names = [_converter(field) for field in value_type.field_types], value_type.field_names
         return lambda value: None if value is None else _to_row(value, fields, names)
@@ -58,7 +60,7 @@ def _converter(value_type: TypeInformation) -> Callable[[Any], Any]:
     return lambda value: value
 
 
-def _to_row(value: Any, fields: list[Callable[[Any], Any]], names: tuple[str, ...]) -> Row:
+def _to_row(value: Any, fields: list[Convert], names: tuple[str, ...]) -> Row:
     if isinstance(value, dict):
         value = [value.get(name) for name in names]
     if not isinstance(value, Row):
@@ -68,7 +70,7 @@ def _to_row(value: Any, fields: list[Callable[[Any], Any]], names: tuple[str, ..
     return make_row(_to_values(value, fields), names, value.get_row_kind())
 
 
-def _to_values(value: Any, fields: list[Callable[[Any], Any]]) -> list[Any]:
+def _to_values(value: Any, fields: list[Convert]) -> list[Any]:
     if not isinstance(value, (tuple, list, Row)):
         raise ValueError(f"{value!r} is not a tuple, list or Row")
     if len(value) != len(fields):

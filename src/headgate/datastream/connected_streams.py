@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 class ConnectedStreams:
     """Two streams of one environment: the function that reads them has a method for the records of each.
 
-    If both are keyed, the function has state and timers for each key, which it shares between the streams. Which of two
-    records of different streams comes first is not known. Event time is the earlier one of both streams.
+    If both are keyed, the function has state and timers for each key, which both streams share. Either stream's record
+    may come first. Event time is the earlier of the two streams' event times.
+
+    The methods raise ProgramError for a function of another kind, or if only one of the streams is keyed.
     """
 
     def __init__(self, stream1: DataStream, stream2: DataStream) -> None:
-        """Connected streams are made by `connect`."""
+        """Made by `connect`."""
         self.stream1 = stream1
         self.stream2 = stream2
 
@@ -42,7 +44,7 @@ class ConnectedStreams:
         key_selector2: Callable[[Any], Any] | KeySelector,
         key_type: TypeInformation | None = None,
     ) -> ConnectedStreams:
-        """Partition both streams by key, so that records of one key meet in one subtask, and have its state."""
+        """Partition both streams by key, so that records of a key meet in one subtask and share the key's state."""
         check_function(key_selector1, KeySelector)
         check_function(key_selector2, KeySelector)
         keyed1 = self.stream1.key_by(key_selector1, key_type)
@@ -65,7 +67,7 @@ class ConnectedStreams:
     ) -> DataStream:
         """Call a function for each record of either stream; what it yields or returns is the new stream.
 
-        On keyed streams a `KeyedCoProcessFunction` has timers, too; a `CoProcessFunction` has none.
+        On keyed streams a `KeyedCoProcessFunction` has timers; a `CoProcessFunction` has none.
         """
         if not self._is_keyed():
             check_process_function(func, CoProcessFunction)
@@ -79,7 +81,7 @@ class ConnectedStreams:
         if first != second:
             unkeyed = "second" if first else "first"
             raise ProgramError(
-                f"only one of the connected streams is keyed, so that records of a key would not meet: call "
+                "only one of the connected streams is keyed, so that records of a key would not meet: call "
                 f"key_by(...) on the {unkeyed} one, too, or connect(...).key_by(selector1, selector2)"
             )
         return first

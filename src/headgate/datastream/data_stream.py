@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, final, overload
+from typing import TYPE_CHECKING, Any, TypeVar, final, overload
 
 from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
@@ -58,6 +58,8 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = [
@@ -70,13 +72,24 @@ __all__ = [
     "KeyedStream",
 ]
 
+Committable = TypeVar("Committable")
+
 
 class DataStream(OperatorSettings):
     """A stream of records: the output of one operator, or of several (a union).
 
     Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
     something (`name`, `uid`, `set_parallelism` and so on) change the operator that the stream comes out of and return
-    the stream itself. They raise ProgramError for a value that cannot be right.
+    the stream itself. All raise ProgramError for a function of the wrong kind or an invalid value.
+
+    >>> from headgate.common import Configuration
+    >>> from headgate.datastream import StreamExecutionEnvironment
+    >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+    >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+    >>> words = env.from_collection(["to be", "or not"]).flat_map(str.split)
+    >>> with words.filter(lambda word: word != "or").map(str.upper).execute_and_collect() as records:
+    ...     print(*records)
+    TO BE NOT
     """
 
     is_keyed = False
@@ -104,7 +117,7 @@ class DataStream(OperatorSettings):
         return self._environment
 
     def get_execution_config(self) -> ExecutionConfig:
-        """Return the settings of execution, to be read and changed."""
+        """Return the execution settings of the environment; setting a value changes the environment's."""
         return self._environment.get_config()
 
     # --- operators ---
@@ -119,7 +132,7 @@ class DataStream(OperatorSettings):
         func: Callable[[Any], Iterable[Any] | None] | FlatMapFunction,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Turn each record into any number of records: `func` yields them, or returns an iterable or None."""
+        """Turn each record into any number of records: `func` yields them, or returns an iterable of them or None."""
         check_function(func, FlatMapFunction)
         return self._then("FlatMap", FlatMapFactory(func), output_type)
 
@@ -138,8 +151,9 @@ class DataStream(OperatorSettings):
     ) -> KeyedStream:
         """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
 
-        The selector must give the same key for the same record, whenever and wherever it is called. The key is the
-        Python value that it gives: unlike in PyFlink, `key_type` changes nothing about it.
+        The selector must always return the same key for the same record, in every process. The key is the Python value
+        that it returns: unlike in PyFlink, `key_type` changes nothing about it. A key of a type that has no stable form
+        fails the job with a SerializationError that says what to use instead.
         """
         check_function(key_selector, KeySelector)
         return KeyedStream(self, key_selector)
@@ -160,9 +174,9 @@ class DataStream(OperatorSettings):
     def connect(self, ds: BroadcastStream) -> BroadcastConnectedStream: ...
 
     def connect(self, ds: DataStream | BroadcastStream) -> ConnectedStreams | BroadcastConnectedStream:
-        """Have one function read this stream and another one of this environment, of records of another kind.
+        """Have one function read this stream and another one of this environment, whose records may be of another kind.
 
-        With a stream that was broadcast with descriptors, each subtask of the function has all its elements.
+        If the other one was broadcast with descriptors, each subtask of the function gets all its elements.
         """
         if isinstance(ds, BroadcastStream):
             check_other_stream("connect", self, ds.input_stream, DataStream)
@@ -171,12 +185,12 @@ class DataStream(OperatorSettings):
         return ConnectedStreams(self, ds)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give the records timestamps, and the stream watermarks, in place of those that it has."""
+        """Give the records timestamps, and the stream watermarks, in place of those that they have."""
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
         return self._then("Timestamps/Watermarks", AssignFactory(watermark_strategy), self._output_type)
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """Return the values that the operator's function yields with this tag, as `yield tag, value`."""
+        """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
         check_tag(output_tag)
         upstream = replace(self._only_input("get_side_output"), tag=output_tag.tag_id)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
@@ -184,7 +198,7 @@ class DataStream(OperatorSettings):
     # --- partitioning ---
 
     def rebalance(self) -> DataStream:
-        """Deal the records round-robin to all subtasks of the next operator."""
+        """Send the records round-robin to all subtasks of the next operator."""
         return self._repartitioned(Partitioning.REBALANCE)
 
     @overload
@@ -202,8 +216,8 @@ class DataStream(OperatorSettings):
     ) -> DataStream | BroadcastStream:
         """Send every record to all subtasks of the next operator.
 
-        With descriptors of the states in which that operator keeps what it needs of them, the result is to be passed to
-        `connect` of another stream.
+        With descriptors of the broadcast states in which that operator keeps what it needs of the records, pass the
+        result to `connect` of another stream.
         """
         everywhere = self._repartitioned(Partitioning.BROADCAST)
         if broadcast_state_descriptor is None:
@@ -213,7 +227,7 @@ class DataStream(OperatorSettings):
         return BroadcastStream(everywhere, descriptors)
 
     def forward(self) -> DataStream:
-        """Keep each record in its subtask; the next operator must have the same parallelism."""
+        """Send each record to the subtask of the same index; the next operator must have the same parallelism."""
         return self._repartitioned(Partitioning.FORWARD)
 
     # --- the end of a stream ---
@@ -221,7 +235,8 @@ class DataStream(OperatorSettings):
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Write each record to the standard output: the console in local mode, executor logs on a cluster.
 
-        Rows of a declared row type are written as in PyFlink, for instance `+I[1,a]`; all else as `str` has it.
+        Rows of a declared row type are written as in PyFlink, for instance `+I[1,a]`, all other records by `str`.
+        `sink_identifier` is written before each.
         """
         printable = self
         if isinstance(self._output_type, RowTypeInfo):
@@ -233,7 +248,7 @@ class DataStream(OperatorSettings):
         check_process_function(sink_func, SinkFunction)
         return self._end("Unnamed", SinkFunctionFactory(sink_func))
 
-    def sink_to(self, sink: Sink[Any]) -> DataStreamSink:
+    def sink_to(self, sink: Sink[Committable]) -> DataStreamSink:
         """Hand each record to a `Sink`, exactly once."""
         check_sink(sink)
         return self._end("Writer", SinkFactory(sink))
@@ -253,7 +268,8 @@ class DataStream(OperatorSettings):
         """Run the program and return the records of this stream: an iterator, or with `limit` a list.
 
         The iterator blocks until a record is there, and raises JobFailedError if the job fails. Closing it cancels a
-        job that still runs. With `limit` this method blocks until it has that many records or the job has ended.
+        job that still runs. With `limit` this method blocks until it has that many records or the job has ended. Raises
+        what `StreamExecutionEnvironment.execute` raises before a job runs.
         """
         if limit is not None:
             check_positive("the limit of execute_and_collect()", limit)
@@ -264,11 +280,11 @@ class DataStream(OperatorSettings):
         with records:
             return [record for record, _ in zip(records, range(limit), strict=False)]
 
-    def to_spark(self) -> Any:
+    def to_spark(self) -> DataFrame:
         """Run the program, block until it has ended, and return the records of this stream as a Spark DataFrame.
 
-        The stream needs a declared type: of a row or tuple each field becomes a column, of a plain value the one column
-        "value". Raises ProgramError for a stream that has none, or never ends, and what `execute` raises.
+        The stream needs a declared type: each field of a row or tuple becomes a column, a plain value the one column
+        "value". Raises ProgramError for a stream that has no type, or never ends, and what `execute` raises.
         """
         if self._output_type is None:
             raise ProgramError(
@@ -305,12 +321,30 @@ class DataStream(OperatorSettings):
 
 @final
 class KeyedStream(DataStream):
-    """A stream partitioned by key. Functions on it may use state that is kept for each key."""
+    """A stream partitioned by key. Functions on it may use state that is kept for each key.
+
+    >>> from headgate.common import Configuration
+    >>> from headgate.datastream import StreamExecutionEnvironment
+    >>> from headgate.datastream.state import ValueStateDescriptor
+    >>> class Count(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+    ...     def process_element(self, value, ctx):
+    ...         count = (self.count.value() or 0) + 1
+    ...         self.count.update(count)
+    ...         yield ctx.get_current_key(), count
+    >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+    >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+    >>> orders = env.from_collection([("fr", 10), ("de", 20), ("fr", 30)])
+    >>> with orders.key_by(lambda order: order[0]).process(Count()).execute_and_collect() as counts:
+    ...     print(*counts)
+    ('fr', 1) ('de', 1) ('fr', 2)
+    """
 
     is_keyed = True
 
     def __init__(self, origin: DataStream, key_selector: Callable[[Any], Any] | KeySelector) -> None:
-        """Keyed streams are made by `key_by`."""
+        """Made by `key_by`."""
         inputs = tuple(
             replace(upstream, partitioning=Partitioning.KEY_GROUP, key_selector=key_selector)
             for upstream in origin._inputs
@@ -345,12 +379,15 @@ class KeyedStream(DataStream):
         return self._then("KEYED PROCESS", KeyedProcessFactory(func), output_type)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combine the records of each key; each record gives the combination so far."""
+        """Combine the records of each key; for each record, the combination so far is emitted."""
         check_function(func, ReduceFunction)
         return self._then("Reduce", ReduceFactory(func), self._output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
-        """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers."""
+        """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers.
+
+        The other fields are those of the key's first record. TypeError fails the job for a value that is no number.
+        """
         return self._aggregate("Sum", aggregation.Sum(position_to_sum))
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
@@ -380,7 +417,7 @@ class KeyedStream(DataStream):
 
     def _repartitioned(self, partitioning: Partitioning) -> DataStream:
         raise ProgramError(
-            f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of them out"
+            f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of the two out"
         )
 
 

@@ -11,10 +11,13 @@ from headgate.graph.logical import ChainPolicy, Node
 
 @final
 class DataStreamSink:
-    """The end of a stream. Its methods set something of the sink and return it."""
+    """The end of a stream. Its methods set something of the sink and return it.
+
+    They raise ProgramError for an invalid value.
+    """
 
     def __init__(self, node: Node) -> None:
-        """Sinks are made by streams."""
+        """Made by a stream, for instance by `sink_to`."""
         self._node = node
 
     def name(self, name: str) -> DataStreamSink:
@@ -30,7 +33,7 @@ class DataStreamSink:
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """Set another id that a snapshot may have the sink's state under, as `DataStream.set_uid_hash` does."""
+        """Set another id that a snapshot may have the sink's state under; see `DataStream.set_uid_hash`."""
         check_uid_hash(uid_hash)
         self._node.uid_hash = uid_hash.lower()
         return self
@@ -42,7 +45,7 @@ class DataStreamSink:
         return self
 
     def disable_chaining(self) -> DataStreamSink:
-        """Do not fuse the sink with the operator before it."""
+        """Do not chain the sink to the operator before it."""
         self._node.chain = ChainPolicy.NEVER
         return self
 

@@ -6,8 +6,11 @@ __all__ = ["RuntimeExecutionMode"]
 
 
 class RuntimeExecutionMode(Enum):
-    """How a program runs: as a pipelined stream with checkpoints, or stage after stage over bounded input."""
+    """How a program runs."""
 
     STREAMING = 0
+    """All operators run at once, with checkpoints."""
     BATCH = 1
+    """Stage after stage, over bounded input, without checkpoints."""
     AUTOMATIC = 2
+    """BATCH if every source is bounded, else STREAMING."""

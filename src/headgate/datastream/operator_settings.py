@@ -1,4 +1,4 @@
-"""What a stream can say of the operator that it comes out of: its name, its uid, its parallelism and so on."""
+"""The settings of the operator that a stream comes out of: its name, its uid, its parallelism and so on."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headgate.graph.logical import ChainPolicy, Node
 
 
 class OperatorSettings:
-    """The methods of a stream that change its operator, and return the stream itself.
+    """The methods of a stream that set something of its operator, and return the stream itself.
 
-    They raise ProgramError for a value that cannot be right.
+    They raise ProgramError for an invalid value, and on a stream that is not the main output of one operator.
     """
 
     _inputs: tuple[Upstream, ...]
@@ -31,7 +31,7 @@ class OperatorSettings:
         return self
 
     def uid(self, uid: str) -> Self:
-        """Set the id that the operator's state is stored under; it must be the only one of this id in the job."""
+        """Set the id that the operator's state is stored under; no other operator of the job may have it."""
         check_text("the uid of an operator", uid)
         self._operator("uid").uid = uid
         return self
@@ -39,7 +39,7 @@ class OperatorSettings:
     def set_uid_hash(self, uid_hash: str) -> Self:
         """Set another id that a snapshot may have the operator's state under: one that headgate has generated.
 
-        Such ids, 32 hexadecimal digits, are those of operators that had no `uid` when the snapshot was taken; `headgate
+        Operators that had no `uid` when the snapshot was taken have such ids, of 32 hexadecimal digits; `headgate
         state` shows them. New snapshots have the state under the operator's own uid.
         """
         check_uid_hash(uid_hash)
@@ -53,7 +53,7 @@ class OperatorSettings:
         return self
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Set the number of key groups of the operator, which bounds its parallelism for good."""
+        """Set the number of key groups of the operator, which limits its parallelism for the life of its state."""
         check_positive("the max parallelism", max_parallelism)
         self._operator("set_max_parallelism").max_parallelism = max_parallelism
         return self
@@ -65,29 +65,29 @@ class OperatorSettings:
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Set how long a record of the operator's output may wait for its batch to fill; 0 sends it at once."""
+        """Set how long, in milliseconds, a record that the operator emits may wait for its batch to fill; 0: not."""
         check_timeout(timeout_millis)
         self._operator("set_buffer_timeout").buffer_timeout_ms = timeout_millis
         return self
 
     def start_new_chain(self) -> Self:
-        """Do not fuse the operator with the one before it."""
+        """Do not chain the operator to the one before it."""
         self._operator("start_new_chain").chain = ChainPolicy.HEAD
         return self
 
     def disable_chaining(self) -> Self:
-        """Do not fuse the operator with its neighbours."""
+        """Do not chain the operator to the ones before and after it."""
         self._operator("disable_chaining").chain = ChainPolicy.NEVER
         return self
 
     def on_error(self, errors: RecordErrors) -> Self:
-        """Set what becomes of a record that the operator's function raises an exception for; it fails the job if not.
+        """Set what becomes of a record that the operator's function raises an exception for; by default the job fails.
 
-        Raises ProgramError for an operator that cannot leave records out: a source, or one that makes timestamps.
+        Raises ProgramError for an operator that cannot leave out records: a source, or one that assigns timestamps.
         """
         node = self._operator("on_error")
         factory = check_record_errors(errors, node)
-        # The same kind of factory as before: a generated uid follows from that.
+        # The factory stays of the same kind: a generated uid depends on it.
         node.operator = replace(factory, errors=errors if errors.kinds else None)
         node.failed_tag = None if errors.tag is None else errors.tag.tag_id
         return self

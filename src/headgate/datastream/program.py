@@ -14,7 +14,7 @@ from headgate.operators.source import SourceFactory
 @final
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An operator that records come from, and how they are to be dealt to the operator that comes next.
+    """An operator that records come from, and how they are partitioned for the next operator.
 
     `tag` is the id of the side output that they come from; None is the main output.
     """
@@ -27,7 +27,7 @@ class Upstream:
 
 @final
 class Program:
-    """Collects operators. Not safe for use by several threads at a time."""
+    """Collects operators. Not for use by several threads at a time."""
 
     def __init__(self) -> None:
         self._graph = LogicalGraph()
@@ -40,7 +40,7 @@ class Program:
         inputs: Iterable[Upstream] = (),
         second_inputs: Iterable[Upstream] = (),
     ) -> Node:
-        """Add an operator and return it. All of `inputs` are its one input, or the first if it has a second."""
+        """Add an operator and return it. `inputs` together are its first input, `second_inputs` its second, if any."""
         node = Node(id=len(self._graph.nodes) + 1, name=name, operator=operator)
         self._graph.nodes.append(node)
         self._graph.edges += [
@@ -59,7 +59,7 @@ class Program:
         return node
 
     def graph(self) -> LogicalGraph:
-        """Return what the next job consists of: the operators added since the last one, and all they depend on."""
+        """Return the graph of the next job: the operators added since the last one, and all that they depend on."""
         return self._graph.upstream_of(self._new)
 
     def check_bounded(self, method: str) -> None:
@@ -69,13 +69,13 @@ class Program:
                 raise ProgramError(f"{method} needs streams that end, but source {node.name!r} never does")
 
     def take(self) -> LogicalGraph:
-        """Return `graph()`; the next job then begins empty."""
+        """Return `graph()`, and begin the next job without operators."""
         graph = self.graph()
         self._new = []
         return graph
 
 
 def acknowledges(graph: LogicalGraph) -> bool:
-    """Return whether a source of the program goes on only with checkpoints."""
+    """Return whether a source of the program acknowledges, which takes checkpoints."""
     sources = [node.operator.source for node in graph.nodes if isinstance(node.operator, SourceFactory)]
     return any(source.acknowledger() is not None for source in sources)

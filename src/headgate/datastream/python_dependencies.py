@@ -1,4 +1,4 @@
-"""The methods of an environment that give code along with its jobs."""
+"""The methods of an environment that ship code with its jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headgate.options import PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, P
 class PythonDependencies:
     """Methods of StreamExecutionEnvironment that say what the slots need besides the program itself.
 
-    Each is the same as setting its option, but a path that is not there is told at once.
+    Each sets an option. Unlike the option, it raises ConfigError at once for a path that does not exist.
     """
 
     _configuration: Configuration
@@ -23,7 +23,8 @@ class PythonDependencies:
         """Let slots import from a module (.py), a folder, or an archive of modules (.zip, .whl, .egg).
 
         What a folder holds can be imported, and the folder itself if it is a package. The driver can import it from now
-        on, too. Of two modules of one name the one added last wins. Raises ConfigError when it is not there.
+        on, too. Of two modules of the same name, the one added last wins. Raises ConfigError when the file does not
+        exist.
         """
         path = module_file(_path("add_python_file", file_path))
         make_importable([path])
@@ -33,7 +34,7 @@ class PythonDependencies:
         """Have an archive unpacked in the working folder of slots, in the folder `target_dir`.
 
         Functions open its files by relative paths, such as `model.zip/weights.bin`. Without `target_dir` the folder has
-        the archive's name. Raises ConfigError when it is no archive that can be unpacked.
+        the archive's name. Raises ConfigError when it does not exist, or is no archive that can be unpacked.
         """
         path = _path("add_python_archive", archive_path)
         if target_dir is not None:
@@ -45,8 +46,8 @@ class PythonDependencies:
         """Have the packages of a requirements file installed for the job's slots.
 
         pip installs them on the driver's machine when a job is submitted, once for each text of the file, and they are
-        shipped. `requirements_cache_dir` is a folder with the packages, as `pip download` makes it; nothing is then
-        downloaded. Raises ConfigError when either is not there.
+        shipped. `requirements_cache_dir` is a folder with the packages, as `pip download` makes it; with it nothing is
+        downloaded. Raises ConfigError when either does not exist.
         """
         file = _path("set_python_requirements", requirements_file_path)
         folder = None if requirements_cache_dir is None else _path("set_python_requirements", requirements_cache_dir)
@@ -57,7 +58,7 @@ class PythonDependencies:
     def set_python_executable(self, python_exec: str) -> None:
         """Set the Python that runs the slots: a path on the workers, or one in an archive that was added.
 
-        It must be of the driver's minor version, and have headgate and pyarrow.
+        It must be of the driver's minor version, and have headgate and pyarrow. Raises ProgramError for empty text.
         """
         check_text("the Python of slots", python_exec)
         self._configuration.write(PYTHON_EXECUTABLE, python_exec)
@@ -68,7 +69,7 @@ class PythonDependencies:
 
 
 def _path(method: str, path: object) -> str:
-    """Return the path; raise ConfigError for what none is, or could not stand in an option."""
+    """Return the path. Raises ConfigError for what is no path, or has a character that separates paths in an option."""
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{method}() takes a path as text, not {path!r}")
     if SEPARATOR in path or FOLDER_MARK in path:

@@ -1,4 +1,4 @@
-"""What becomes of records that a function fails for; PyFlink has no such names."""
+"""What becomes of records that a function raises an error for; PyFlink has no such names."""
 
 from headgate.functions.record_errors import FailedRecord, RecordErrors
 

@@ -6,7 +6,7 @@ import os
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from headgate import unsupported
 from headgate.batch.check import is_batch
@@ -68,6 +68,11 @@ from headgate.options import (
 from headgate.types.arrow_types import schema_in_micros
 from headgate.types.typeinfo import TypeInformation
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Split = TypeVar("Split")
+
 _JOB_NAME = "headgate job"
 
 
@@ -75,14 +80,18 @@ _JOB_NAME = "headgate job"
 class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     """Builds and runs one program at a time.
 
-    Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf.
+    Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf. Setters
+    return the environment. They raise ProgramError or ConfigError for an invalid value.
 
-    >>> env = StreamExecutionEnvironment.get_execution_environment()  # doctest: +SKIP
-    >>> env.from_collection(["a", "b"]).map(str.upper).print()  # doctest: +SKIP
-    >>> env.execute()  # doctest: +SKIP
+    >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")  # else Spark runs the job
+    >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+    >>> sink = env.from_collection(["a", "b"]).map(str.upper).print()
+    >>> result = env.execute("upper case")
+    A
+    B
     """
 
-    def __init__(self, configuration: Configuration | None = None, spark: Any = None) -> None:
+    def __init__(self, configuration: Configuration | None = None, spark: SparkSession | None = None) -> None:
         """Use `get_execution_environment`, which takes the same arguments."""
         self._configuration = Configuration(configuration)
         self._spark = spark
@@ -90,12 +99,12 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     @staticmethod
     def get_execution_environment(
-        configuration: Configuration | None = None, spark: Any = None
+        configuration: Configuration | None = None, spark: SparkSession | None = None
     ) -> StreamExecutionEnvironment:
         """Return a new environment.
 
-        Jobs run on `spark`, a SparkSession; without one on the active session, else on an embedded local one. The key
-        `headgate.deploy.target` chooses otherwise.
+        Jobs run on the session `spark`; without one, on the active session, else on an embedded local one. The option
+        `headgate.deploy.target` may choose another place.
         """
         return StreamExecutionEnvironment(configuration, spark)
 
@@ -106,38 +115,38 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         self._configuration.add_all(configuration)
 
     def get_config(self) -> ExecutionConfig:
-        """Return the settings of execution, to be read and changed."""
+        """Return the execution settings of this environment; setting a value changes the environment's."""
         return ExecutionConfig(self._configuration)
 
     def get_checkpoint_config(self) -> CheckpointConfig:
-        """Return the settings of checkpoints, to be read and changed."""
+        """Return the checkpoint settings of this environment; setting a value changes the environment's."""
         return CheckpointConfig(self._configuration)
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Set the number of subtasks of operators that set none of their own."""
+        """Set the parallelism, the number of subtasks, of operators that set none of their own."""
         check_positive("the parallelism", parallelism)
         return self._set(PARALLELISM, parallelism)
 
     def get_parallelism(self) -> int:
-        """Return the number of subtasks of operators that set none of their own."""
+        """Return the parallelism of operators that set none of their own."""
         return self._defaults(self._settings()).parallelism
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Set the number of key groups of operators that set none of their own."""
+        """Set the max parallelism, the number of key groups, of operators that set none of their own."""
         check_positive("the max parallelism", max_parallelism)
         return self._set(MAX_PARALLELISM, max_parallelism)
 
     def get_max_parallelism(self) -> int | None:
-        """Return the number of key groups set for operators; None when it follows from their parallelism."""
+        """Return the max parallelism that was set; None when it follows from the parallelism of each operator."""
         return self._settings().get(MAX_PARALLELISM)
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source ends."""
+        """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source is bounded."""
         check_runtime_mode(execution_mode)
         return self._set(RUNTIME_MODE, execution_mode.name)
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
-        """Set how long a record may wait for its batch to fill; 0 sends it at once."""
+        """Set how long a record may wait for its batch to fill, in milliseconds; 0 sends it at once."""
         check_timeout(timeout_millis)
         return self._set(BUFFER_TIMEOUT, f"{timeout_millis} ms")
 
@@ -146,47 +155,47 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return self._settings().get(BUFFER_TIMEOUT)
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Fuse no operators."""
+        """Chain no operators, which costs speed: each exchanges its records with the next through channels."""
         return self._set(CHAINING, "false")
 
     def is_chaining_enabled(self) -> bool:
-        """Return whether operators are fused where possible."""
+        """Return whether operators are chained where possible."""
         return self._settings().get(CHAINING)
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Make a checkpoint every `interval` milliseconds."""
+        """Take a checkpoint every `interval` milliseconds, at least 10; `mode` is EXACTLY_ONCE if it was never set."""
         check_positive("the interval of checkpoints in milliseconds", interval)
         if mode is not None:
             self._set(CHECKPOINT_MODE, mode.name)
         return self._set(CHECKPOINT_INTERVAL, f"{interval} ms")
 
     def get_checkpoint_interval(self) -> int:
-        """Return the time between checkpoints in milliseconds; -1, as in Flink, when none are made."""
+        """Return the time between checkpoints in milliseconds; -1, as in Flink, when none are taken."""
         interval_ms = self._settings().get(CHECKPOINT_INTERVAL)
         return -1 if interval_ms is None else interval_ms
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return how often each record changes state."""
+        """Return whether a record changes state exactly once, or at least once."""
         return CheckpointingMode[self._settings().get(CHECKPOINT_MODE)]
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """Return how often each record changes state."""
+        """Return whether a record changes state exactly once, or at least once."""
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Whether barriers overtake batches."""
+        """Return whether barriers overtake batches."""
         return self._settings().get(UNALIGNED)
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return what was set; it changes nothing here."""
+        """Return what was set. It changes nothing."""
         return self._settings().get(UNALIGNED_FORCED)
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        """Set the folder or URI for savepoints whose asker names none."""
+        """Set the folder or URI for savepoints that are requested without one."""
         return self._set(SAVEPOINT_DIR, directory)
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Return the folder or URI for savepoints whose asker names none."""
+        """Return the folder or URI for savepoints that are requested without one, or None."""
         return self._settings().get(SAVEPOINT_DIR)
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
@@ -198,7 +207,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return self._settings().get(CHANGELOG)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        """Return False: such operators are never fused."""
+        """Return False: such operators are never chained."""
         return False
 
     # --- where streams begin ---
@@ -206,8 +215,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     def from_collection(self, collection: Iterable[Any], type_info: TypeInformation | None = None) -> DataStream:
         """Return a stream of the records of a list, read by one subtask.
 
-        With a type, records are checked against it, and sequences become a `Row` or a tuple where it says so. Raises
-        ProgramError for what is not a collection, or has a record that does not fit.
+        With a type, records are checked against it, and sequences become a `Row` or a tuple where the type is one.
+        Raises ProgramError for what is no collection, or has a record that does not fit.
         """
         if isinstance(collection, (str, bytes)) or not isinstance(collection, Iterable):
             raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
@@ -216,32 +225,35 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def from_source(
         self,
-        source: Source[Any],
+        source: Source[Split],
         watermark_strategy: WatermarkStrategy | None,
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """Return a stream of the records of a source, with timestamps and watermarks by a strategy; None: without."""
+        """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
+
+        Raises ProgramError for what is no source, or no strategy.
+        """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
         check_source(source)
         return self._begin(source_name, source, type_info, watermark_strategy)
 
     def add_source(
-        self, source_func: Source[Any], source_name: str = "Custom Source", type_info: TypeInformation | None = None
+        self, source_func: Source[Split], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
-        """Return a stream of the records of a source."""
+        """Return a stream of the records of a source. Raises ProgramError for what is no source."""
         check_source(source_func)
         return self._begin(source_name, source_func, type_info)
 
     def from_spark(
-        self, frame: Any, source_name: str = "DataFrame", records_per_second: float | None = None
+        self, frame: DataFrame, source_name: str = "DataFrame", records_per_second: float | None = None
     ) -> DataStream:
         """Return a stream of the rows of a bounded Spark DataFrame, each a `Row` with the columns' names.
 
-        The DataFrame is computed once, when the job starts, and written to the job's storage. The order of rows is that
-        of its partitions when one subtask reads them. `records_per_second` limits how fast they are read. Raises
-        ProgramError for a streaming DataFrame, or a column that no record can hold.
+        The DataFrame is computed once, when the job starts, and written to the job's storage. One subtask reads the
+        rows in the order of the partitions; several do not keep it. `records_per_second` limits how fast rows are read.
+        Raises ProgramError for a streaming DataFrame, or a column that no record can hold.
         """
         from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
 
@@ -251,7 +263,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def from_spark_stream(  # noqa: PLR0913  # the settings of a query, by name
         self,
-        frame: Any,
+        frame: DataFrame,
         checkpoint_location: str | os.PathLike[str],
         source_name: str = "Streaming DataFrame",
         *,
@@ -262,10 +274,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     ) -> DataStream:
         """Return a stream of the rows of a streaming DataFrame, each a `Row` with the columns' names, exactly once.
 
-        Spark keeps its place at `checkpoint_location`, a folder or URI of this stream alone, which a later job that
-        starts from a savepoint is given again; a micro-batch is acknowledged there when a checkpoint covers it. Output
-        mode and triggers are Spark's: with `available_now` the stream ends. `free_cores` are what Spark needs beside
-        the job's slots. Raises ProgramError for another kind of DataFrame, or a column of a type that has none here.
+        Spark keeps its position at `checkpoint_location`, a folder or URI of this stream alone; give it again to a job
+        that starts from a savepoint of this one. A micro-batch is acknowledged there when a checkpoint covers it.
+        `output_mode`, `processing_time` and `available_now` are Spark's output mode and triggers: with `available_now`
+        the stream ends. `free_cores` is the number of cores that Spark needs besides the job's slots. Raises
+        ProgramError for another kind of DataFrame, or a column that no record can hold.
         """
         from headgate.deploy.spark.dataframes import streams  # noqa: PLC0415  # only for who has pyspark
 
@@ -283,8 +296,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the program and block until it has ended.
 
-        Raises ProgramError when it cannot run as written, EnvironmentFault when something around it is not as it must
-        be, JobFailedError with the user's own traceback when the job failed, JobCancelledError.
+        Raises ProgramError when the program cannot run as written, ConfigError for a wrong setting, EnvironmentFault
+        when something around it is wrong or missing, JobFailedError with the user's own traceback when the job failed,
+        JobCancelledError when it was cancelled, JobSuspendedError when this driver left it for a later one. An
+        interrupt (Ctrl-C) cancels the job.
         """
         job = self.submit(job_name)
         try:
@@ -303,7 +318,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return JobClient(self.submit(job_name))
 
     def submit(self, job_name: str | None = None) -> JobHandle:
-        """Start the program and return the handle of the job: what `execute_async` and streams build on."""
+        """Start the program and return the handle of the job, on which `execute_async` and streams build."""
         if job_name is not None:
             check_text("the name of a job", job_name)
         check_not_importing()
@@ -327,8 +342,11 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         )
         return plan(graph, options)
 
-    def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> Any:
-        """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it."""
+    def collect_frame(self, type_info: TypeInformation, end: Callable[[FileSink], object]) -> DataFrame:
+        """Run the program with a Parquet sink, which `end` puts at the end of a stream; return a DataFrame of it.
+
+        Blocks until the program has ended. Raises ProgramError if it never does, and what `execute` raises.
+        """
         from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
 
         result = frames.DataFrameResult(type_info, frames.storage_of(self._settings()), self._spark)
@@ -347,14 +365,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return execution_plan(self._program.graph(), self._defaults(self._settings()))
 
     def close(self) -> None:
-        """Do nothing: an environment holds nothing open. A job ends by itself or by its `JobClient`."""
+        """Do nothing: an environment holds nothing open. A job ends by itself, or through its `JobClient`."""
 
     # --- how it is done ---
 
     def _begin(
         self,
         name: str,
-        source: Source[Any],
+        source: Source[Split],
         type_info: TypeInformation | None,
         strategy: WatermarkStrategy | None = None,
     ) -> DataStream:
@@ -366,7 +384,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         node.output_type = type_info
         return DataStream(self, self._program, (Upstream(node),), type_info)
 
-    def _set(self, option: Option[Any], value: Any) -> StreamExecutionEnvironment:
+    def _set(self, option: Option[object], value: object) -> StreamExecutionEnvironment:
         self._configuration.write(option, value)
         return self
 

@@ -129,7 +129,7 @@ def test_a_dataframe_without_columns_is_refused(spark: SparkSession, env: Stream
 
 def test_what_is_no_bounded_dataframe_is_refused(spark: SparkSession, env: StreamExecutionEnvironment) -> None:
     with pytest.raises(ProgramError, match=r"from_spark\(\) takes a Spark DataFrame, not \[1\]"):
-        env.from_spark([1])
+        env.from_spark([1])  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match="this one is streaming"):
         env.from_spark(spark.readStream.format("rate").load())
 
