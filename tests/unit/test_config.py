@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-from typing import Any
 
 import pytest
 
@@ -202,7 +201,7 @@ def test_every_default_is_a_value_that_could_be_given() -> None:
     "other",
     [{"execution.checkpointing.mode": "AT_LEAST_ONCE"}, {"execution.checkpointing.max-concurrent-checkpoints": 2}],
 )
-def test_unaligned_checkpoints_are_exactly_once_and_one_at_a_time(other: dict[str, Any]) -> None:
+def test_unaligned_checkpoints_are_exactly_once_and_one_at_a_time(other: dict[str, object]) -> None:
     assert resolve({"execution.checkpointing.unaligned": True}).get(UNALIGNED)
     with pytest.raises(ConfigError, match=r"unaligned\.enabled is true, but .* leave unaligned checkpoints off"):
         resolve({"execution.checkpointing.unaligned.enabled": True, **other})

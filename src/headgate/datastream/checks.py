@@ -62,7 +62,7 @@ _ADVICE = {
     (KeyedCoProcessFunction, CoProcessFunction): "call connect(...).key_by(selector1, selector2) before process(...)",
     (KeyedBroadcastProcessFunction, BroadcastProcessFunction): "call key_by(...) before connect(...)",
     (BroadcastProcessFunction, KeyedBroadcastProcessFunction): (
-        "beside a keyed stream, derive it from KeyedBroadcastProcessFunction"
+        "with a keyed stream, derive it from KeyedBroadcastProcessFunction"
     ),
     (BroadcastProcessFunction, CoProcessFunction): "pass the other stream's broadcast(descriptor) to connect(...)",
     (KeyedBroadcastProcessFunction, KeyedCoProcessFunction): (
@@ -122,7 +122,7 @@ def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
             raise ProgramError(f"{given}, but keys must follow from records alone: key selectors have no state")
         if not isinstance(function, interface):
             raise ProgramError(
-                f"{given} but is no {interface.__name__}, so that it would not be called: derive the class from "
+                f"{given} but is no {interface.__name__}, so it would never be called: derive the class from "
                 f"{interface.__name__} (headgate.datastream.functions), too"
             )
 
@@ -151,7 +151,7 @@ def check_other_stream(method: str, stream: _Stream, other: object, kind: type[_
 
 
 def check_broadcast(descriptors: list[MapStateDescriptor]) -> None:
-    """Raise ProgramError unless these can be broadcast states of one operator."""
+    """Raise ProgramError unless the descriptors can be the broadcast states of one operator."""
     for descriptor in descriptors:
         if not isinstance(descriptor, MapStateDescriptor):
             raise ProgramError(

@@ -109,7 +109,7 @@ class DataStream(OperatorSettings):
         self._output_type = output_type
 
     def get_type(self) -> TypeInformation:
-        """Return the type of the records: what was declared, else that of any Python object."""
+        """Return the declared type of the records, else the type of any Python object."""
         return Types.PICKLED_BYTE_ARRAY() if self._output_type is None else self._output_type
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:

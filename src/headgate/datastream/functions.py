@@ -1,4 +1,4 @@
-"""What user code implements and is handed, under PyFlink's names."""
+"""The functions that user code implements, and the contexts that they are given, under PyFlink's names."""
 
 from __future__ import annotations
 

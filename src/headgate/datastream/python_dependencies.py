@@ -34,7 +34,7 @@ class PythonDependencies:
         """Have an archive unpacked in the working folder of slots, in the folder `target_dir`.
 
         Functions open its files by relative paths, such as `model.zip/weights.bin`. Without `target_dir` the folder has
-        the archive's name. Raises ConfigError when it does not exist, or is no archive that can be unpacked.
+        the archive's name. Raises ConfigError when it does not exist, or cannot be unpacked.
         """
         path = _path("add_python_archive", archive_path)
         if target_dir is not None:
@@ -69,7 +69,7 @@ class PythonDependencies:
 
 
 def _path(method: str, path: object) -> str:
-    """Return the path. Raises ConfigError for what is no path, or has a character that separates paths in an option."""
+    """Return the path. Raises ConfigError if it is not text, or has a character that separates paths in an option."""
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{method}() takes a path as text, not {path!r}")
     if SEPARATOR in path or FOLDER_MARK in path:

@@ -216,7 +216,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         """Return a stream of the records of a list, read by one subtask.
 
         With a type, records are checked against it, and sequences become a `Row` or a tuple where the type is one.
-        Raises ProgramError for what is no collection, or has a record that does not fit.
+        Raises ProgramError for anything but a collection, and for a record that does not fit the type.
         """
         if isinstance(collection, (str, bytes)) or not isinstance(collection, Iterable):
             raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
@@ -232,7 +232,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     ) -> DataStream:
         """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
 
-        Raises ProgramError for what is no source, or no strategy.
+        Raises ProgramError for anything but a source, or a strategy.
         """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
@@ -242,7 +242,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     def add_source(
         self, source_func: Source[Split], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
-        """Return a stream of the records of a source. Raises ProgramError for what is no source."""
+        """Return a stream of the records of a source. Raises ProgramError for anything but a source."""
         check_source(source_func)
         return self._begin(source_name, source_func, type_info)
 

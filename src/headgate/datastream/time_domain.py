@@ -1,4 +1,4 @@
-"""TimeDomain: the clock that a timer goes by."""
+"""TimeDomain: the clock that a timer follows."""
 
 from headgate.functions.context import TimeDomain
 

@@ -1,4 +1,4 @@
-"""TimerService: the times that a function goes by, and the timers of a key."""
+"""TimerService: the clocks of a function, and the timers of the current key."""
 
 from headgate import unsupported
 from headgate.functions.context import TimerService

@@ -37,7 +37,7 @@ class Acknowledger(ABC, Generic[Split]):
     def restored(self, progress: SourceProgress[Split]) -> None:
         """Take note that an attempt is about to start from a snapshot that holds `progress`.
 
-        It is empty when the snapshot holds nothing of the source, or there is no snapshot. Raises `RestoreError` when
+        It is empty when the snapshot holds nothing of the source, or there is no snapshot. Raises RestoreError when
         the source cannot be read on from there: the job then fails for good.
         """
 

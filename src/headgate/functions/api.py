@@ -145,7 +145,7 @@ class KeyedProcessFunction(Function):
 
         @abstractmethod
         def time_domain(self) -> context.TimeDomain:
-            """Return the clock that the timer went by."""
+            """Return the clock that the timer follows."""
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any] | None:

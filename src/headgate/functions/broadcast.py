@@ -130,7 +130,7 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
         @abstractmethod
         def time_domain(self) -> context.TimeDomain:
-            """Return the clock that the timer went by."""
+            """Return the clock that the timer follows."""
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: KeyedBroadcastProcessFunction.ReadOnlyContext) -> Iterable[OUT] | None:

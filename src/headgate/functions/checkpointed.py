@@ -1,8 +1,7 @@
 """Functions that take part in checkpoints: they keep state of their subtask, or are told what became of a checkpoint.
 
 Flink's interfaces, in snake case; PyFlink has none of them. A user function implements them beside its own interface,
-on any stream: map, flat map, filter, process functions, sink functions. A callable object that is no `Function` may
-implement them, too.
+on any stream: map, flat map, filter, process functions, sink functions. Callable objects may implement them, too.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ class TimerService(ABC):
     """The clocks of an operator, and the timers of the current key. Times are in milliseconds since 1970 UTC.
 
     A key has at most one timer for each clock and time: registering it again changes nothing, and deleting one that
-    does not exist does nothing. The methods for timers raise StateAccessError where there is no current key, or for a
-    time that is no whole number.
+    does not exist does nothing. The methods for timers raise StateAccessError where there is no current key, and those
+    that register one also for a time that is not a whole number.
     """
 
     __slots__ = ()
@@ -125,7 +125,7 @@ class TimerService(ABC):
 
 
 class TimeDomain(Enum):
-    """The clock that a timer goes by."""
+    """The clock that a timer follows."""
 
     EVENT_TIME = 0
     PROCESSING_TIME = 1
@@ -146,7 +146,7 @@ class Context:
         """
         if self._timestamp is None:
             raise ProgramError(
-                "ctx.timestamp() was asked for on a stream whose records have no timestamps: call "
+                "ctx.timestamp() was called on a stream whose records have no timestamps: call "
                 "assign_timestamps_and_watermarks(WatermarkStrategy...with_timestamp_assigner(...)) before it, or use "
                 "the wall clock, ctx.timer_service().current_processing_time()"
             )

@@ -2,8 +2,8 @@
 
 The mailbox loop must not call a client that waits for data, such as that of a message broker. A `Fetcher` calls it
 instead, on an I/O thread; `FetchingReader` keeps one fetch under way while little is queued, and hands over what came.
-The position of a split is what was handed over: records that are only fetched when a barrier comes are no part of the
-checkpoint, and are fetched again after a restore.
+The position of a split is behind what was handed over: records that are fetched but not yet handed over when a barrier
+comes are not part of the checkpoint, and are fetched again after a restore.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from headgate.functions.source import END_OF_INPUT, NotReady, Poll, Records, Sou
 Split = TypeVar("Split")
 
 _QUEUED_MAX: Final = 2
-"""While records of so many fetches wait to be handed over, no further fetch begins."""
+"""While the records of this many fetches wait to be handed over, no further fetch begins."""
 
 
 @final

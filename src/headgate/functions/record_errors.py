@@ -43,7 +43,7 @@ class RecordErrors:
     """What an operator does with records that its function raises an exception for. Pass it to `on_error`.
 
     If types of exceptions are given, `skip` and `side_output` apply to those only: any other error fails the job, as
-    all do by default. The methods raise ProgramError for what is no such type, or no tag.
+    all do by default. The methods raise ProgramError for anything but types of exceptions, or a tag.
 
     >>> RecordErrors.skip(ValueError, KeyError).kinds
     (<class 'ValueError'>, <class 'KeyError'>)
@@ -72,7 +72,7 @@ class RecordErrors:
         if tag.type_info not in (None, Types.PICKLED_BYTE_ARRAY()):
             raise ProgramError(
                 f"the side output {tag.tag_id!r} is to hold failed records, which are FailedRecord objects, but its "
-                f"type is {tag.type_info}: leave the type out, and map them to it behind get_side_output(...)"
+                f"type is {tag.type_info}: leave the type out, and map them to it after get_side_output(...)"
             )
         return RecordErrors(_checked(kinds, "side_output"), tag)
 
@@ -81,12 +81,12 @@ def _checked(kinds: tuple[type[Exception], ...], method: str) -> tuple[type[Exce
     for kind in kinds:
         if not isinstance(kind, type) or not issubclass(kind, Exception):
             raise ProgramError(
-                f"RecordErrors.{method}() takes types of exceptions, such as ValueError, not {kind!r}; what is no "
-                "Exception, such as SystemExit, always fails the job"
+                f"RecordErrors.{method}() takes types of exceptions, such as ValueError, not {kind!r}; an error "
+                "that is not an Exception, such as SystemExit, always fails the job"
             )
         if issubclass(kind, NEVER_SKIPPED):
             raise ProgramError(
-                f"RecordErrors.{method}() was given {kind.__name__}, which is no error of a record: it always fails "
-                "the job"
+                f"RecordErrors.{method}() was given {kind.__name__}, which is not about a record: it always fails the "
+                "job"
             )
     return kinds or (Exception,)

@@ -137,7 +137,7 @@ class Source(ABC, Generic[Split]):
         Called in the driver, on an I/O thread; may block. An error is logged, and the call is repeated after the next
         interval; a `SuppressRestartsException`, or an error caused by one, fails the job for good.
         """
-        raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and needs discover()")
+        raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and must define discover()")
 
     def split_id(self, split: Split) -> str:
         """Return the id of a split, which stays the same however much of the split is read.
@@ -146,7 +146,7 @@ class Source(ABC, Generic[Split]):
         had it may begin to discover in a later version of a job: the ids of all its splits are then known, also of
         those that ended. At another parallelism its splits are assigned in the order in which they were found.
         """
-        raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and needs split_id()")
+        raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and must define split_id()")
 
     def to_remember(self, known: Iterable[str]) -> list[str]:
         """Return those of the ids that a subtask knows that `discover` still has to be given; by default all.
@@ -168,7 +168,7 @@ class Source(ABC, Generic[Split]):
 
 
 class SourceContext(Protocol):
-    """Tells a reader where it runs, and runs what would block for it."""
+    """Tells a reader where it runs, and runs for it what would block the loop."""
 
     @property
     def subtask(self) -> int:

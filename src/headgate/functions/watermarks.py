@@ -103,7 +103,7 @@ class WatermarkStrategy:
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
         """Expect no timestamp that is more than this below the greatest so far; the watermark stays that far behind.
 
-        Raises ProgramError for a negative bound, or for what is no Duration.
+        Raises ProgramError for a negative bound, or anything but a Duration.
         """
         bound_ms = _milliseconds("for_bounded_out_of_orderness()", max_out_of_orderness)
         if bound_ms < 0:
@@ -114,7 +114,7 @@ class WatermarkStrategy:
     def for_generator(supplier: Callable[[], WatermarkGenerator]) -> WatermarkStrategy:
         """Use your own generators: `supplier`, for instance the class itself, is called once in each subtask.
 
-        Raises ProgramError for what cannot be called, or is a generator itself.
+        Raises ProgramError for a generator itself, or anything else that cannot be called.
         """
         if isinstance(supplier, WatermarkGenerator) or not callable(supplier):
             raise ProgramError(
@@ -144,7 +144,7 @@ class WatermarkStrategy:
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """Do not wait for a subtask that has had no record for this long, by the machine's clock.
 
-        Raises ProgramError for a timeout that is not above zero, or for what is no Duration.
+        Raises ProgramError for a timeout that is not above zero, or anything but a Duration.
         """
         timeout_ms = _milliseconds("with_idleness()", idle_timeout)
         if timeout_ms <= 0:

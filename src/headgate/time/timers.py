@@ -20,7 +20,7 @@ PROCESSING_TIMERS: Final = "_timers/processing"
 
 _TIME_MAX: Final = 2**63
 _KEYS_AT_ONCE: Final = 128
-"""So many keys whose timers have the same time are fired before a look at how much they have emitted."""
+"""How many keys with timers at the same time are fired before the loop looks at how much they have emitted."""
 
 
 class CurrentCell(Protocol):
@@ -49,7 +49,7 @@ class Timers:
     def register(self, timestamp: int) -> None:
         """Register a timer of the current key, at a time in milliseconds.
 
-        Raises StateAccessError where there is no current key, or for a time that is no whole number of 64 bits.
+        Raises StateAccessError where there is no current key, or for a time that is not a whole number of 64 bits.
         """
         if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
             timestamp = _whole(timestamp)
@@ -77,7 +77,7 @@ class Timers:
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Let timers that are registered meanwhile never be due, so that one that always registers a next one ends."""
+        """Return a context in which a timer that is registered is never due: timers that register the next one end."""
         add, self._add = self._add, _forget
         yield
         self._add = add
@@ -114,7 +114,7 @@ def _forget(timestamp_ms: int, key: object) -> None:
 
 
 def _whole(timestamp: object) -> int:
-    """Return the time as an int. Raises StateAccessError if it is no whole number of 64 bits."""
+    """Return the time as an int. Raises StateAccessError if it is not a whole number of 64 bits."""
     number = getattr(timestamp, "__index__", None)
     if number is None:
         raise StateAccessError(

@@ -84,7 +84,7 @@ def _instants(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     if type.tz is None and Instant in kinds:
         raise ValueError("an instant is a time with a zone, and the column has none")
     if kinds & _NUMBERS:
-        raise ValueError("a number is no time")
+        raise ValueError("a number is not a time")
     per_second = _PER_SECOND[type.unit]
     ticks = [_ticks(value, per_second) if isinstance(value, Instant) else value for value in values]
     if all(tick is None or isinstance(tick, int) for tick in ticks):

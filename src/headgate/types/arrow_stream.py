@@ -27,7 +27,7 @@ def stream_of(columns: pa.RecordBatch, timestamps: list[int] | None) -> bytes:
 
 
 def of_stream(stream: bytes | memoryview) -> tuple[pa.RecordBatch, list[int] | None]:
-    """Return the columns and event times of a stream. Raises ArrowInvalid for bytes that are no stream."""
+    """Return the columns and event times of a stream. Raises ArrowInvalid for bytes that are not a stream."""
     columns = pa.ipc.open_stream(pa.py_buffer(stream)).read_next_batch()
     last = columns.num_columns - 1
     if last < 0 or columns.schema.names[last] != TIMESTAMP:

@@ -90,7 +90,7 @@ def _row(type_info: RowTypeInfo) -> Convert:
         if value is None:
             return None
         if type(value) is not dict:
-            raise ValueError(f"{_shown(value)} is no object")
+            raise ValueError(f"{_shown(value)} is not a JSON object")
         get = value.get
         try:
             return make_row([field(get(name)) for name, field in fields], names)
@@ -114,7 +114,7 @@ def _list(element: Convert) -> Convert:
         if value is None:
             return None
         if type(value) is not list:
-            raise ValueError(f"{_shown(value)} is no array")
+            raise ValueError(f"{_shown(value)} is not a JSON array")
         return [element(each) for each in value]
 
     return convert
@@ -125,7 +125,7 @@ def _map(element: Convert) -> Convert:
         if value is None:
             return None
         if type(value) is not dict:
-            raise ValueError(f"{_shown(value)} is no object")
+            raise ValueError(f"{_shown(value)} is not a JSON object")
         return {key: element(each) for key, each in value.items()}
 
     return convert
@@ -140,11 +140,11 @@ def _simple(type_info: TypeInformation, kinds: frozenset[type], make: Convert | 
         if value is None:
             return None
         if type(value) not in kinds:
-            raise ValueError(f"{_shown(value)} is no {type_info}")
+            raise ValueError(f"{_shown(value)} is not of type {type_info}")
         try:
             return value if make is None else make(value)
         except (ValueError, ArithmeticError):
-            raise ValueError(f"{_shown(value)} is no {type_info}") from None
+            raise ValueError(f"{_shown(value)} is not of type {type_info}") from None
 
     return convert
 

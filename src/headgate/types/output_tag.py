@@ -14,7 +14,7 @@ class OutputTag:
     """Names a side output of an operator. Tags of the same id are equal.
 
     `yield tag, value` in a process function emits `value` to the side output; `stream.get_side_output(tag)` is the
-    stream of these values. Raises ProgramError for an id that is no text, or is empty.
+    stream of these values. Raises ProgramError for an id that is not text, or is empty.
 
     >>> OutputTag("late") == OutputTag("late")
     True

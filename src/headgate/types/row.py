@@ -163,7 +163,7 @@ class Row:
 _new: Final = object.__new__
 _classes: Final[dict[tuple[str, ...] | None, type[Row]]] = {None: Row}
 _CLASSES_MAX: Final = 4096
-"""Rows with names beyond so many sets of names are of the plain class: they are only slower to read."""
+"""The most sets of names that get a class. Rows with other names are of the plain class, and slower to read."""
 
 
 def make_row(values: list[Any] | tuple[Any, ...], fields: tuple[str, ...] | None, kind: RowKind = _INSERT) -> Row:

@@ -236,9 +236,9 @@ class RowTypeInfo(TypeInformation):
     Unlike in Java, two row types with the same types under other names are not equal.
 
     `field_defaults` has the values of fields that restored rows do not have yet; a field without one is None there.
-    Defaults are no part of the type: they are neither compared nor described in snapshots.
+    Defaults are not part of the type: they are neither compared nor described in snapshots.
 
-    Raises TypeError for a field type that is no type, ValueError for names that are not unique or as many as types.
+    Raises TypeError for a field type that is not a type, ValueError for names that are not unique or as many as types.
     """
 
     field_types: tuple[TypeInformation, ...]

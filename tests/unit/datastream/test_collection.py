@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from headgate.datastream.collection import typed_records
@@ -29,7 +27,7 @@ PAIR = Types.TUPLE([Types.INT(), Types.DOUBLE()])
         (Types.PICKLED_BYTE_ARRAY(), object, object),
     ],
 )
-def test_records_take_the_form_of_their_type(record_type: TypeInformation, given: Any, expected: Any) -> None:
+def test_records_take_the_form_of_their_type(record_type: TypeInformation, given: object, expected: object) -> None:
     assert typed_records([given], record_type) == [expected]
 
 
@@ -44,7 +42,7 @@ def test_records_take_the_form_of_their_type(record_type: TypeInformation, given
         (Types.STRING(), b"a", "b'a' is of type bytes, not str"),
     ],
 )
-def test_a_record_that_does_not_fit_is_named(record_type: TypeInformation, wrong: Any, reason: str) -> None:
+def test_a_record_that_does_not_fit_is_named(record_type: TypeInformation, wrong: object, reason: str) -> None:
     with pytest.raises(ProgramError) as caught:
         typed_records([None, wrong], record_type)
     assert str(caught.value).startswith(f"record 1 of from_collection() is {wrong!r}, which does not fit")

@@ -20,6 +20,7 @@ from headgate.datastream import (
 )
 from headgate.datastream.functions import CheckpointListener
 from headgate.errors import ProgramError, SerializationError, UnsupportedError
+from headgate.functions.context import Context
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment, numbers, plan_of
 
@@ -45,7 +46,7 @@ class Keyed(KeyedProcessFunction):
 
 
 class Drop(SinkFunction):
-    def invoke(self, value: Any, context: Any) -> None:
+    def invoke(self, value: Any, context: Context) -> None:
         pass
 
 
@@ -109,7 +110,7 @@ class Forgetting(MapFunction):
     def map(self, value: Any) -> Any:
         return value
 
-    def snapshot_state(self, context: Any) -> None:
+    def snapshot_state(self, context: object) -> None:
         raise AssertionError("nobody calls this")
 
 
@@ -220,7 +221,7 @@ def test_output_types_are_kept() -> None:
         ),
     ],
 )
-def test_a_wrong_argument_says_what_to_pass_instead(wrong: Callable[[DataStream], Any], message: str) -> None:
+def test_a_wrong_argument_says_what_to_pass_instead(wrong: Callable[[DataStream], object], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         wrong(numbers(environment()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from headgate.common import Types, WatermarkStrategy
 from headgate.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkOutput
 from headgate.connectors.number_seq import NumberSequenceSource
-from headgate.datastream import OutputTag, ProcessFunction
+from headgate.datastream import DataStream, OutputTag, ProcessFunction
 from headgate.errors import JobFailedError, ProgramError, UnsupportedError
 from tests.unit.datastream.environments import environment, numbers
 
@@ -103,7 +103,7 @@ def test_side_output_can_be_partitioned_by_key() -> None:
         (lambda stream: stream.get_side_output(ODD).name("odd"), "is about an operator"),
     ],
 )
-def test_what_cannot_be_right_is_refused(use: Any, says: str) -> None:
+def test_what_cannot_be_right_is_refused(use: Callable[[DataStream], object], says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         use(numbers(environment()))
 

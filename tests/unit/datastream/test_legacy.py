@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from tests.unit.datastream.environments import environment
     ],
     ids=["hash map", "RocksDB"],
 )
-def test_a_backend_with_a_folder_keeps_checkpoints_there(make: Any, of_state: str, tmp_path: Path) -> None:
+def test_a_backend_with_a_folder_keeps_checkpoints_there(
+    make: Callable[[str], FsStateBackend | RocksDBStateBackend], of_state: str, tmp_path: Path
+) -> None:
     env = environment(execution__checkpointing__interval="20 ms").set_state_backend(make(tmp_path.as_uri()))
     kept = ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION
     env.get_checkpoint_config().set_externalized_checkpoint_retention(kept)

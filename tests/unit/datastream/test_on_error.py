@@ -10,11 +10,14 @@ import pytest
 from headgate.common import Types, WatermarkStrategy
 from headgate.datastream import (
     BroadcastProcessFunction,
+    BroadcastStream,
     CoMapFunction,
     CoProcessFunction,
     DataStream,
+    DataStreamSink,
     FailedRecord,
     KeyedProcessFunction,
+    KeyedStream,
     OutputTag,
     ProcessFunction,
     RecordErrors,
@@ -67,11 +70,11 @@ def same(value: Any) -> Any:
     return value
 
 
-def keyed(stream: DataStream) -> Any:
+def keyed(stream: DataStream) -> KeyedStream:
     return stream.key_by(same)
 
 
-def rules(stream: DataStream) -> Any:
+def rules(stream: DataStream) -> BroadcastStream:
     return numbers(stream.get_execution_environment()).broadcast(RULES)
 
 
@@ -96,7 +99,7 @@ POSSIBLE: dict[str, Callable[[DataStream], DataStream]] = {
     "keyed co-process": lambda stream: stream.connect(other(stream)).key_by(same, same).process(CoDoing()),
     "broadcast process": lambda stream: stream.connect(rules(stream)).process(Ruling()),
 }
-IMPOSSIBLE: dict[str, tuple[Callable[[DataStream], Any], str]] = {
+IMPOSSIBLE: dict[str, tuple[Callable[[DataStream], DataStream | DataStreamSink], str]] = {
     "source": (lambda stream: stream, "a source: have it read raw records"),
     "key_by": (lambda stream: stream.map(same).key_by(same), "the result of key_by"),
     "union": (lambda stream: stream.map(same).union(stream), "this stream is a union"),

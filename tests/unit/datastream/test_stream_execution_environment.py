@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -106,7 +105,7 @@ def test_two_operators_of_one_uid_are_named() -> None:
     ],
 )
 def test_a_wrong_argument_says_what_to_pass_instead(
-    wrong: Callable[[StreamExecutionEnvironment], Any], message: str
+    wrong: Callable[[StreamExecutionEnvironment], object], message: str
 ) -> None:
     with pytest.raises(ProgramError, match=message):
         wrong(environment())

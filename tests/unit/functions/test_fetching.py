@@ -103,7 +103,7 @@ class Pieces(Fetcher[Piece]):
         self.closed += 1
 
 
-def reader_of(fetcher: Fetcher[Piece], context: Any, *splits: Piece) -> FetchingReader[Piece]:
+def reader_of(fetcher: Fetcher[Piece], context: Context, *splits: Piece) -> FetchingReader[Piece]:
     reader = FetchingReader(fetcher, context, name_of)
     reader.add_splits(list(splits))
     return reader

@@ -32,7 +32,7 @@ def test_what_is_no_type_of_an_exception_is_refused(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [SuppressRestartsException, StateAccessError, MemoryError])
 def test_errors_that_always_fail_the_job_are_refused(kind: type[Exception]) -> None:
-    with pytest.raises(ProgramError, match=f"{kind.__name__}, which is no error of a record"):
+    with pytest.raises(ProgramError, match=f"{kind.__name__}, which is not about a record"):
         RecordErrors.side_output(BAD, kind)
 
 

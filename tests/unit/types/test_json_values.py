@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from headgate.errors import ProgramError
 from headgate.types.json_values import json_batch_converter, json_converter
 from headgate.types.row import Row
-from headgate.types.typeinfo import Types
+from headgate.types.typeinfo import TypeInformation, Types
 
 ORDER = Types.ROW_NAMED(["id", "lines"], [Types.LONG(), Types.LIST(Types.ROW_NAMED(["sku"], [Types.STRING()]))])
 
@@ -35,7 +34,7 @@ ORDER = Types.ROW_NAMED(["id", "lines"], [Types.LONG(), Types.LIST(Types.ROW_NAM
     ],
     ids=str,
 )
-def test_values_get_their_type(type_info: Any, given: Any, expected: Any) -> None:
+def test_values_get_their_type(type_info: TypeInformation, given: object, expected: object) -> None:
     for found in (json_converter(type_info)(given), *json_batch_converter(type_info)([given, given])):
         assert found == expected
         assert type(found) is type(expected)
@@ -44,19 +43,19 @@ def test_values_get_their_type(type_info: Any, given: Any, expected: Any) -> Non
 @pytest.mark.parametrize(
     ("type_info", "given", "reason"),
     [
-        (Types.LONG(), True, "True is no Long"),
-        (Types.LONG(), 1.5, r"1\.5 is no Long"),
-        (Types.STRING(), 7, "7 is no String"),
-        (Types.BIG_DEC(), "x", "'x' is no BigDecimal"),
-        (Types.SQL_DATE(), "29.2.2024", "'29.2.2024' is no Date"),
-        (Types.LIST(Types.INT()), {}, "{} is no array"),
-        (Types.MAP(Types.STRING(), Types.INT()), [], r"\[\] is no object"),
-        (ORDER, [1], r"\[1\] is no object"),
-        (ORDER, {"id": 1, "lines": [{"sku": 7}]}, "field 'sku': 7 is no String"),
+        (Types.LONG(), True, "True is not of type Long"),
+        (Types.LONG(), 1.5, r"1\.5 is not of type Long"),
+        (Types.STRING(), 7, "7 is not of type String"),
+        (Types.BIG_DEC(), "x", "'x' is not of type BigDecimal"),
+        (Types.SQL_DATE(), "29.2.2024", "'29.2.2024' is not of type Date"),
+        (Types.LIST(Types.INT()), {}, "{} is not a JSON array"),
+        (Types.MAP(Types.STRING(), Types.INT()), [], r"\[\] is not a JSON object"),
+        (ORDER, [1], r"\[1\] is not a JSON object"),
+        (ORDER, {"id": 1, "lines": [{"sku": 7}]}, "field 'sku': 7 is not of type String"),
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named(type_info: Any, given: Any, reason: str) -> None:
+def test_what_does_not_fit_is_named(type_info: TypeInformation, given: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         json_converter(type_info)(given)
     with pytest.raises(ValueError, match=reason):
@@ -73,6 +72,6 @@ def test_columns_hold_values_and_nulls_of_several_kinds() -> None:
 
 
 @pytest.mark.parametrize("type_info", [Types.TUPLE([Types.INT()]), Types.MAP(Types.INT(), Types.INT())], ids=str)
-def test_type_without_a_form_in_json_is_refused(type_info: Any) -> None:
+def test_type_without_a_form_in_json_is_refused(type_info: TypeInformation) -> None:
     with pytest.raises(ProgramError, match="has no form in JSON"):
         json_converter(type_info)

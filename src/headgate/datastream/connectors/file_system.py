@@ -1,4 +1,4 @@
-"""Files as sources and sinks, under PyFlink's names, with what it has not: JSON, own formats and partition columns."""
+"""Files as sources and sinks, under PyFlink's names, and what PyFlink lacks: JSON, own formats, partition columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyFlink's sink for databases, here for PostgreSQL only. Needs the extra: pip install 'headgate[postgres]'."""
+"""PyFlink's sink for databases, for PostgreSQL only. Needs the extra `headgate[postgres]`."""
 
 from __future__ import annotations
 

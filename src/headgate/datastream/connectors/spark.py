@@ -1,4 +1,4 @@
-"""Sinks that PySpark's own data sources bring along: any Python stream writer. Needs the extra `headgate[spark]`."""
+"""Sinks made of PySpark's Python data sources: any stream writer. Needs the extra `headgate[spark]`."""
 
 from __future__ import annotations
 
