@@ -196,7 +196,7 @@ def check_tag(tag: object) -> None:
 
 
 def check_record_errors(errors: object, node: Node) -> FunctionFactory:
-    """Return the operator's factory. Raises ProgramError for no `RecordErrors`, and for an operator without such."""
+    """Return the operator's factory. Raises ProgramError unless it calls a function, and `errors` is RecordErrors."""
     if not isinstance(errors, RecordErrors):
         raise ProgramError(
             "on_error() takes RecordErrors.skip(), RecordErrors.side_output(tag) or RecordErrors.fail(), not "

@@ -84,6 +84,15 @@ class OperatorSettings:
         """Set what becomes of a record that the operator's function raises an exception for; by default the job fails.
 
         Raises ProgramError for an operator that cannot leave out records: a source, or one that assigns timestamps.
+
+        >>> from headgate.common import Configuration
+        >>> from headgate.datastream import StreamExecutionEnvironment
+        >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+        >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+        >>> numbers = env.from_collection(["1", "x", "3"]).map(int).on_error(RecordErrors.skip(ValueError))
+        >>> with numbers.execute_and_collect() as records:
+        ...     print(*records)
+        1 3
         """
         node = self._operator("on_error")
         factory = check_record_errors(errors, node)

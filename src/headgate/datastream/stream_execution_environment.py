@@ -155,7 +155,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return self._settings().get(BUFFER_TIMEOUT)
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Chain no operators, which costs speed: each exchanges its records with the next through channels."""
+        """Chain no operators: all records go from one operator to the next through channels, which is slower."""
         return self._set(CHAINING, "false")
 
     def is_chaining_enabled(self) -> bool:
@@ -163,7 +163,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return self._settings().get(CHAINING)
 
     def enable_checkpointing(self, interval: int, mode: CheckpointingMode | None = None) -> StreamExecutionEnvironment:
-        """Take a checkpoint every `interval` milliseconds, at least 10; `mode` is EXACTLY_ONCE if it was never set."""
+        """Take a checkpoint every `interval` milliseconds, at least 10. Without `mode`, the mode stays as it is."""
         check_positive("the interval of checkpoints in milliseconds", interval)
         if mode is not None:
             self._set(CHECKPOINT_MODE, mode.name)
@@ -255,7 +255,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         rows in the order of the partitions; several do not keep it. `records_per_second` limits how fast rows are read.
         Raises ProgramError for a streaming DataFrame, or a column that no record can hold.
         """
-        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # pyspark is optional
 
         source = frames.DataFrameSource(frame, source_name, frames.storage_of(self._settings()))
         limited = source if records_per_second is None else RateLimitedSource(source, records_per_second)
@@ -280,7 +280,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         the stream ends. `free_cores` is the number of cores that Spark needs besides the job's slots. Raises
         ProgramError for another kind of DataFrame, or a column that no record can hold.
         """
-        from headgate.deploy.spark.dataframes import streams  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import streams  # noqa: PLC0415  # pyspark is optional
 
         options = streams.StreamOptions(
             output_mode=output_mode,
@@ -347,7 +347,7 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
         Blocks until the program has ended. Raises ProgramError if it never does, and what `execute` raises.
         """
-        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # only for who has pyspark
+        from headgate.deploy.spark.dataframes import frames  # noqa: PLC0415  # pyspark is optional
 
         result = frames.DataFrameResult(type_info, frames.storage_of(self._settings()), self._spark)
         columns = BulkWriterFactory.parquet_writer(schema_in_micros(type_info))

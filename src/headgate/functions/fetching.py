@@ -74,9 +74,11 @@ class FetchingReader(SourceReader[Split]):
         self._unfetched: set[str] = set()
         """The splits whose end has not been fetched."""
         self._added: list[Split] = []
-        self._noted: list[Split] | None = None
+        self._completed: list[Split] | None = None
+        """The positions of a complete checkpoint that the fetcher has not been told of."""
         self._queue: deque[Fetched[Split]] = deque()
-        self._handed = 0
+        self._handed_over = 0
+        """How many records of the first in the queue."""
         self._fetching = False
         self._failed: BaseException | None = None
         self._lock = threading.Lock()
@@ -104,18 +106,18 @@ class FetchingReader(SourceReader[Split]):
             return
         self._fetching = True
         added, self._added = self._added, []
-        noted, self._noted = self._noted, None
+        completed, self._completed = self._completed, None
         some_left = bool(self._unfetched)
-        self._context.submit(lambda: self._fetch(added, noted, some_left=some_left), self._fetched)
+        self._context.submit(lambda: self._fetch(added, completed, some_left=some_left), self._fetched)
 
-    def _fetch(self, added: list[Split], noted: list[Split] | None, *, some_left: bool) -> list[Fetched[Split]]:
+    def _fetch(self, added: list[Split], completed: list[Split] | None, *, some_left: bool) -> list[Fetched[Split]]:
         if not self._begin_use():
             return []
         try:
             if added:
                 self._fetcher.add_splits(added)
-            if noted is not None:
-                self._fetcher.notify_completed(noted)
+            if completed is not None:
+                self._fetcher.notify_completed(completed)
             return self._fetcher.fetch() if some_left else []
         finally:
             self._end_use()
@@ -139,16 +141,16 @@ class FetchingReader(SourceReader[Split]):
         else:
             self._queue += result
             self._unfetched.difference_update(fetched.split for fetched in result if fetched.ended)
-            self._note_if_all_is_fetched()
+            self._notify_if_all_is_fetched()
 
     def _hand_over(self, records_max: int) -> Records:
         """Return the next records of the oldest fetch, and advance the position of their split."""
         fetched = self._queue[0]
-        start, stop = self._handed, min(self._handed + records_max, len(fetched.records))
+        start, stop = self._handed_over, min(self._handed_over + records_max, len(fetched.records))
         is_whole = stop == len(fetched.records)
         if is_whole:
             self._queue.popleft()
-        self._handed = 0 if is_whole else stop
+        self._handed_over = 0 if is_whole else stop
         ended = is_whole and fetched.ended
         if ended:
             self._positions.pop(fetched.split, None)
@@ -163,12 +165,12 @@ class FetchingReader(SourceReader[Split]):
         return list(self._positions.values())
 
     def notify_completed(self, splits: list[Split]) -> None:
-        self._noted = splits
-        self._note_if_all_is_fetched()
+        self._completed = splits
+        self._notify_if_all_is_fetched()
 
-    def _note_if_all_is_fetched(self) -> None:
+    def _notify_if_all_is_fetched(self) -> None:
         """Have the fetcher take note at once, when no fetch will follow that does it."""
-        if self._noted is not None and not self._unfetched:
+        if self._completed is not None and not self._unfetched:
             self._begin_fetch()
 
     def close(self) -> None:

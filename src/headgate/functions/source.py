@@ -99,7 +99,7 @@ class Source(ABC, Generic[Split]):
     """Whether readers read their splits one after the other, in the given order, and name each in `Records.split`.
 
     After a restore with another parallelism, a reader may get several splits that were begun. The watermark of the
-    subtask is then held back until the reader names the last of them; `Records` without records do, too.
+    subtask is then held back until the reader names the last of them, for which an empty `Records` is enough.
     """
 
     def prepare(self, job_id: JobId) -> None:
@@ -116,7 +116,7 @@ class Source(ABC, Generic[Split]):
         """End a call of `splits` that may be running: the job was cancelled. Called in the driver; must not block."""
 
     def keep(self) -> None:
-        """Keep what was made for the job, whatever becomes of the job: one that starts from a savepoint will read it.
+        """Keep what was made for the job, whatever becomes of it: a job that starts from a savepoint will read it.
 
         Called in the driver, before that savepoint is complete; may block.
         """
