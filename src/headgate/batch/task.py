@@ -189,7 +189,7 @@ class StageTask:
     def _end_key(self, chain: Chain) -> None:
         head = self._operators[0]
         if isinstance(head, KeyedOperator) and self._key is not None:
-            self._drain(chain)
+            self._work_off(chain)
             chain.current = head
             for out in head.end_keys(chain.records_max):
                 chain.process(out, 1)
@@ -199,7 +199,7 @@ class StageTask:
     def _end(self, chain: Chain) -> None:
         self._end_key(chain)
         chain.advance(Watermark(MAX_TIMESTAMP))
-        self._drain(chain)
+        self._work_off(chain)
         chain.flush()
 
     def _settle(self, chain: Chain) -> None:
@@ -207,7 +207,7 @@ class StageTask:
         while chain.waiting or not chain.accepts:
             self._go_on(chain)
 
-    def _drain(self, chain: Chain) -> None:
+    def _work_off(self, chain: Chain) -> None:
         """Work until no inputs are pending either."""
         while chain.waiting or chain.has_pending:
             self._go_on(chain)

@@ -146,7 +146,7 @@ def _print_savepoint(job: FoundJob, location: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("job")
-@click.option("-d", "--drain", is_flag=True, help="Put out what timers still hold, as at the end of input.")
+@click.option("-d", "--drain", is_flag=True, help="Emit what timers still hold, as at the end of input.")
 @click.option("-p", "--savepointPath", "target_directory", metavar="DIR", help="Where the savepoint goes.")
 @format_option
 @storage_option

@@ -17,7 +17,7 @@ from headgate.operators.keyed_context import KeyedContext, KeyedTimerService
 from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
-from headgate.state.keyed.cells import EPOCH
+from headgate.state.keyed.cells import GENERATION
 from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from headgate.state.operator.operator_state import OperatorStateStore
 
@@ -162,7 +162,7 @@ class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
             backend.prefetch(keys)
         for key in keys:
             cell = backend.cells.get(key)
-            if cell is None or cell[EPOCH] != backend.epoch:
+            if cell is None or cell[GENERATION] != backend.generation:
                 cell = backend.enter(key, cell)
             backend.cell = cell
             try:

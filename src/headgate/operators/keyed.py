@@ -23,7 +23,7 @@ from headgate.operators.sides import split_sides
 from headgate.operators.user_function import UserFunction
 from headgate.state.backend import BackendContext, KeyedSnapshot
 from headgate.state.choose import open_backend
-from headgate.state.keyed.cells import EPOCH, KEY
+from headgate.state.keyed.cells import GENERATION, KEY
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.time.timers import Timers
@@ -113,11 +113,11 @@ class KeyedOperator(Operator):
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         backend, context = self._backend, self._context.at(None)
-        cell_of, epoch = backend.cells.get, backend.epoch
+        cell_of, generation = backend.cells.get, backend.generation
         out: list[Any] = []
         for key, value in zip(keys, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
-            if cell is None or cell[EPOCH] != epoch:
+            if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
             backend.cell = cell
             results = call(value, context)
@@ -127,12 +127,12 @@ class KeyedOperator(Operator):
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
         backend, context = self._backend, self._context
-        cell_of, epoch = backend.cells.get, backend.epoch
+        cell_of, generation = backend.cells.get, backend.generation
         out: list[Any] = []
         times: list[int] = []
         for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
             cell = cell_of(key)
-            if cell is None or cell[EPOCH] != epoch:
+            if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
             backend.cell = cell
             results = call(value, context.at(time))

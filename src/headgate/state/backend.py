@@ -109,7 +109,7 @@ class KeyedBackend(Protocol):
     The loop that runs a keyed operator does, for each record::
 
         cell = cells.get(key)
-        if cell is None or cell[EPOCH] != backend.epoch:
+        if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         backend.cell = cell
 
@@ -119,7 +119,7 @@ class KeyedBackend(Protocol):
     cells: dict[Any, Cell]
     cell: Cell
     emptied: list[Cell]
-    epoch: int
+    generation: int
     prefetch: Callable[[list[Any]], None] | None
     """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, final
 
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import EPOCH, KEY, Cell
+from headgate.state.keyed.cells import GENERATION, KEY, Cell
 
 EVENT_TIMERS: Final = "_timers/event"
 PROCESSING_TIMERS: Final = "_timers/processing"
@@ -89,14 +89,14 @@ class Timers:
         are due, are among them.
         """
         backend, index, column = self._backend, self._index, self._column
-        cell_of, epoch, emptied = backend.cells.get, backend.epoch, backend.emptied
+        cell_of, generation, emptied = backend.cells.get, backend.generation, backend.emptied
         left = limit
         while index.head_ms <= until_ms and left > 0 and len(out) < limit:
             timestamp_ms, keys = index.pop(min(left, _KEYS_AT_ONCE))
             left -= len(keys) or 1
             for key in keys:
                 cell = cell_of(key)
-                if cell is None or cell[EPOCH] != epoch:
+                if cell is None or cell[GENERATION] != generation:
                     cell = backend.enter(key, cell)
                 timers = cell[column]
                 if timers is None or timestamp_ms not in timers:

@@ -22,7 +22,7 @@ from headgate.state.canonical.writer import write_canonical
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import SHARED, FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.formats.snapshot import decode
-from headgate.state.keyed.cells import EPOCH
+from headgate.state.keyed.cells import GENERATION
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.types.keys import hash_code
 from tests.contract.backends.keyed_states import KINDS, KindUnderTest
@@ -143,7 +143,7 @@ class ContractSubtask:
         """Make `key` the current one, as the loop of an operator does."""
         backend = self.backend
         cell = backend.cells.get(key)
-        if cell is None or cell[EPOCH] != backend.epoch:
+        if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         backend.cell = cell
 

@@ -18,7 +18,7 @@ from headgate.state.backend import BackendContext, KeyedBackend, KeyedSnapshot
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.files import FetchedKeyed, FileHandle, InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.handles import ValueState
-from headgate.state.keyed.cells import EPOCH
+from headgate.state.keyed.cells import GENERATION
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.types.typeinfo import Types
 
@@ -100,7 +100,7 @@ def at(backend: KeyedBackend, *keys: Any) -> Iterator[None]:
     """Make the last key the current one, after the others; leave the batch at the end."""
     for key in keys:
         cell = backend.cells.get(key)
-        if cell is None or cell[EPOCH] != backend.epoch:
+        if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         backend.cell = cell
     try:

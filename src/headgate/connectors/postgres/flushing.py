@@ -77,7 +77,7 @@ class PostgresFlushingWriter(FlushingWriter):
 
     def flush(self) -> None:
         """Have the server put on disk all that was written: it does so up to any commit that waits for the disk."""
-        self._outbox.drain()
+        self._outbox.flush_all()
         with self._table.writing(), self._connection.transaction():
             self._connection.execute("SET LOCAL synchronous_commit = on")
             self._connection.execute("SELECT pg_logical_emit_message(true, 'headgate', '')")
@@ -106,14 +106,14 @@ class Outbox:
     def put(self, rows: list[Values]) -> None:
         """Take rows; block while many wait."""
         if self._sending.done() or len(self._rows) >= ROWS_AT_ONCE:
-            self.drain()
+            self.flush_all()
         with self._lock:
             self._rows += rows
             if self._is_idle and self._rows:
                 self._is_idle = False
                 self._sending = self._executor.submit(self._send_all)
 
-    def drain(self) -> None:
+    def flush_all(self) -> None:
         """Block until all rows are sent."""
         self._sending.result()
 

@@ -186,12 +186,12 @@ class RunningJob:
         return self._ask(JobMaster.trigger_checkpoint)
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        wish = SavepointRequest(target=target_directory, format=format)
-        return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
+        request = SavepointRequest(target=target_directory, format=format)
+        return self._ask(lambda master, answer: master.take_savepoint(request, answer))
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
-        wish = SavepointRequest(target=target_directory, format=format, stops=True, drains=drain)
-        return self._ask(lambda master, answer: master.take_savepoint(wish, answer))
+        request = SavepointRequest(target=target_directory, format=format, stops=True, drains=drain)
+        return self._ask(lambda master, answer: master.take_savepoint(request, answer))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None]) -> Future[str]:
         answer = Future[str]()

@@ -115,12 +115,12 @@ class JobMaster:
         """Take a checkpoint now; `answer` gets its location, or a CheckpointError that says why there is none."""
         self._checkpoints.requests.checkpoint(answer)
 
-    def take_savepoint(self, wish: SavepointRequest, answer: Future[str]) -> None:
+    def take_savepoint(self, request: SavepointRequest, answer: Future[str]) -> None:
         """Take a savepoint; `answer` gets its location, or an error that says why there is none.
 
         With one that stops the job it comes when the job has ended. Raises nothing, and does not block.
         """
-        self._checkpoints.requests.savepoint(wish, answer)
+        self._checkpoints.requests.savepoint(request, answer)
 
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""

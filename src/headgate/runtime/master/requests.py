@@ -79,25 +79,25 @@ class Requests:
             key = options.CHECKPOINT_INTERVAL.key
             answer.set_exception(ConfigError(f"the job makes no checkpoints: set {key}, or take a savepoint"))
 
-    def savepoint(self, wish: SavepointRequest, answer: Future[str]) -> None:
+    def savepoint(self, request: SavepointRequest, answer: Future[str]) -> None:
         """Ask for a savepoint, once its folder turns out to be one that can be written to: sources may stop for it."""
         if not answer.set_running_or_notify_cancel():
             return
-        folder = wish.target or self._plan.settings.get(options.SAVEPOINT_DIR)
+        folder = request.target or self._plan.settings.get(options.SAVEPOINT_DIR)
         if folder is None:
             key = options.SAVEPOINT_DIR.key
             answer.set_exception(ConfigError(f"no setting says where savepoints go: name a folder, or set {key}"))
             return
         number = self._number(answer)
-        order = SavepointOrder(self._place(folder, number), wish.format, wish.stops)
-        request = CheckpointRequest(number=number, savepoint=order, drains=wish.drains)
+        order = SavepointOrder(self._place(folder, number), request.format, request.stops)
+        checkpoint = CheckpointRequest(number=number, savepoint=order, drains=request.drains)
 
         def done(result: BaseException | None) -> None:
             if result is None:
-                self._ask(request)
+                self._ask(checkpoint)
             else:
                 failure = FailureReason.NOT_WRITABLE.told(location=order.location, why=result)
-                self.failed(RequestFailed(request=request, failure=failure))
+                self.failed(RequestFailed(request=checkpoint, failure=failure))
 
         self._storage.prepare_savepoint(order.location, done)
 

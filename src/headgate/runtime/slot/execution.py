@@ -254,8 +254,8 @@ class Execution:
     def work(self) -> bool:
         """Do one round: downstream subtasks first, and sources when nothing else had work, or has had for too long.
 
-        A slot drains what it has before it reads more. But what comes from other slots may never end, and must not keep
-        the sources here from their turn.
+        A slot works off what it has before it reads more. But what comes from other slots may never end, and must not
+        keep the sources here from their turn.
         """
         worked = False
         self._now_ms = self._clock.monotonic_ms()

@@ -294,8 +294,8 @@ class Connection:
         assert handlers is not None
         assert stream is not None
         allowance = READ_BYTES_PER_POLL
-        drained = False
-        while self._deliver(handlers) and not drained:
+        is_empty = False
+        while self._deliver(handlers) and not is_empty:
             if allowance <= 0:
                 if stream.hides_data:
                     self._postpone_read()
@@ -306,7 +306,7 @@ class Connection:
                 return
             reader.received(count)
             allowance -= count
-            drained = count < len(space) and not stream.hides_data
+            is_empty = count < len(space) and not stream.hides_data
 
     def _postpone_read(self) -> None:
         if not self._read_postponed:

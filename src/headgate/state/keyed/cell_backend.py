@@ -35,7 +35,7 @@ class CellBackend(ABC, Generic[Index]):
         self.cells: dict[Any, Cell] = {}
         self.cell: Cell = NO_CELL
         self.emptied: list[Cell] = []
-        self.epoch = 1
+        self.generation = 1
         self.prefetch: Callable[[list[Any]], None] | None = None
         self.is_incremental = context.is_incremental
         """Whether snapshots may build on earlier ones."""

@@ -31,7 +31,7 @@ class CellSnapshot:
     def __init__(self, walk: Walk, base: IncrementBase | None, terms: FileTerms, older: list[Walk]) -> None:
         self.walk = walk
         self.base = base
-        self.epoch = walk.epoch
+        self.generation = walk.generation
         self.key_groups = terms.key_groups
         self.stored: IncrementBase | None = None
         """The base that the snapshot has become, once it is in storage."""
@@ -54,7 +54,7 @@ class CellSnapshot:
         file = StateFile(name, writer.write(name, pieces, shared=self._terms.may_be_shared))
         if self.base is None:
             state = KeyedState(key_groups=self.key_groups, kind="entries", base=(file,))
-            self.stored = IncrementBase(self.epoch, state)
+            self.stored = IncrementBase(self.generation, state)
         else:
-            self.stored = self.base.then(self.epoch, file)
+            self.stored = self.base.then(self.generation, file)
         return self.stored.state

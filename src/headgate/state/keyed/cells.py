@@ -1,9 +1,9 @@
 """Cells: how keyed state lies in memory.
 
-A cell holds everything one operator knows of one key: `[epoch, saved, key group, key, value of state 0, of state 1,
-...]`. None stands for "no value". The epoch counts snapshots: `EPOCH` is the last one in which the cell was touched,
-`SAVED` the last snapshot that took it, so that a comparison tells whether a running snapshot still needs the cell as it
-is, and whether an increment needs it at all.
+A cell holds everything one operator knows of one key: `[generation, saved, key group, key, value of state 0, of state
+1, ...]`. None stands for "no value". The generation counts snapshots: `GENERATION` is the last one in which the cell
+was touched, `SAVED` the last snapshot that took it, so that a comparison tells whether a running snapshot still needs
+the cell as it is, and whether an increment needs it at all.
 
 State of a namespace (of a window) lies in a cell of its own, whose key is `(NAMESPACED, key, namespace)`.
 
@@ -21,7 +21,7 @@ from headgate.errors import StateAccessError
 Cell = list[Any]
 Chunk = list[Cell]
 
-EPOCH: Final = 0
+GENERATION: Final = 0
 SAVED: Final = 1
 GROUP: Final = 2
 KEY: Final = 3
@@ -29,7 +29,7 @@ FIRST: Final = 4
 """Index of the first state's value."""
 
 DEAD: Final = sys.maxsize
-"""Epoch of a cell whose key has no state any more."""
+"""Generation of a cell whose key has no state any more."""
 
 NEVER_SAVED: Final = -1
 """In the place of `SAVED`, while no snapshot has taken the cell, nor was it restored from one."""
@@ -116,7 +116,7 @@ class CellIndex:
 
     def bury(self, cell: Cell) -> None:
         """Mark a listed cell as dead; it leaves its chunk in a later `tidy`."""
-        cell[EPOCH] = DEAD
+        cell[GENERATION] = DEAD
         self.live -= 1
         self._dead += 1
 
@@ -137,7 +137,7 @@ class CellIndex:
 
     def _clear(self, group: int, chunk: Chunk) -> None:
         before = len(chunk)
-        chunk[:] = [cell for cell in chunk if cell[EPOCH] != DEAD]
+        chunk[:] = [cell for cell in chunk if cell[GENERATION] != DEAD]
         self._dead -= before - len(chunk)
         if before >= CHUNK_CELLS and len(chunk) < CHUNK_CELLS:
             self._open.setdefault(group, []).append(chunk)
@@ -148,4 +148,4 @@ class CellIndex:
 
     def cells(self) -> list[Cell]:
         """Return all live cells."""
-        return [cell for _, chunk in self.chunks() for cell in chunk if cell[EPOCH] != DEAD]
+        return [cell for _, chunk in self.chunks() for cell in chunk if cell[GENERATION] != DEAD]

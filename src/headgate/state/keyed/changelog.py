@@ -95,7 +95,7 @@ class Changelog:
         if base is None or base.is_worn or whole_is_due:
             self._schedule_whole(now_ms)
             self._walking = self._owner.cut(None)
-            self._increments.whole_begun(self._walking.epoch)
+            self._increments.whole_begun(self._walking.generation)
         elif now_ms >= self._next_part_ms and self._owner.has_changes:
             self._walking = self._owner.cut(base)
 
@@ -125,7 +125,7 @@ class Changelog:
             if cut.base is None:
                 self._increments.whole_failed()
         elif cut.base is None:
-            self._increments.whole_written(IncrementBase(cut.epoch, result))
-        elif self._increments.base is not None and self._increments.since < cut.epoch:
-            self._increments.advance(IncrementBase(cut.epoch, result))
+            self._increments.whole_written(IncrementBase(cut.generation, result))
+        elif self._increments.base is not None and self._increments.since < cut.generation:
+            self._increments.advance(IncrementBase(cut.generation, result))
         self._owner.base_moved()

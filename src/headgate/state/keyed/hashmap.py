@@ -24,8 +24,8 @@ from headgate.state.keyed.cell_snapshot import CellSnapshot, FileTerms
 from headgate.state.keyed.cells import (
     CHUNK_CELLS,
     DEAD,
-    EPOCH,
     FIRST,
+    GENERATION,
     KEY,
     NEVER_SAVED,
     NO_CELL,
@@ -79,13 +79,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            cell = self.cells[key] = [self.epoch, NEVER_SAVED, self._group_of(key), key, *self._blank]
+            cell = self.cells[key] = [self.generation, NEVER_SAVED, self._group_of(key), key, *self._blank]
             self._cell_index.add(cell)
             self._fresh.append(cell)
         else:
             for walk in self._walks:
                 walk.save_one(cell)
-            cell[EPOCH] = self.epoch
+            cell[GENERATION] = self.generation
         if self._notes_changes:
             self._touched.append(cell)
         return cell
@@ -95,9 +95,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
         This is `prefetch` after each barrier, until few cells are left untouched.
         """
-        epoch = self.epoch
+        generation = self.generation
         try:
-            stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[EPOCH] != epoch]
+            stale = [cell for cell in map(self.cells.get, keys) if cell is not None and cell[GENERATION] != generation]
         except TypeError:
             return  # the loop comes upon the key that cannot be looked up, and says whose it is
         if len(stale) * _FEW <= len(keys):
@@ -106,8 +106,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             walk.save(stale)
         touched = []
         for cell in stale:
-            if cell[EPOCH] != epoch:
-                cell[EPOCH] = epoch
+            if cell[GENERATION] != generation:
+                cell[GENERATION] = generation
                 touched.append(cell)
         if self._notes_changes:
             self._touched += touched
@@ -122,8 +122,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             )
         return group
 
-    def _new_cell(self, epoch: int, group: int, key: Any, values: list[Any]) -> Cell:
-        cell = [epoch, 0, group, key, *values]
+    def _new_cell(self, generation: int, group: int, key: Any, values: list[Any]) -> Cell:
+        cell = [generation, 0, group, key, *values]
         self.cells[key] = cell
         self._cell_index.add(cell)
         return cell
@@ -151,12 +151,12 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
                 if value is not None:
                     break
             else:
-                if cell[EPOCH] != DEAD:
+                if cell[GENERATION] != DEAD:
                     self._bury(cell)
         self._fresh.clear()
         self.emptied.clear()
         if self._forgettable > max(CHUNK_CELLS, len(self._touched) // 2):
-            self._touched = [cell for cell in self._touched if cell[EPOCH] != DEAD or cell[SAVED] != NEVER_SAVED]
+            self._touched = [cell for cell in self._touched if cell[GENERATION] != DEAD or cell[SAVED] != NEVER_SAVED]
             self._forgettable = 0
 
     def _bury(self, cell: Cell) -> None:
@@ -167,7 +167,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def drop_all(self) -> None:
         """Forget every key, where no snapshot is ever taken."""
         for cell in self.cells.values():
-            cell[EPOCH] = DEAD  # a clean-up may be half through
+            cell[GENERATION] = DEAD  # a clean-up may be half through
         self.cells, self._fresh, self.emptied, self._cell_index = {}, [], [], CellIndex()
 
     # --- states
@@ -235,11 +235,11 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def live_cells(self) -> Iterator[Cell]:
         """Yield all cells, once; some that come or go meanwhile may be left out."""
-        return (cell for _, chunk in self._cell_index.chunks() for cell in list(chunk) if cell[EPOCH] != DEAD)
+        return (cell for _, chunk in self._cell_index.chunks() for cell in list(chunk) if cell[GENERATION] != DEAD)
 
     def touch(self, cell: Cell) -> None:
         """Make a cell that is not the current one safe to change."""
-        if cell[EPOCH] != self.epoch:
+        if cell[GENERATION] != self.generation:
             self.enter(cell[KEY], cell)
 
     # --- snapshots
@@ -274,27 +274,27 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return pending
 
     def _begin(self, base: IncrementBase | None, terms: FileTerms) -> CellSnapshot:
-        epoch = self._close_epoch()
+        generation = self._close_generation()
         walk: Walk
         if base is None:
             filters = self._filters_at(self._context.clock.wall_ms())
-            walk = WholeWalk(epoch, self._columns.metas, self._cell_index, filters)
+            walk = WholeWalk(generation, self._columns.metas, self._cell_index, filters)
         else:
-            changed = [cells for of, cells in sorted(self._changed.items()) if of > base.epoch]
-            walk = DeltaWalk(epoch, self._columns.metas, base.epoch, changed)
+            changed = [cells for of, cells in sorted(self._changed.items()) if of > base.generation]
+            walk = DeltaWalk(generation, self._columns.metas, base.generation, changed)
         pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)
         return pending
 
-    def _close_epoch(self) -> int:
-        epoch = self.epoch
+    def _close_generation(self) -> int:
+        generation = self.generation
         if self._touched:
-            self._changed[epoch] = self._touched
+            self._changed[generation] = self._touched
             self._touched = []
         self._forgettable = 0
-        self.epoch += 1
+        self.generation += 1
         self.prefetch = self._enter_all
-        return epoch
+        return generation
 
     def forget(self, pending: KeyedSnapshot) -> None:
         if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
@@ -309,7 +309,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def base_moved(self) -> None:
         """Let go of the changes that no snapshot to come needs."""
         since = self._increments.kept_since
-        self._changed = {epoch: cells for epoch, cells in self._changed.items() if epoch > since}
+        self._changed = {generation: cells for generation, cells in self._changed.items() if generation > since}
         self._notes_changes = since != NOTHING_KEPT
         if not self._notes_changes:
             self._touched = []
@@ -323,7 +323,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def cut(self, base: IncrementBase | None) -> CellSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin_shared(base, f"e{self.epoch}")
+        return self._begin_shared(base, f"e{self.generation}")
 
     def background(self, now_ms: float) -> float | None:
         return None if self._changelog is None else self._changelog.advance(now_ms)

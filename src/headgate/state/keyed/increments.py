@@ -1,7 +1,7 @@
 """Increments: on what a snapshot of keyed state builds, so that it holds only what has changed.
 
 An *increment base* is a snapshot in storage that later ones may build on: a whole snapshot and a log of deltas, as of
-the end of an epoch.
+the end of a generation.
 It comes from the last checkpoint that was confirmed, or from one that was restored; with a changelog, also from a
 materialisation, whose files belong to no checkpoint yet.
 
@@ -19,7 +19,7 @@ from headgate.ids import CheckpointId
 from headgate.state.files import FileHandle, KeyedState, StateFile
 
 NOTHING_KEPT: Final = sys.maxsize
-"""Later than any epoch."""
+"""Later than any generation."""
 
 LOG_FILES_MAX: Final = 64
 """A longer log makes a restore slow: the next snapshot is a whole one."""
@@ -28,9 +28,9 @@ LOG_FILES_MAX: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class IncrementBase:
-    """A stored state as of the end of an epoch: `state.base`, and the deltas of `state.log`."""
+    """A stored state as of the end of a generation: `state.base`, and the deltas of `state.log`."""
 
-    epoch: int
+    generation: int
     state: KeyedState
 
     @property
@@ -38,16 +38,16 @@ class IncrementBase:
         """Whether the log has grown so long that it is time for a new base."""
         return len(self.state.log) >= LOG_FILES_MAX or _bytes_of(self.state.log) > _bytes_of(self.state.base)
 
-    def then(self, epoch: int, file: StateFile) -> IncrementBase:
+    def then(self, generation: int, file: StateFile) -> IncrementBase:
         """Return the base with another delta."""
-        return IncrementBase(epoch, replace(self.state, log=(*self.state.log, file)))
+        return IncrementBase(generation, replace(self.state, log=(*self.state.log, file)))
 
 
 class PendingBase(Protocol):
     """A snapshot that becomes a base once it is in storage."""
 
-    epoch: int
-    """The epoch at whose end it was taken."""
+    generation: int
+    """The generation at whose end it was taken."""
 
     stored: IncrementBase | None
 
@@ -59,22 +59,22 @@ class Increments:
     def __init__(self) -> None:
         self.base: IncrementBase | None = None
         self._begun: dict[CheckpointId, PendingBase] = {}
-        self._whole_epoch: int | None = None
+        self._whole_generation: int | None = None
 
     @property
     def since(self) -> int:
-        """The epoch up to whose end everything is in the base; -1 without one."""
-        return -1 if self.base is None else self.base.epoch
+        """The generation up to whose end everything is in the base; -1 without one."""
+        return -1 if self.base is None else self.base.generation
 
     @property
     def kept_since(self) -> int:
-        """The epoch after which changes have to be kept, `NOTHING_KEPT` when the next snapshot is a whole one anyway.
+        """The generation after which changes have to be kept; `NOTHING_KEPT` when the next snapshot is a whole one.
 
         They are those after the base, and after a whole state that is being written. Without a base, one of the
         snapshots under way may become it.
         """
-        written = [] if self._whole_epoch is None else [self._whole_epoch]
-        bases = [each.epoch for each in self._begun.values()] if self.base is None else [self.base.epoch]
+        written = [] if self._whole_generation is None else [self._whole_generation]
+        bases = [each.generation for each in self._begun.values()] if self.base is None else [self.base.generation]
         return min(bases + written, default=NOTHING_KEPT)
 
     def begun(self, checkpoint_id: CheckpointId, snapshot: PendingBase) -> None:
@@ -89,30 +89,36 @@ class Increments:
         if _lasts(base.state):
             self.base = base
 
-    def whole_begun(self, epoch: int) -> None:
-        """The whole state as of the end of an epoch is being written ahead of any checkpoint."""
-        self._whole_epoch = epoch
+    def whole_begun(self, generation: int) -> None:
+        """The whole state as of the end of a generation is being written ahead of any checkpoint."""
+        self._whole_generation = generation
 
     def whole_written(self, base: IncrementBase) -> None:
         """That is done, and the next snapshot builds on it: not on those under way, which have an older base."""
-        if self._whole_epoch == base.epoch:
+        if self._whole_generation == base.generation:
             self.base = base
-            self._whole_epoch = None
+            self._whole_generation = None
             self._begun.clear()
 
     def whole_failed(self) -> None:
         """It could not be written."""
-        self._whole_epoch = None
+        self._whole_generation = None
 
     def completed(self, checkpoint_id: CheckpointId) -> None:
         """The checkpoint, and so its base, is confirmed; all before it are of no use any more."""
         snapshot = self._begun.get(checkpoint_id)
         confirmed = None if snapshot is None else snapshot.stored
         self._begun = {later: each for later, each in self._begun.items() if later > checkpoint_id}
-        if confirmed is not None and confirmed.epoch > self.since and _lasts(confirmed.state):
+        if confirmed is not None and confirmed.generation > self.since and _lasts(confirmed.state):
             self.base = confirmed
-            if not confirmed.state.log and self._whole_epoch is not None and self._whole_epoch < confirmed.epoch:
-                self._whole_epoch = None  # what is being written ahead is older, and so are the files it uses again
+            if (
+                not confirmed.state.log
+                and self._whole_generation is not None
+                and self._whole_generation < confirmed.generation
+            ):
+                self._whole_generation = (
+                    None  # what is being written ahead is older, and so are the files it uses again
+                )
 
     def aborted(self, checkpoint_id: CheckpointId) -> None:
         """The checkpoint, and so its base, will not be there."""
@@ -120,7 +126,7 @@ class Increments:
 
     def restart(self) -> None:
         """Build on nothing: the next snapshot is a whole one."""
-        self.base = self._whole_epoch = None
+        self.base = self._whole_generation = None
         self._begun.clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, final
 
 from headgate.errors import StateAccessError
-from headgate.state.keyed.cells import EPOCH, KEY, NAMESPACED, NO_CELL, Cell
+from headgate.state.keyed.cells import GENERATION, KEY, NAMESPACED, NO_CELL, Cell
 from headgate.state.kinds.owner import CellOwner, HandleOwner, ListLike, MapLike
 
 
@@ -13,7 +13,7 @@ class NamespaceOwner(HandleOwner, CellOwner, Protocol):
     """A backend, as a view of one of its namespaces sees it."""
 
     cells: dict[Any, Cell]
-    epoch: int
+    generation: int
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         """Return the cell of `key`, safe to read and change."""
@@ -42,7 +42,7 @@ class NamespaceView:
         backend = self._backend
         key = (NAMESPACED, backend.cell[KEY], namespace)
         cell = backend.cells.get(key)
-        if cell is None or cell[EPOCH] != backend.epoch:
+        if cell is None or cell[GENERATION] != backend.generation:
             cell = backend.enter(key, cell)
         return cell
 

@@ -1,4 +1,4 @@
-"""Walk: takes cells as they were at the end of an epoch, in pieces, while the loop goes on changing them.
+"""Walk: takes cells as they were at the end of a generation, in pieces, while the loop goes on changing them.
 
 A cell is taken by the walk, or just before its first change after the barrier, whichever comes first. So a snapshot
 costs the loop nothing but the keys it touches, and shows the values of the barrier even when user code changes lists in
@@ -15,7 +15,18 @@ from typing import Any, Final, final
 from headgate.errors import SerializationError
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry, SnapshotWriter
-from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, FIRST, GROUP, KEY, NEVER_SAVED, SAVED, Cell, CellIndex
+from headgate.state.keyed.cells import (
+    CHUNK_CELLS,
+    DEAD,
+    FIRST,
+    GENERATION,
+    GROUP,
+    KEY,
+    NEVER_SAVED,
+    SAVED,
+    Cell,
+    CellIndex,
+)
 
 _PIECE_LEAST: Final = 32
 """Taking a chunk costs at least as much as so many cells."""
@@ -32,8 +43,8 @@ Filter = Callable[[Any], Any]
 class Walk(ABC):
     """A walk under way. Of several, the oldest is to be done wholly before the next one is begun."""
 
-    def __init__(self, epoch: int, states: Sequence[StateMeta], *, delta: bool) -> None:
-        self.epoch = epoch
+    def __init__(self, generation: int, states: Sequence[StateMeta], *, delta: bool) -> None:
+        self.generation = generation
         self._end = FIRST + len(states)
         self._writer = SnapshotWriter(states, delta=delta)
         self._loose: list[Entry] = []
@@ -116,18 +127,20 @@ class Walk(ABC):
 class WholeWalk(Walk):
     """Takes all `live` cells. `filters` maps columns to what is to be written of their values."""
 
-    def __init__(self, epoch: int, states: Sequence[StateMeta], index: CellIndex, filters: dict[int, Filter]) -> None:
-        super().__init__(epoch, states, delta=False)
+    def __init__(
+        self, generation: int, states: Sequence[StateMeta], index: CellIndex, filters: dict[int, Filter]
+    ) -> None:
+        super().__init__(generation, states, delta=False)
         self._chunks = index.chunks()[::-1]
         self._left = index.live
         self._filters = {column - FIRST: filter_ for column, filter_ in filters.items()}
 
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
-        epoch = self.epoch
+        generation = self.generation
         claimed = []
         for cell in cells:
-            if cell[SAVED] < epoch and cell[EPOCH] <= epoch:
-                cell[SAVED] = epoch
+            if cell[SAVED] < generation and cell[GENERATION] <= generation:
+                cell[SAVED] = generation
                 claimed.append(cell)
         self._left -= len(claimed)
         return claimed
@@ -162,23 +175,23 @@ class WholeWalk(Walk):
 
 @final
 class DeltaWalk(Walk):
-    """Takes the cells that were touched after the epoch `since`: those of `changed`, where one may be twice.
+    """Takes the cells that were touched after the generation `since`: those of `changed`, where one may be twice.
 
     Of those that are dead it notes the removal, unless no snapshot has ever taken them: then no file has them.
     """
 
-    def __init__(self, epoch: int, states: Sequence[StateMeta], since: int, changed: list[list[Cell]]) -> None:
-        super().__init__(epoch, states, delta=True)
+    def __init__(self, generation: int, states: Sequence[StateMeta], since: int, changed: list[list[Cell]]) -> None:
+        super().__init__(generation, states, delta=True)
         self._since = since
         self._changed = changed[::-1]
         self._position = 0
 
     def _claim(self, cells: Iterable[Cell]) -> list[Cell]:
-        epoch, since = self.epoch, self._since
+        generation, since = self.generation, self._since
         claimed = []
         for cell in cells:
-            if cell[SAVED] < epoch and since < cell[EPOCH] <= epoch:
-                cell[SAVED] = epoch
+            if cell[SAVED] < generation and since < cell[GENERATION] <= generation:
+                cell[SAVED] = generation
                 claimed.append(cell)
         return claimed
 
@@ -199,8 +212,8 @@ class DeltaWalk(Walk):
         if due:
             self._write([cell[GROUP] for cell in due], due)
         for cell in piece:
-            if cell[EPOCH] == DEAD and NEVER_SAVED < cell[SAVED] < self.epoch:
-                cell[SAVED] = self.epoch
+            if cell[GENERATION] == DEAD and NEVER_SAVED < cell[SAVED] < self.generation:
+                cell[SAVED] = self.generation
                 self._writer.remove(cell[GROUP], cell[KEY])
 
 

@@ -25,14 +25,14 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
-from headgate.state.keyed.cells import EPOCH, FIRST, KEY, SAVED, namespace_of, plain_key
+from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of, plain_key
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import IncrementBase
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
-from headgate.state.rocksdb.drain import Frames
+from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.loading import EntryLoader
@@ -101,7 +101,7 @@ class RocksDBBackend(CellCache):
     def _clear_cache(self) -> None:
         """Write all cells, and read them again when they are needed."""
         self._finish_pending()
-        self._store.cells.drain([cell for cell in self.cells.values() if cell[SAVED] != cell[EPOCH]])
+        self._store.cells.flush([cell for cell in self.cells.values() if cell[SAVED] != cell[GENERATION]])
         self.cells.clear()
 
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
@@ -151,9 +151,9 @@ class RocksDBBackend(CellCache):
     def _begin(self, make: Callable[[BarrierWalk], RowsSnapshot]) -> RowsSnapshot:
         """Begin a snapshot. One that is still under way is finished at once, so that there is one at a time."""
         self._finish_pending()
-        epoch = self.epoch
-        self.epoch += 1
-        self._pending = pending = make(BarrierWalk(epoch, list(self.cells.values()), self._store))
+        generation = self.generation
+        self.generation += 1
+        self._pending = pending = make(BarrierWalk(generation, list(self.cells.values()), self._store))
         return pending
 
     def _kind(self, base: IncrementBase | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
@@ -201,7 +201,7 @@ class RocksDBBackend(CellCache):
 
     def cut(self, base: IncrementBase | None) -> RowsSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""
-        return self._begin(partial(self._kind, base, f"e{self.epoch}"))
+        return self._begin(partial(self._kind, base, f"e{self.generation}"))
 
     def base_moved(self) -> None:
         """Let go of the changes that the base holds, unless a snapshot that builds on an older one is under way."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headgate.state.backend import BackendContext
 from headgate.state.keyed.cell_backend import CellBackend
-from headgate.state.keyed.cells import DEAD, EPOCH, FIRST, KEY, NO_CELL, SAVED, Cell
+from headgate.state.keyed.cells import DEAD, FIRST, GENERATION, KEY, NO_CELL, SAVED, Cell
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
@@ -54,18 +54,18 @@ class CellCache(CellBackend[StoredTimerIndex]):
         pending = self._pending
         if pending is not None and pending.walk is not None and pending.walk.needs(cell):
             pending.walk.take(cell)
-        cell[EPOCH] = self.epoch
+        cell[GENERATION] = self.generation
         self._has_changed = True
         return cell
 
     def _fill(self, keys: list[Any]) -> None:
-        self.cells.update(zip(keys, self._store.cells.load(keys, self.epoch), strict=True))
+        self.cells.update(zip(keys, self._store.cells.load(keys, self.generation), strict=True))
         self._has_changed = True
 
     def cell_at(self, key: Any) -> Cell:
         """Return the cell of a key, safe to read and change."""
         cell = self.cells.get(key)
-        if cell is None or cell[EPOCH] != self.epoch:
+        if cell is None or cell[GENERATION] != self.generation:
             cell = self.enter(key, cell)
         return cell
 
@@ -97,20 +97,20 @@ class CellCache(CellBackend[StoredTimerIndex]):
             self._finish_pending()
         oldest = list(islice(cells.values(), min(len(cells) - room + room // 8, EVICTED_AT_ONCE)))
         if self._pending is not None:
-            barrier = self._pending.epoch
-            oldest = [cell for cell in oldest if cell[EPOCH] <= barrier]
-        self._store.cells.drain([cell for cell in oldest if cell[SAVED] != cell[EPOCH]])
+            barrier = self._pending.generation
+            oldest = [cell for cell in oldest if cell[GENERATION] <= barrier]
+        self._store.cells.flush([cell for cell in oldest if cell[SAVED] != cell[GENERATION]])
         for cell in oldest:
             del cells[cell[KEY]]
-            cell[EPOCH] = DEAD
+            cell[GENERATION] = DEAD
 
     def _write_heavy(self) -> None:
         """Write cells that have gathered many changes. They count as untouched then, so the next touch is noted."""
         heavy = [self.cells[key] for key in self._store.items.heavy if key in self.cells]
         self._store.items.heavy.clear()
-        self._store.cells.drain(heavy)
+        self._store.cells.flush(heavy)
         for cell in heavy:
-            cell[EPOCH] = cell[SAVED] = 0
+            cell[GENERATION] = cell[SAVED] = 0
 
     def _finish_pending(self) -> None:
         """Do what the snapshot under way still has to do before what follows its barrier may be written. Blocks."""

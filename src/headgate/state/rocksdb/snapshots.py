@@ -22,12 +22,12 @@ from headgate.state.files import KeyedState, StateFile
 from headgate.state.formats.codecs import pickled
 from headgate.state.formats.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
 from headgate.state.keyed.cell_snapshot import FileTerms
-from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, EPOCH, SAVED, Cell
+from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, GENERATION, SAVED, Cell
 from headgate.state.keyed.increments import IncrementBase
 from headgate.state.keyed.walk import Filter
 from headgate.state.rocksdb.database import View
-from headgate.state.rocksdb.drain import Frames
 from headgate.state.rocksdb.entries import entries
+from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.store import Store
 
@@ -37,10 +37,10 @@ _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 
 @final
 class BarrierWalk:
-    """Takes the cells of the end of an epoch, in pieces, and then ends with `finish`."""
+    """Takes the cells of the end of a generation, in pieces, and then ends with `finish`."""
 
-    def __init__(self, epoch: int, listed: list[Cell], store: Store) -> None:
-        self.epoch = epoch
+    def __init__(self, generation: int, listed: list[Cell], store: Store) -> None:
+        self.generation = generation
         self._listed = listed
         self._position = 0
         self._cells = store.cells
@@ -49,12 +49,12 @@ class BarrierWalk:
 
     def needs(self, cell: Cell) -> bool:
         """Return whether the cell, which is about to change, has to be taken first."""
-        return cell[SAVED] != cell[EPOCH] and cell[EPOCH] <= self.epoch  # type: ignore[no-any-return]
+        return cell[SAVED] != cell[GENERATION] and cell[GENERATION] <= self.generation  # type: ignore[no-any-return]
 
     def take(self, cell: Cell) -> None:
         """Take one cell, which is about to change. What cannot be pickled is for `advance` to raise."""
         try:
-            self._cells.drain([cell])
+            self._cells.flush([cell])
         except SerializationError as error:
             self._failure = self._failure or error
 
@@ -65,7 +65,7 @@ class BarrierWalk:
         if self._position < len(self._listed):
             piece = self._listed[self._position : self._position + CHUNK_CELLS]
             self._position += CHUNK_CELLS
-            self._cells.drain([cell for cell in piece if cell[EPOCH] != DEAD and self.needs(cell)])
+            self._cells.flush([cell for cell in piece if cell[GENERATION] != DEAD and self.needs(cell)])
             return False
         self._listed = []
         return True
@@ -80,7 +80,7 @@ class RowsSnapshot(ABC):
 
     def __init__(self, walk: BarrierWalk, base: IncrementBase | None, terms: FileTerms) -> None:
         self.base = base
-        self.epoch = walk.epoch
+        self.generation = walk.generation
         self.key_groups = terms.key_groups
         self.stored: IncrementBase | None = None
         self.name = terms.name
@@ -137,14 +137,14 @@ class DeltaSnapshot(RowsSnapshot):
         return True
 
     def _walked(self) -> None:
-        self._pieces = self._frames.between(self._since.epoch, self.epoch)
+        self._pieces = self._frames.between(self._since.generation, self.generation)
         self._layout = FileLayout(metas_of(self._layouts), delta=True)
 
     def store(self, writer: StateWriter) -> KeyedState:
         pieces = [self._layout.begin(), *(self._layout.add(ALL_GROUPS, piece) for piece in self._pieces)]
         pieces.append(self._layout.end())
         name = f"delta-{self.name}"
-        self.stored = self._since.then(self.epoch, StateFile(name, writer.write(name, pieces, shared=True)))
+        self.stored = self._since.then(self.generation, StateFile(name, writer.write(name, pieces, shared=True)))
         return self.stored.state
 
 
@@ -255,7 +255,7 @@ class FilesSnapshot(RowsSnapshot):
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
         state = KeyedState(key_groups=self.key_groups, kind="rocksdb", base=base)
-        self.stored = IncrementBase(self.epoch, state)
+        self.stored = IncrementBase(self.generation, state)
         return state
 
     def _stored(self, writer: StateWriter, name: str) -> StateFile:

@@ -6,7 +6,7 @@ from typing import final
 
 from headgate.state.rocksdb.cell_rows import CellRows
 from headgate.state.rocksdb.database import Memory, RocksDatabase
-from headgate.state.rocksdb.drain import Cells, Frames
+from headgate.state.rocksdb.flush import Cells, Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.items import Items
 from headgate.state.rocksdb.layouts import Layouts

@@ -352,14 +352,14 @@ class Cluster:
                 master.master.cancel()
                 master.wake()
 
-    def take_savepoint(self, wish: SavepointRequest) -> Future[str] | None:
+    def take_savepoint(self, request: SavepointRequest) -> Future[str] | None:
         """Ask the newest driver that has not ended for a savepoint, if any; return where its answer will be."""
         running = [each for each in self.masters if each.alive and each.master.outcome is None]
         if not running:
             return None
         master, answer = running[-1], Future[str]()
-        self.world.note("user", f"asks {master.name} for {wish}")
-        master.master.take_savepoint(wish, answer)
+        self.world.note("user", f"asks {master.name} for {request}")
+        master.master.take_savepoint(request, answer)
         master.wake()
         answer.add_done_callback(self._note_answer)
         return answer

@@ -66,8 +66,8 @@ class User:
     def _ask_to_stop(self, *, drains: bool) -> None:
         """Ask for it; ask again when that has failed, or no driver is left to answer."""
         if self._asked is None or self._asked.done() or self._world.chance(0.1):
-            wish = SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
-            self._asked = self._cluster.take_savepoint(wish)
+            request = SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format, stops=True, drains=drains)
+            self._asked = self._cluster.take_savepoint(request)
 
     def _cancel(self) -> None:
         if not self._cluster.over:

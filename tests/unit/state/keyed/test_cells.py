@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.state.keyed.cells import CHUNK_CELLS, EPOCH, GROUP, KEY, Cell, CellIndex
+from headgate.state.keyed.cells import CHUNK_CELLS, GENERATION, GROUP, KEY, Cell, CellIndex
 from tests.unit.state.backends import at, backend_of, contents, put, restored, saved, value_state
 
 
@@ -33,7 +33,7 @@ def test_a_buried_cell_is_not_listed_as_live() -> None:
     index.add(gone)
     index.bury(gone)
     assert (index.live, index.cells()) == (1, [kept])
-    assert gone[EPOCH] > 10**9
+    assert gone[GENERATION] > 10**9
 
 
 @pytest.mark.parametrize(

@@ -167,8 +167,8 @@ def test_a_part_of_the_log_without_what_could_not_be_pickled_is_not_built_upon()
     job = Job(CHANGELOG)
     with at(job.backend, 5):
         job.state.update(lambda: None)
-    now_ms, epoch = 0.0, job.backend.epoch
-    while job.backend.epoch == epoch:
+    now_ms, generation = 0.0, job.backend.generation
+    while job.backend.generation == generation:
         now_ms = job.backend.background(now_ms) or 0.0
     given_up = job.backend.snapshot(CheckpointId(1000))
     with pytest.raises(SerializationError):

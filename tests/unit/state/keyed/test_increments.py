@@ -257,7 +257,7 @@ def test_a_base_written_ahead_is_passed_over_when_a_checkpoint_has_completed_wit
 
     @dataclass
     class Taken:
-        epoch: int
+        generation: int
         stored: IncrementBase | None
 
     increments = Increments()

@@ -1,6 +1,6 @@
-"""Drain: what cells hold in memory becomes rows, and entries of the changelog if there is one.
+"""Flush: what cells hold in memory becomes rows, and entries of the changelog if there is one.
 
-Only a cell that was touched since it was last drained holds anything new.
+Only a cell that was touched since it was last flushed holds anything new.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, final
 from headgate.errors import SerializationError
 from headgate.state.formats.codecs import Codec, pickled
 from headgate.state.formats.snapshot import VALUES, Entry
-from headgate.state.keyed.cells import EPOCH, FIRST, GROUP, KEY, SAVED, Cell
+from headgate.state.keyed.cells import FIRST, GENERATION, GROUP, KEY, SAVED, Cell
 from headgate.state.kinds.forms import LIST, MAP, StoredForm
 from headgate.state.rocksdb.cell_rows import CellRows
 from headgate.state.rocksdb.containers import Container, StoredList, StoredMap
@@ -42,32 +42,32 @@ class Cells:
 
     # --- reading
 
-    def load(self, keys: list[Any], epoch: int) -> list[Cell]:
+    def load(self, keys: list[Any], generation: int) -> list[Cell]:
         """Return new cells for these keys, as they were written last. Reads from disk."""
         layouts = self._layouts
         empty = [None] * len(layouts.columns)
         rows = self._rows.fetch(keys)
         if layouts.single is None:
             return [
-                [epoch, 0, None, key, *empty] if row is None else self._cell(key, row, epoch)
+                [generation, 0, None, key, *empty] if row is None else self._cell(key, row, generation)
                 for key, row in zip(keys, rows, strict=True)
             ]
         decode, tag = layouts.single.decode, layouts.tag
         made = []
         for key, row in zip(keys, rows, strict=True):
             if row is None:
-                made.append([epoch, 0, None, key, None])
+                made.append([generation, 0, None, key, None])
             elif row[:2] == tag and type(key) in _PLAIN:
-                made.append([epoch, 0, None, key, decode(row[2:])])
+                made.append([generation, 0, None, key, decode(row[2:])])
             else:
-                made.append(self._cell(key, row, epoch))
+                made.append(self._cell(key, row, generation))
         return made
 
-    def _cell(self, key: Any, row: bytes, epoch: int) -> Cell:
+    def _cell(self, key: Any, row: bytes, generation: int) -> Cell:
         values, original = self._layouts.decode(row)
         if original is not None or type(key) not in _PLAIN:
             key = key_of(name_of(key), original, self._layouts.load)  # the one that came first
-        cell = [epoch, 0, None, key, *values]
+        cell = [generation, 0, None, key, *values]
         for column, form in self._layouts.containers:
             if cell[column] is not None:
                 cell[column] = _STORED[form](self._items, column, key, cell[column])
@@ -88,7 +88,7 @@ class Cells:
         return StoredMap(self._items, column, cell[KEY], False)
 
     def drop(self, cell: Cell, column: int) -> None:
-        """Remove the list or map that the cell's column holds; its rows go when the cell is drained."""
+        """Remove the list or map that the cell's column holds; its rows go when the cell is flushed."""
         content = cell[column]
         cell[column] = None
         if content is not None and content.has_rows:
@@ -96,13 +96,13 @@ class Cells:
 
     # --- writing
 
-    def drain(self, cells: Iterable[Cell]) -> None:
+    def flush(self, cells: Iterable[Cell]) -> None:
         """Write what is new in these cells. Raises `SerializationError` naming state and key."""
         if self._layouts.single is not None:
-            cells = self._drain_single(cells, self._layouts.single)
+            cells = self._flush_single(cells, self._layouts.single)
         for cell in cells:
             try:
-                self._drain(cell)
+                self._flush(cell)
             except SerializationError as error:
                 raise self._named(cell, error) from error
 
@@ -114,10 +114,10 @@ class Cells:
                 sizes_bytes.append(_CELL_BYTES + _BYTES_PER_BYTE * len(self._row(cell) or b""))
         self.cell_bytes = sum(sizes_bytes) / len(sizes_bytes)
 
-    def _drain_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
+    def _flush_single(self, cells: Iterable[Cell], codec: Codec) -> list[Cell]:
         """Write the cells of which the only column makes the whole row; return the others."""
         encode, tag = codec.encode, self._layouts.tag
-        fresh, drained, others = {}, [], []
+        fresh, flushed, others = {}, [], []
         for cell in cells:
             key, value = cell[KEY], cell[FIRST]
             if value is None or type(key) not in _PLAIN:
@@ -127,11 +127,11 @@ class Cells:
                 fresh[key] = tag + encode(value)
             except SerializationError as error:
                 raise self._named(cell, error) from error
-            cell[SAVED] = cell[EPOCH]
-            drained.append(cell)
+            cell[SAVED] = cell[GENERATION]
+            flushed.append(cell)
         self._rows.put_all(fresh)
-        if self.frames is not None and drained:
-            self._note(drained, self.frames)
+        if self.frames is not None and flushed:
+            self._note(flushed, self.frames)
         if fresh:
             row_bytes = sum(map(len, fresh.values())) / len(fresh)
             self.cell_bytes += (_CELL_BYTES + _BYTES_PER_BYTE * row_bytes - self.cell_bytes) / 8
@@ -141,18 +141,18 @@ class Cells:
         """Add the values of cells with a single column to the changelog."""
         entries: dict[int, list[Entry]] = {}
         for group, cell in zip(self._items.groups.of([cell[KEY] for cell in cells]), cells, strict=True):
-            entries.setdefault(cell[EPOCH], []).append([group, cell[KEY], cell[FIRST]])
-        for epoch, piece in entries.items():
-            frames.add(piece, epoch)
+            entries.setdefault(cell[GENERATION], []).append([group, cell[KEY], cell[FIRST]])
+        for generation, piece in entries.items():
+            frames.add(piece, generation)
 
-    def _drain(self, cell: Cell) -> None:
+    def _flush(self, cell: Cell) -> None:
         row, rows = self._row(cell), self._rows
         key = cell[KEY]
         if self._dropped:
             for dropped in self._dropped.pop(key, {}).values():
                 dropped.erase()
         if self.frames is not None:
-            self.frames.add([self._entry(cell)], cell[EPOCH])
+            self.frames.add([self._entry(cell)], cell[GENERATION])
         size_bytes = _CELL_BYTES if row is None else _CELL_BYTES + _BYTES_PER_BYTE * len(row)
         for column, _ in self._layouts.containers:
             content = cell[column]
@@ -162,7 +162,7 @@ class Cells:
         if row is not None or rows.is_known(key):
             rows.put(key, row)
         self.cell_bytes += (size_bytes - self.cell_bytes) / 256
-        cell[SAVED] = cell[EPOCH]
+        cell[SAVED] = cell[GENERATION]
 
     def _row(self, cell: Cell) -> bytes | None:
         values = cell[FIRST:]
@@ -211,7 +211,7 @@ _STORED: Final[dict[StoredForm, Callable[[Items, int, Any, Any], Container]]] = 
 
 @final
 class Frames:
-    """What was drained in each epoch, pickled: the parts of deltas, until the base that the next builds on is past."""
+    """What was flushed in each generation, pickled: parts of deltas, until the base of the next one is past it."""
 
     def __init__(self) -> None:
         self._frames: dict[int, list[bytes]] = {}
@@ -221,9 +221,9 @@ class Frames:
         """Bytes of all frames."""
         return sum(len(frame) for frames in self._frames.values() for frame in frames)
 
-    def add(self, entries: list[Entry], epoch: int) -> None:
-        """Add entries of an epoch."""
-        self._frames.setdefault(epoch, []).append(pickled(entries))
+    def add(self, entries: list[Entry], generation: int) -> None:
+        """Add entries of a generation."""
+        self._frames.setdefault(generation, []).append(pickled(entries))
 
     def widen(self, columns: int) -> None:
         """Give all entries room for more columns. Slow: states are rarely declared when there are entries."""
@@ -233,16 +233,21 @@ class Frames:
                 frames[index] = pickled([_widened(entry, columns) for entry in entries])
 
     def between(self, since: int, until: int) -> list[bytes]:
-        """Return the frames of the epochs after `since`, up to `until`, in order."""
-        return [frame for epoch in sorted(self._frames) if since < epoch <= until for frame in self._frames[epoch]]
+        """Return the frames of the generations after `since`, up to `until`, in order."""
+        return [
+            frame
+            for generation in sorted(self._frames)
+            if since < generation <= until
+            for frame in self._frames[generation]
+        ]
 
     def forget(self, until: int) -> None:
-        """Forget the frames of the epochs up to `until`."""
-        self._frames = {epoch: frames for epoch, frames in self._frames.items() if epoch > until}
+        """Forget the frames of the generations up to `until`."""
+        self._frames = {generation: frames for generation, frames in self._frames.items() if generation > until}
 
-    def any_after(self, epoch: int) -> bool:
-        """Whether there is a frame of a later epoch."""
-        return any(each > epoch for each in self._frames)
+    def any_after(self, generation: int) -> bool:
+        """Whether there is a frame of a later generation."""
+        return any(each > generation for each in self._frames)
 
 
 def _widened(entry: Entry, columns: int) -> Entry:
