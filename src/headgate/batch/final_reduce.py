@@ -18,7 +18,7 @@ from headgate.types.typeinfo import Types
 class FinalReduce(KeyedProcessFunction):
     """Combines the records of a key by a `ReduceFunction` or a callable, and emits what they come to."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         self._function = function
 
     def open(self, runtime_context: RuntimeContext) -> None:

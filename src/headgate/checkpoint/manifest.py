@@ -189,7 +189,7 @@ def decode(data: bytes, where: str) -> Manifest:
     )
 
 
-def _encode_in_flight(state: InFlightState) -> dict[str, Any]:
+def _encode_in_flight(state: InFlightState) -> dict[str, object]:
     return {
         "uid": state.uid,
         "input": state.input_index,
@@ -217,7 +217,7 @@ def _decode_in_flight(document: dict[str, Any]) -> InFlightState:
     )
 
 
-def _encode_operator(operator: OperatorManifest) -> dict[str, Any]:
+def _encode_operator(operator: OperatorManifest) -> dict[str, object]:
     return {
         "uid": operator.uid,
         "name": operator.name,
@@ -238,7 +238,7 @@ def _decode_operator(document: dict[str, Any]) -> OperatorManifest:
     )
 
 
-def _encode_state(state: OperatorState) -> dict[str, Any]:
+def _encode_state(state: OperatorState) -> dict[str, object]:
     return {
         "keyed": None if state.keyed is None else _encode_keyed(state.keyed),
         "lists": {name: _encode_list(own) for name, own in state.lists.items()},
@@ -254,7 +254,7 @@ def _decode_state(uid: str, document: dict[str, Any]) -> OperatorState:
     )
 
 
-def _encode_list(own: ListStateHandle) -> dict[str, Any]:
+def _encode_list(own: ListStateHandle) -> dict[str, object]:
     return {"mode": own.mode.value, "type": own.type, **_encode_handle(own.handle)}
 
 
@@ -262,7 +262,7 @@ def _decode_list(document: dict[str, Any]) -> ListStateHandle:
     return ListStateHandle(ListMode(document["mode"]), _decode_handle(document), document["type"])
 
 
-def _encode_keyed(keyed: KeyedState) -> dict[str, Any]:
+def _encode_keyed(keyed: KeyedState) -> dict[str, object]:
     return {
         "key_groups": keyed.key_groups,
         "kind": keyed.kind,
@@ -281,7 +281,7 @@ def _decode_keyed(document: dict[str, Any]) -> KeyedState:
     )
 
 
-def _encode_file(file: StateFile) -> dict[str, Any]:
+def _encode_file(file: StateFile) -> dict[str, object]:
     return {"name": file.name, **_encode_handle(file.handle)}
 
 
@@ -289,7 +289,7 @@ def _decode_file(document: dict[str, Any]) -> StateFile:
     return StateFile(document["name"], _decode_handle(document))
 
 
-def _encode_handle(handle: StateHandle) -> dict[str, Any]:
+def _encode_handle(handle: StateHandle) -> dict[str, object]:
     if isinstance(handle, InlineHandle):
         return {"inline": base64.b64encode(handle.data).decode()}
     return {"path": handle.path, "size_bytes": handle.size_bytes, "crc32": handle.crc32}

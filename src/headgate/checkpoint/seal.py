@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from headgate.errors import DamagedFileError
@@ -18,7 +19,7 @@ _SEAL: Final = re.compile(rb"\nsha256 [0-9a-f]{64}\n")
 _SEAL_BYTES: Final = 73
 
 
-def seal(document: dict[str, Any]) -> bytes:
+def seal(document: Mapping[str, object]) -> bytes:
     """Return the document, sealed.
 
     >>> seal({"a": 1})[:10]

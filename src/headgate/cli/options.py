@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -37,7 +37,7 @@ def storage_option(command: Callable[..., None]) -> Callable[..., None]:
     )
     @click.option("-D", "definitions", metavar="KEY=VALUE", multiple=True, help="A setting that says the same.")
     @functools.wraps(command)
-    def with_storage(storage: str | None, definitions: Sequence[str], **others: Any) -> None:
+    def with_storage(storage: str | None, definitions: Sequence[str], **others: object) -> None:
         command(storage=storage or _defined(definitions), **others)
 
     return with_storage

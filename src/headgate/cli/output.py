@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -13,7 +13,7 @@ _UNITS: Final = ("B", "kB", "MB", "GB", "TB")
 _KILO: Final = 1024
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print a document for programs."""
     click.echo(json.dumps(document, indent=2, default=str))
 

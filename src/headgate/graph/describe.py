@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from headgate.graph.logical import GraphDefaults, LogicalGraph
 from headgate.graph.resolve import ResolvedEdge, ResolvedGraph, resolve
@@ -17,7 +16,7 @@ def execution_plan(graph: LogicalGraph, defaults: GraphDefaults) -> str:
     return json.dumps({"nodes": [_node(node, resolved) for node in resolved.nodes]}, indent=2)
 
 
-def _node(node_id: int, graph: ResolvedGraph) -> dict[str, Any]:
+def _node(node_id: int, graph: ResolvedGraph) -> dict[str, object]:
     node = graph.nodes[node_id]
     return {
         "id": node.id,
@@ -31,6 +30,6 @@ def _node(node_id: int, graph: ResolvedGraph) -> dict[str, Any]:
     }
 
 
-def _predecessor(edge: ResolvedEdge) -> dict[str, Any]:
+def _predecessor(edge: ResolvedEdge) -> dict[str, object]:
     predecessor = {"id": edge.source, "ship_strategy": edge.partitioning.name, "side": edge.input_index}
     return predecessor if edge.tag is None else predecessor | {"output_tag": edge.tag}

@@ -331,12 +331,12 @@ def expect(kind: type, value: Any, owner: object, method: str) -> Any:
     raise ProgramError(f"{method} of {type(owner).__name__} returned {found}, but must return a {kind.__name__}")
 
 
-def method_of(function: Any, name: str) -> Callable[..., Any]:
+def method_of(function: object, name: str) -> Callable[..., Any]:
     """Return the method `name` of a `Function`, or the plain callable itself."""
     return cast("Callable[..., Any]", getattr(function, name) if isinstance(function, Function) else function)
 
 
-def open_function(function: Any, runtime: Runtime) -> None:
+def open_function(function: object, runtime: Runtime) -> None:
     """Open a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:
@@ -345,7 +345,7 @@ def open_function(function: Any, runtime: Runtime) -> None:
             raise UserCodeError(during="open()") from error
 
 
-def close_function(function: Any) -> None:
+def close_function(function: object) -> None:
     """Close a `Function`; a plain callable needs nothing. Raises `UserCodeError`."""
     if isinstance(function, Function):
         try:

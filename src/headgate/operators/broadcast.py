@@ -7,7 +7,7 @@ than the rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
@@ -35,7 +35,7 @@ _BROADCAST_ELEMENT = "process_broadcast_element"
 class BroadcastOperator(PlainOperator):
     """Runs a `BroadcastProcessFunction`."""
 
-    def __init__(self, function: Any, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
         self._descriptors = descriptors
         self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
@@ -58,11 +58,11 @@ class BroadcastOperator(PlainOperator):
 class KeyedBroadcastOperator(KeyedOperator):
     """Runs a `KeyedBroadcastProcessFunction`. A broadcast element has no current key."""
 
-    def __init__(self, function: Any, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, descriptors: Descriptors, errors: RecordErrors | None = None) -> None:
         super().__init__(function, self._bind_both, errors)
         self._descriptors = descriptors
 
-    def _bind_both(self, function: Any, runtime: Runtime) -> KeyedCall:
+    def _bind_both(self, function: object, runtime: Runtime) -> KeyedCall:
         self._call_broadcast = many(method_of(function, _BROADCAST_ELEMENT))
         return many(method_of(function, _ELEMENT))
 

@@ -96,7 +96,7 @@ class Method:
     name: str
     adapt: Callable[[UserMethod], RecordCall]
 
-    def call(self, function: Any, runtime: Runtime | None = None) -> RecordCall:
+    def call(self, function: object, runtime: Runtime | None = None) -> RecordCall:
         """Return the call of the method; of a plain callable, of itself."""
         return self.adapt(method_of(function, self.name))
 

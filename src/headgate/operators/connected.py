@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
@@ -22,7 +22,7 @@ Methods = tuple[Method, Method]
 class CoOperator(PlainOperator):
     """Calls one method of a function for the records of its first input, another for those of its second."""
 
-    def __init__(self, function: Any, methods: Methods, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, methods: Methods, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
         self._methods = methods
 
@@ -42,11 +42,11 @@ class CoOperator(PlainOperator):
 class KeyedCoOperator(KeyedOperator):
     """The same on two keyed streams: both inputs share the state and the timers of a key."""
 
-    def __init__(self, function: Any, methods: Methods, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, methods: Methods, errors: RecordErrors | None = None) -> None:
         super().__init__(function, self._bind_first, errors)
         self._methods = methods
 
-    def _bind_first(self, function: Any, runtime: Runtime) -> RecordCall:
+    def _bind_first(self, function: object, runtime: Runtime) -> RecordCall:
         self._call_second = self._user.guarded(self._methods[1].call(function))
         return self._methods[0].call(function)
 

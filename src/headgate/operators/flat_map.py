@@ -18,7 +18,7 @@ class FlatMapOperator(FunctionOperator):
 
     method = "flat_map"
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         super().__init__(function)
         self._call = many_of_one(self._call)
 

@@ -42,7 +42,7 @@ _WITHOUT_TIMERS: Final = (
 """The `on_timer` of functions that have none of their own."""
 
 
-def has_timers(function: Any) -> bool:
+def has_timers(function: object) -> bool:
     """Whether the function does something when a timer is due."""
     return getattr(type(function), "on_timer", None) not in _WITHOUT_TIMERS
 
@@ -51,7 +51,7 @@ class KeyedOperator(Operator):
     """Runs a user function for each record, with the record's key as the current one."""
 
     def __init__(
-        self, function: Any, bind: Callable[[Any, Any], KeyedCall], errors: RecordErrors | None = None
+        self, function: object, bind: Callable[[Any, Any], KeyedCall], errors: RecordErrors | None = None
     ) -> None:
         self._user = UserFunction(function, errors)
         self._bind = bind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.functions.record_errors import RecordErrors
@@ -21,7 +21,7 @@ class ProcessOperator(PlainOperator):
     What it yields with an `OutputTag` is side output.
     """
 
-    def __init__(self, function: Any, method: Method, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, method: Method, errors: RecordErrors | None = None) -> None:
         super().__init__(function, errors)
         self._method = method
 

@@ -15,7 +15,7 @@ from headgate.types.typeinfo import Types
 STATE_NAME: Final = "_reduce"
 
 
-def _bind(function: Any, runtime: Runtime) -> KeyedCall:
+def _bind(function: object, runtime: Runtime) -> KeyedCall:
     combine = method_of(function, "reduce")
     state = runtime.get_state(ValueStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY()))
 

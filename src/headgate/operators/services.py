@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from headgate.clock import Clock
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendServices, StateWriter
+
+T = TypeVar("T")
 
 
 class Services(ABC):
@@ -22,15 +24,15 @@ class Services(ABC):
     clock: Clock
     """The injected clock."""
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
         try:
-            result: Any = work()
+            result: T | BaseException = work()
         except Exception as error:  # noqa: BLE001  # an exception is a result
             result = error
         done(result)
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work`, which may wait for long, on a thread; its result is dropped when the attempt is over."""
         self.submit(work, done)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Batch
 from headgate.operators.base import USER_ERRORS, failed_at
@@ -35,7 +35,7 @@ class SinkFunctionOperator(FunctionOperator):
 class SinkFunctionFactory:
     """Makes the operator of a `SinkFunction`."""
 
-    function: Any
+    function: object
 
     def create(self) -> SinkFunctionOperator:
         return SinkFunctionOperator(self.function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 from headgate.elements import Barrier
 from headgate.functions.checkpointed import (
@@ -48,7 +48,7 @@ class UserFunction:
 
     _guard: RecordGuard | None = None
 
-    def __init__(self, function: Any, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, errors: RecordErrors | None = None) -> None:
         """`errors` says what becomes of records that the function fails for; None: they fail the subtask."""
         self.function = function
         self._errors = errors
@@ -118,7 +118,7 @@ class UserFunction:
 class UserOperator(Operator):
     """An operator around one user function, without keyed state."""
 
-    def __init__(self, function: Any, errors: RecordErrors | None = None) -> None:
+    def __init__(self, function: object, errors: RecordErrors | None = None) -> None:
         self._user = UserFunction(function, errors)
 
     def open(self, context: OperatorContext) -> None:
@@ -144,7 +144,7 @@ class FunctionOperator(UserOperator):
     method = ""
     """The method of the `Function` interface that is called for each record."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         super().__init__(function)
         self._call = method_of(function, self.method)
 
@@ -156,7 +156,7 @@ class FunctionFactory(ABC):
     `errors` None: they fail the job. Then there is nothing around the function.
     """
 
-    function: Any
+    function: object
     errors: RecordErrors | None = field(default=None, kw_only=True)
 
     @abstractmethod

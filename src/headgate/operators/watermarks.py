@@ -244,7 +244,7 @@ def _timestamps(batch: Batch, assign: Callable[[Any, int], int]) -> list[int]:
         _refuse(batch, times)
 
 
-def _refuse(batch: Batch, times: list[Any]) -> NoReturn:
+def _refuse(batch: Batch, times: list[int]) -> NoReturn:
     """Raise the error of the first record that got what is no timestamp."""
     at = next(place for place, time in enumerate(times) if not _is_timestamp(time))
     raise UserCodeError(record=batch.records[at]) from ProgramError(
@@ -252,7 +252,7 @@ def _refuse(batch: Batch, times: list[Any]) -> NoReturn:
     )
 
 
-def _is_timestamp(time: Any) -> bool:
+def _is_timestamp(time: int) -> bool:
     try:
         array("q", [time])
     except (TypeError, OverflowError):

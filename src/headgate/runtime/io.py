@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar, final
+from typing import Final, Protocol, TypeVar, final
 
 T = TypeVar("T")
 
@@ -58,10 +58,10 @@ class ThreadIo:
         thread.start()
         return thread
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self._work.put(self._delivering(work, done))
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         with self._counting_free:
             some_free = self._free > 0
             self._free -= some_free
@@ -69,10 +69,10 @@ class ThreadIo:
             self._waiting_threads.append(self._started(self._run_waiting))
         self._waiting_work.put(self._delivering(work, done))
 
-    def _delivering(self, work: Callable[[], Any], done: Callable[[Any], None]) -> Callable[[], None]:
+    def _delivering(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> Callable[[], None]:
         def run() -> None:
             try:
-                result: Any = work()
+                result: T | BaseException = work()
             except BaseException as error:
                 result = error
             self._results.put(lambda: done(result))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -41,7 +41,7 @@ def listing(reader: SavepointReader, uid: str | None = None) -> pa.Table:
     return pa.Table.from_pylist([row for operator in operators for row in _rows(reader, operator)], schema=LISTING)
 
 
-def _rows(reader: SavepointReader, operator: OperatorInfo) -> Iterator[dict[str, Any]]:
+def _rows(reader: SavepointReader, operator: OperatorInfo) -> Iterator[dict[str, object]]:
     known = {
         "checkpoint_id": reader.checkpoint_id,
         "taken_ms": reader.taken_ms,
@@ -54,7 +54,7 @@ def _rows(reader: SavepointReader, operator: OperatorInfo) -> Iterator[dict[str,
     yield from ({**known, **state} for state in states or [{}])
 
 
-def _states(reader: SavepointReader, operator: OperatorInfo) -> Iterator[dict[str, Any]]:
+def _states(reader: SavepointReader, operator: OperatorInfo) -> Iterator[dict[str, object]]:
     for state in reader.states(operator.uid) if operator.has_keyed_state else ():
         is_timers = state.name in _CLOCKS
         yield {

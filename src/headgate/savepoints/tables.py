@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count, zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Final, final
+from typing import Final, TypeVar, final
 
 from headgate import options
 from headgate.checkpoint import paths
@@ -35,6 +35,8 @@ from headgate.state.canonical.writer import CanonicalTable
 from headgate.state.choose import open_backend
 from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile
 from headgate.types.typeinfo import TypeInformation
+
+T = TypeVar("T")
 
 _ATTEMPT: Final = Attempt(1)
 
@@ -213,7 +215,7 @@ def _types(file: CanonicalFile) -> tuple[TypeInformation | None, ...]:
 class _NoSlot:
     """The services of a backend that only restores and is saved: it asks for none."""
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         done(work())
 
     def state_writer(self) -> StateWriter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Any, Protocol, TypeVar, final
 
 from headgate import options
 from headgate.clock import Clock
@@ -16,6 +16,8 @@ from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 from headgate.state.keyed.cells import Cell
 from headgate.state.keyed.timer_index import TimerIndex
+
+T = TypeVar("T")
 
 
 class StateWriter(Protocol):
@@ -58,7 +60,7 @@ class KeyedSnapshot(Protocol):
 class BackendServices(Protocol):
     """What a backend may ask of the slot that runs it."""
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""
         ...
 

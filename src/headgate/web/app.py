@@ -24,6 +24,7 @@ from headgate.elements import SavepointFormat
 from headgate.errors import HeadgateError
 from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
+from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web import checkpoint_json, job_json, metrics_json
 from headgate.web.access import RestConfig
 from headgate.web.operations import OperationKind
@@ -218,7 +219,7 @@ class _Paths:
             OperationKind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_)
         )
 
-    def _ordered(self, kind: OperationKind, job: ServedJob, body: dict[str, Any], order: Any) -> Response:
+    def _ordered(self, kind: OperationKind, job: ServedJob, body: Json, order: Any) -> Response:
         """Order what is not ordered yet: a client may send a request again under the same trigger id."""
         given, owner = _text(body, "triggerId"), job.view.job_id
         if given is None or not self._operations.is_known(kind, owner, given):
@@ -257,7 +258,7 @@ class _Paths:
 # --- requests and answers ---------------------------------------------------------------------------------------
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _body(request: Request) -> Json:
     """Return the JSON object that came, an empty one if nothing did."""
     data = bytearray()
     try:
@@ -277,7 +278,7 @@ async def _body(request: Request) -> dict[str, Any]:
     return found
 
 
-def _text(body: dict[str, Any], name: str) -> str | None:
+def _text(body: Json, name: str) -> str | None:
     value = body.get(name)
     if not (value is None or isinstance(value, str)):
         raise HTTPException(400, f"{name} is {value!r}, but must be text")
@@ -286,14 +287,14 @@ def _text(body: dict[str, Any], name: str) -> str | None:
     return value or None
 
 
-def _flag(body: dict[str, Any], name: str) -> bool:
+def _flag(body: Json, name: str) -> bool:
     value = body.get(name)
     if not (value is None or isinstance(value, bool)):
         raise HTTPException(400, f"{name} is {value!r}, but must be true or false")
     return bool(value)
 
 
-def _format(body: dict[str, Any]) -> SavepointFormat:
+def _format(body: Json) -> SavepointFormat:
     word = _text(body, "formatType") or SavepointFormat.CANONICAL.name
     if word.upper() not in SavepointFormat.__members__:
         raise HTTPException(400, f"formatType is {word!r}, but must be one of {', '.join(SavepointFormat.__members__)}")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from headgate import options
 from headgate.runtime.monitoring import statistics_json
+from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id, whole_number
 
 _BACKENDS = {"hashmap": "HashMapStateBackend", "rocksdb": "EmbeddedRocksDBStateBackend"}
 
 
-def overview(asked: Question) -> dict[str, Any]:
+def overview(asked: Question) -> Json:
     """Return counts, summary, the newest of each kind, and the history."""
     return statistics_json.overview(asked.job.view.progress.statistics)
 
 
-def details(asked: Question) -> dict[str, Any]:
+def details(asked: Question) -> Json:
     """Return one checkpoint with the figures of its vertices. Raises LookupError when it is not known."""
     names = {vertex.id: vertex_id(vertex) for vertex in asked.job.view.plan.vertices}
     found = statistics_json.details(asked.job.view.progress.statistics, _checkpoint(asked), names)
@@ -27,7 +26,7 @@ def details(asked: Question) -> dict[str, Any]:
     return found
 
 
-def subtasks(asked: Question) -> dict[str, Any]:
+def subtasks(asked: Question) -> Json:
     """Return the subtasks of a vertex in one checkpoint. Raises LookupError when one of them is not known."""
     found = statistics_json.subtasks(asked.job.view.progress.statistics, _checkpoint(asked), asked.vertex().id)
     if found is None:
@@ -49,7 +48,7 @@ def _unknown(asked: Question) -> LookupError:
     )
 
 
-def config(asked: Question) -> dict[str, Any]:
+def config(asked: Question) -> Json:
     """Return how the job makes checkpoints. Raises LookupError when it makes none."""
     plan = asked.job.view.plan
     settings = plan.settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from headgate import __version__, options
 from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
@@ -13,6 +13,7 @@ from headgate.graph.logical import Partitioning
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
+from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.job_view import JobView
 from headgate.web.metrics_json import metrics_of, totals
 from headgate.web.question import Question, ServedJob, vertex_id, whole_number
@@ -45,7 +46,7 @@ _REFRESH_MS: Final = 3000
 # --- the driver
 
 
-def cluster_overview(jobs: list[ServedJob]) -> dict[str, Any]:
+def cluster_overview(jobs: list[ServedJob]) -> Json:
     """Return how much runs in this driver."""
     states = Counter(job.view.status().name for job in jobs)
     slots = sum(job.view.progress.placement.slots for job in jobs)
@@ -62,7 +63,7 @@ def cluster_overview(jobs: list[ServedJob]) -> dict[str, Any]:
     }
 
 
-def cluster_config() -> dict[str, Any]:
+def cluster_config() -> Json:
     """Return what a page in a browser wants to know first."""
     return {
         "refresh-interval": _REFRESH_MS,
@@ -74,7 +75,7 @@ def cluster_config() -> dict[str, Any]:
     }
 
 
-def overview(job: ServedJob, now_ms: int) -> dict[str, Any]:
+def overview(job: ServedJob, now_ms: int) -> Json:
     """Return the row of a job in the list of all."""
     state = job.view.status().name
     subtasks = sum(job.view.progress.placement.parallelism)
@@ -93,7 +94,7 @@ def overview(job: ServedJob, now_ms: int) -> dict[str, Any]:
 # --- a job
 
 
-def details(asked: Question) -> dict[str, Any]:
+def details(asked: Question) -> Json:
     """Return a job with its vertices."""
     job = asked.job
     state = job.view.status().name
@@ -117,12 +118,12 @@ def details(asked: Question) -> dict[str, Any]:
     }
 
 
-def status(asked: Question) -> dict[str, Any]:
+def status(asked: Question) -> Json:
     """Return where a job is in its life."""
     return {"status": asked.job.view.status().name}
 
 
-def config(asked: Question) -> dict[str, Any]:
+def config(asked: Question) -> Json:
     """Return how a job is executed: the settings that are public, and the user's own parameters."""
     plan, placement = asked.job.view.plan, asked.job.view.progress.placement
     return {
@@ -138,12 +139,12 @@ def config(asked: Question) -> dict[str, Any]:
     }
 
 
-def plan(asked: Question) -> dict[str, Any]:
+def plan(asked: Question) -> Json:
     """Return the graph of a job."""
     return {"plan": _plan(asked.job.view)}
 
 
-def exceptions(asked: Question) -> dict[str, Any]:
+def exceptions(asked: Question) -> Json:
     """Return the failures of a job, the newest first; `?maxExceptions=n` limits their number."""
     failures = list(asked.job.view.progress.failures)[::-1]
     shown = failures[: whole_number(asked.query.get("maxExceptions", ""))]
@@ -156,7 +157,7 @@ def exceptions(asked: Question) -> dict[str, Any]:
     }
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
+def _failure(failure: Failure) -> Json:
     origin = failure.origin
     return {
         "exceptionName": failure.cause.strip().rpartition("\n")[2].partition(":")[0],
@@ -173,7 +174,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
     }
 
 
-def accumulators(asked: Question) -> dict[str, Any]:
+def accumulators(asked: Question) -> Json:
     """Return that there are none: counters of functions are metrics here."""
     return {"job-accumulators": [], "user-task-accumulators": [], "serialized-user-task-accumulators": {}}
 
@@ -181,7 +182,7 @@ def accumulators(asked: Question) -> dict[str, Any]:
 # --- a vertex
 
 
-def vertex(asked: Question) -> dict[str, Any]:
+def vertex(asked: Question) -> Json:
     """Return a vertex with its subtasks."""
     found = asked.vertex()
     view = asked.job.view
@@ -213,7 +214,7 @@ def _metrics(vertex: VertexPlan, asked: Question) -> dict[SubtaskId, dict[str, f
     return {subtask: metrics_of(view).of_task(subtask) for subtask in view.progress.placement.instances_of(vertex.id)}
 
 
-def _vertex(vertex: VertexPlan, asked: Question) -> dict[str, Any]:
+def _vertex(vertex: VertexPlan, asked: Question) -> Json:
     state, parallelism = asked.job.view.status().name, asked.job.view.progress.placement.parallelism[vertex.id]
     return {
         "id": vertex_id(vertex),
@@ -237,7 +238,7 @@ def _tasks(job_state: str, subtasks: int) -> dict[str, int]:
     return {name.lower(): subtasks if name == _task_state(job_state) else 0 for name in _TASK_STATES}
 
 
-def _plan(view: JobView) -> dict[str, Any]:
+def _plan(view: JobView) -> Json:
     """Return the graph with the parallelism of the newest attempt, and the partitioning that follows from that."""
     placement = view.progress.placement
     job = replace(view.plan, edges=edges_of(view.plan, placement))
@@ -249,7 +250,7 @@ def _plan(view: JobView) -> dict[str, Any]:
     }
 
 
-def _node(vertex: VertexPlan, parallelism: int, job: JobGraph) -> dict[str, Any]:
+def _node(vertex: VertexPlan, parallelism: int, job: JobGraph) -> Json:
     inputs = [edge for edge in job.edges if edge.target_vertex == vertex.id]
     node = {
         "id": vertex_id(vertex),
@@ -263,7 +264,7 @@ def _node(vertex: VertexPlan, parallelism: int, job: JobGraph) -> dict[str, Any]
     return node | {"inputs": [_input(number, edge, job) for number, edge in enumerate(inputs)]} if inputs else node
 
 
-def _input(number: int, edge: EdgePlan, job: JobGraph) -> dict[str, Any]:
+def _input(number: int, edge: EdgePlan, job: JobGraph) -> Json:
     return {
         "num": number,
         "id": vertex_id(job.vertices[edge.source_vertex]),

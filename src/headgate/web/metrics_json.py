@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from headgate.runtime.monitoring.metrics import JobMetrics
+from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.job_view import JobView
 from headgate.web.question import Question
 
@@ -38,7 +39,7 @@ def of_vertex(asked: Question) -> list[dict[str, str]]:
     return _chosen(found, asked)
 
 
-def of_subtasks(asked: Question) -> list[dict[str, Any]]:
+def of_subtasks(asked: Question) -> list[Json]:
     """Return the names of metrics of a vertex; with `?get=a,b`, summaries over its subtasks, as `?agg=min,max` says."""
     found = metrics_of(asked.job.view).of_vertex(asked.vertex().id)
     wanted = _listed(asked, "get")
@@ -61,12 +62,12 @@ def watermarks(asked: Question) -> list[dict[str, str]]:
     ]
 
 
-def backpressure(asked: Question) -> dict[str, Any]:
+def backpressure(asked: Question) -> Json:
     """Return how much of their time the subtasks of a vertex are at work, back-pressured and idle."""
     return metrics_of(asked.job.view).back_pressure(asked.vertex().id, asked.now_ms)
 
 
-def totals(found: Iterable[Mapping[str, float]]) -> dict[str, Any]:
+def totals(found: Iterable[Mapping[str, float]]) -> dict[str, int]:
     """Return what some subtasks have read and written together, as Flink shows it beside a vertex."""
     rows = list(found)
     summed = {field: int(sum(own.get(name, 0) for own in rows)) for field, name in _READ_AND_WRITTEN.items()}

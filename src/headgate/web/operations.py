@@ -9,7 +9,9 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, final
+from typing import Final, final
+
+from headgate.runtime.monitoring.statistics_json import Json
 
 OPERATIONS_MAX: Final = 1000
 """Operations that are kept, the latest."""
@@ -24,11 +26,15 @@ class OperationKind(Enum):
     DISPOSAL = "savepoint-disposal"
 
 
+AskedFor = Future[str] | Future[None]
+"""What the outcome of an operation arrives in: the location of a savepoint, or that it is gone."""
+
+
 @final
 @dataclass(slots=True)
 class _Operation:
     owner: str
-    future: Future[Any]
+    future: AskedFor
     fetched: bool = False
 
 
@@ -40,7 +46,7 @@ class Operations:
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[OperationKind, str], _Operation] = OrderedDict()
 
-    def begin(self, kind: OperationKind, owner: str, future: Future[Any], trigger_id: str | None = None) -> str:
+    def begin(self, kind: OperationKind, owner: str, future: AskedFor, trigger_id: str | None = None) -> str:
         """Keep an operation of the job `owner` ("" for none); return the id to ask about it with."""
         id_ = trigger_id or secrets.token_hex(16)
         with self._lock:
@@ -55,7 +61,7 @@ class Operations:
             found = self._known.get((kind, trigger_id))
             return found is not None and found.owner == owner
 
-    def answer(self, kind: OperationKind, owner: str, trigger_id: str) -> dict[str, Any] | None:
+    def answer(self, kind: OperationKind, owner: str, trigger_id: str) -> Json | None:
         """Return how far the operation is, as Flink writes it; None when there is none of this kind and id."""
         with self._lock:
             found = self._known.get((kind, trigger_id))
@@ -80,7 +86,7 @@ class Operations:
             return any(each.owner == owner and not each.fetched for each in self._known.values())
 
 
-def _result(kind: OperationKind, future: Future[Any]) -> dict[str, Any]:
+def _result(kind: OperationKind, future: AskedFor) -> Json:
     error = BaseException("cancelled") if future.cancelled() else future.exception()
     if error is not None:
         return {"failure-cause": {"class": type(error).__name__, "stack-trace": str(error) or type(error).__name__}}

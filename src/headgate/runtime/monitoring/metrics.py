@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate.functions.metrics import MetricReport
 from headgate.graph.job_graph import JobGraph, OperatorPlan
@@ -17,6 +17,7 @@ from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics import CheckpointRecord, totals
+from headgate.runtime.monitoring.statistics_json import Json
 
 
 @final
@@ -305,7 +306,7 @@ class JobMetrics:
             for name, own in values.items()
         }
 
-    def back_pressure(self, vertex: int, now_ms: int) -> dict[str, Any]:
+    def back_pressure(self, vertex: int, now_ms: int) -> Json:
         """Return how back-pressured a vertex is, in the form of Flink's REST interface; `now_ms` is wall clock."""
         subtasks = self.progress.placement.instances_of(vertex)
         known = {each.index: self.progress.subtasks[each] for each in subtasks if each in self.progress.subtasks}

@@ -13,7 +13,7 @@ import gc
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, final
+from typing import Final, final
 
 GROWTH: Final = 1.5
 _YOUNG_MAX: Final = 50_000
@@ -55,7 +55,7 @@ class SetAside:
     def __init__(self) -> None:
         self._memory_max = GROWTH * _memory_peak()
 
-    def __call__(self, phase: str, info: dict[str, Any]) -> None:
+    def __call__(self, phase: str, info: dict[str, int]) -> None:
         if info["generation"] < 2:
             return
         if phase == "start":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, final
+from typing import Protocol, TypeVar, final
 
 from headgate.checkpoint.messages import SubtaskCommitted
 from headgate.clock import Clock
@@ -15,6 +15,8 @@ from headgate.operators.services import Services
 from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead
 from headgate.runtime.slot.subtask import SubtaskHost
 from headgate.state.backend import BackendServices, StateWriter
+
+T = TypeVar("T")
 
 
 class ExecutionHost(SubtaskHost, Protocol):
@@ -34,15 +36,15 @@ class ExecutionHost(SubtaskHost, Protocol):
         """Take a message to the job master. Does not block."""
         ...
 
-    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_outward(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
         ...
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
         ...
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Do as `submit` does with work that may wait for long."""
         ...
 
@@ -76,7 +78,7 @@ class OperatorServices:
     subtask: SubtaskId
     uid: str
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self.host.submit(work, done)
 
     def state_writer(self) -> StateWriter:
@@ -92,10 +94,10 @@ class SubtaskServices(Services):
     subtask: SubtaskId
     clock: Clock
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self.host.submit_outward(work, done)
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         self.host.submit_waiting(work, done)
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Final, TypeVar, final
 
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
@@ -52,6 +52,8 @@ from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStora
 from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.runtime.slot_storage.upload import Uploads
 from headgate.state.backend import StateWriter
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -350,22 +352,22 @@ class Slot:
 
     # --- what subtasks and operators ask for
 
-    def submit(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread; its result is dropped if the attempt is over by then."""
         attempt = self._attempt
         self._services.io.submit(work, lambda result: self._deliver(attempt, done, result))
 
-    def submit_waiting(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_waiting(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Do as `submit` does with work that may wait for long."""
         attempt = self._attempt
         self._services.io.submit_waiting(work, lambda result: self._deliver(attempt, done, result))
 
-    def submit_outward(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    def submit_outward(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work`, which changes what is outside the job, on an I/O thread; the attempt is not over before it is."""
         attempt = self._attempt
         self._outward += 1
 
-        def deliver(result: Any) -> None:
+        def deliver(result: T | BaseException) -> None:
             self._outward -= 1
             self._confirm_end()
             self._deliver(attempt, done, result)
@@ -384,7 +386,7 @@ class Slot:
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
         return self._storage.work_folder(self.attempt, subtask, uid)
 
-    def _deliver(self, attempt: Attempt | None, done: Callable[[Any], None], result: Any) -> None:
+    def _deliver(self, attempt: Attempt | None, done: Callable[[T], None], result: T) -> None:
         if attempt is None or attempt != self._attempt:
             return
         try:

@@ -57,18 +57,18 @@ def key_groups(codes: list[int], max_parallelism: int) -> list[int]:
     return groups
 
 
-def _number(value: int) -> Any:
+def _number(value: int) -> pa.Scalar:
     return pa.scalar(value, pa.uint32())
 
 
-def _times(h: Any, factor: int) -> Any:
+def _times(h: pa.Array, factor: int) -> pa.Array:
     """Multiply modulo 2**32."""
     return pc.multiply(h, _number(factor))
 
 
-def _rotated(h: Any, bits: int) -> Any:
+def _rotated(h: pa.Array, bits: int) -> pa.Array:
     return pc.bit_wise_or(pc.shift_left(h, _number(bits)), pc.shift_right(h, _number(32 - bits)))
 
 
-def _mixed(h: Any, bits: int) -> Any:
+def _mixed(h: pa.Array, bits: int) -> pa.Array:
     return pc.bit_wise_xor(h, pc.shift_right(h, _number(bits)))

@@ -51,7 +51,7 @@ class SparkSink(Sink[WriterCommitMessage]):
         source: type[DataSource],
         schema: AnySchema,
         *,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         idempotent_commit: bool = False,
     ) -> SparkSink:
         """Return a sink to the stream writer of a data source with these options.
@@ -113,7 +113,7 @@ class SparkSink(Sink[WriterCommitMessage]):
         return SparkGlobalCommitter(self._writer)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return an option as Spark's writers are given it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
