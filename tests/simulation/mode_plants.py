@@ -99,7 +99,7 @@ def new_input_before_what_was_in_flight(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Subtask, "run", newest_first)
 
 
-def routed_anew_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
+def routed_again_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
     """At another parallelism, a subtask takes all that was in flight by key, and not only what is of its key groups."""
     _slow(patch)
 

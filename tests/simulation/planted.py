@@ -156,7 +156,7 @@ PLANTED: Final = (
         often=_CRASHES * 2,
     ),
     Planted(
-        plant=mode_plants.routed_anew_without_a_look_at_the_keys,
+        plant=mode_plants.routed_again_without_a_look_at_the_keys,
         seeds_max=120,
         symptom="too many|key group",
         jobs="(loses its driver for good|is cancelled); then",

@@ -1,7 +1,7 @@
 """Checkpoint workflows: the only place where checkpoint decisions meet storage.
 
 Each function reads what it needs, has a pure function decide, and does what was decided. All block, so the job master
-has them run beside its loop; all raise StorageError when storage fails, unless they say otherwise.
+has them run on I/O threads; all raise StorageError when storage fails, unless they say otherwise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The client of a job that runs beside the program."""
+"""The client of a job that runs while the program goes on."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 An operator joins the chain of the one before it when the edge between them is the only one out of the first and the
 only one into the second, it is FORWARD and carries the main output, both have the same parallelism and max
-parallelism, and both allow it. So an operator with two inputs is the head of its chain, and one with a side output that
-somebody reads the tail.
+parallelism, and both allow it. So an operator with two inputs is the head of its chain, and one whose side output is
+read the tail.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Node:
     buffer_timeout_ms: int | None = None
     output_type: TypeInformation | None = None
     failed_tag: str | None = None
-    """The id of the side output that failed records go to, if to any: somebody has to read it."""
+    """The id of the side output that failed records go to, if to any: the program has to read it."""
     is_source: bool = False
     is_sink: bool = False
 

@@ -1,4 +1,4 @@
-"""The port through which a loop has work done beside it."""
+"""The port through which a loop has work done on I/O threads."""
 
 from __future__ import annotations
 

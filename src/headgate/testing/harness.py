@@ -1,7 +1,7 @@
 """The operator harness: runs one function or operator by itself, with a clock that stands still unless told to move.
 
 Feed it records, look at what comes out, take a snapshot, and go on from that snapshot in a new harness, also with
-another parallelism. Nothing runs beside the test: work that an operator hands to storage is done at once.
+another parallelism. There are no threads: work that an operator hands to storage is done at once.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Operations:
         return {"status": {"id": "COMPLETED"}, "operation": _result(kind, found.future)}
 
     def await_fetched(self, owner: str, timeout_s: float) -> None:
-        """Block until somebody has fetched how each operation of the job went, but no longer than the timeout.
+        """Block until a client has fetched how each operation of the job went, but no longer than the timeout.
 
         A job ends by its stop-with-savepoint: who waits for the savepoint has to learn of it before the server closes.
         """

@@ -1,7 +1,7 @@
 """The REST server of this process: one for all jobs whose settings ask for the same.
 
 Its port is bound before the job starts, so that a taken one is an error of the program; what answers there is loaded
-beside the start of the job, as that takes a tenth of a second. Connections made meanwhile wait.
+while the job starts, as that takes a tenth of a second. Connections made meanwhile wait.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RestServer:
             self._closed.set()
 
     async def _serve(self) -> None:
-        import uvicorn  # noqa: PLC0415  # takes long to load, beside the start of the job
+        import uvicorn  # noqa: PLC0415  # takes long to load, while the job starts
 
         from headgate.web.app import application  # noqa: PLC0415
         from headgate.web.visit_protocol import VisitProtocol  # noqa: PLC0415

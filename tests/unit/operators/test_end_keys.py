@@ -100,7 +100,7 @@ def test_records_have_the_time_of_their_timer_but_none_of_the_clock() -> None:
         assert [batch.timestamps for batch in end(harness)] == [[10, 20], None]
 
 
-def test_event_time_is_over_while_timers_fire_and_begins_anew_afterwards() -> None:
+def test_event_time_is_over_while_timers_fire_and_starts_fresh_afterwards() -> None:
     with planned() as harness:
         harness.process(("a", event(10)), ("a", processing(5)))
         watermarks = [record[3] for batch in end(harness) for record in batch.records]

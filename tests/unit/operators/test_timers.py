@@ -304,7 +304,7 @@ def test_a_snapshot_under_way_keeps_the_timers_of_its_barrier() -> None:
         assert again.watermark(100) == [("a", 5), ("b", 6)]
 
 
-def test_the_watermark_begins_anew_after_a_restore() -> None:
+def test_the_watermark_starts_fresh_after_a_restore() -> None:
     with OperatorHarness.of(Telling(), key_by=str) as harness:
         harness.watermark(500)
         saved = harness.snapshot()

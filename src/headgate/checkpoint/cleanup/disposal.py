@@ -1,4 +1,4 @@
-"""Disposal: deleting snapshots that somebody has done with, and what drivers before this one have left behind.
+"""Disposal: deleting snapshots that are no longer needed, and what drivers before this one have left behind.
 
 Which files go is decided by pure functions in `retention`. All of it blocks, and raises StorageError when storage
 fails.

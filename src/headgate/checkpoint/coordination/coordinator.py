@@ -7,7 +7,7 @@ manifest is written; from that order until the outcome is known the checkpoint i
 clean up its files or restore. Once the manifest is stored the checkpoint is complete, whatever happens to the attempt
 that took it; notifying the subtasks only tells them so. One manifest is written at a time, oldest first.
 
-Commit for all, then tell anybody. What all subtasks have prepared together is committed in the driver: behind the
+Commit for all, then tell subtasks and users. What all subtasks have prepared together is committed in the driver: behind the
 manifest (of a savepoint that ends the job: behind the record of that), and before a subtask or an asker hears of it. It
 stays in doubt meanwhile. If the commit is refused the attempt fails, and what it restores is committed again.
 
@@ -459,7 +459,7 @@ class CheckpointCoordinator:
         return effects if too_many is None else [*effects, *self._fail_attempt(pending.attempt, too_many)]
 
     def _abort(self, pending: PendingCheckpoint, failure: CheckpointFailure, now_ms: float) -> Effects:
-        """Give up a checkpoint, be it for no fault of anybody."""
+        """Give up a checkpoint, also where nothing has failed."""
         self._drop(pending)
         self._note_end(pending, now_ms)
         effects = pending.abort(failure)

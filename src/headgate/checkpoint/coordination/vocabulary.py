@@ -88,7 +88,7 @@ class AttemptStarted:
     `wall_ms` is the wall clock at `now_ms`: trigger times are reckoned from it, and so never step back within an
     attempt. No checkpoint starts before the `recovering` subtasks have recovered. `finishing` is the savepoint that the
     job was stopped with: the attempt only commits what it holds. `commits_for_all`: each complete checkpoint is to be
-    committed for all subtasks before anybody hears of it, and what an attempt has left behind is to be aborted.
+    committed for all subtasks before subtasks hear of it, and what an attempt has left behind is to be aborted.
     """
 
     attempt: Attempt

@@ -115,7 +115,7 @@ class RunDirectory:
 
         Earlier drivers of the same job have not: what is left of it is this one's.
 
-        Raises EnvironmentFault when the folder belongs to somebody else, OSError when it cannot be written.
+        Raises EnvironmentFault when the folder belongs to another user, OSError when it cannot be written.
         """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._check_private()
@@ -134,7 +134,7 @@ class RunDirectory:
     def read(self) -> list[DriverAddress]:
         """Return all addresses, also of drivers that are gone without taking theirs away, by the time of their start.
 
-        Raises EnvironmentFault when the folder belongs to somebody else.
+        Raises EnvironmentFault when the folder belongs to another user.
         """
         if not self._folder.is_dir():
             return []

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-Two drivers may run one job at the same time: one was thought dead, or somebody started it twice. The later one owns the
+Two drivers may run one job at the same time: one was thought dead, or a user started it twice. The later one owns the
 job. Nothing in storage can be locked, as an object store has no dependable create-if-absent; all that is needed is that
 a file which was written is seen by every listing that begins later.
 

@@ -17,7 +17,7 @@ So the driver writes a second file, in this order:
     whole                  either      is complete
     torn, empty, missing   none        never was: nothing came behind 1
     torn, empty, missing   there       was complete, and is damaged
-    whole, but another     there       is damaged: somebody has put another file in its place
+    whole, but another     there       is damaged: another file was put in its place
 
 All that the evidence says stands in its name, so evidence cannot be torn itself: a listing shows it, or does not. The
 epoch and nonce are those of the driver that stored the manifest, so that the chain decides whether it counts, as it

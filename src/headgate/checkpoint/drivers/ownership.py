@@ -42,7 +42,7 @@ def take_epoch(store: CheckpointStore, nonce: str) -> EpochOwner:
     """Make the caller the owner of the job. `nonce` is unique among its drivers: digits and small letters."""
     own = epochs.next_owner(_owners(store), nonce)
     store.write(paths.epoch(str(own)), [b""])
-    while max(seen := _owners(store), default=own) > own:  # somebody else claims at the same time: go above that
+    while max(seen := _owners(store), default=own) > own:  # another driver claims at the same time: go above that
         own = epochs.next_owner(seen, nonce)
         store.write(paths.epoch(str(own)), [b""])
     return own

@@ -75,7 +75,7 @@ class DeltaSink(Sink[DataFile]):
 class DeltaCommitter(Committer[DataFile]):
     """Only makes files durable: they are committed by the driver, those of all subtasks at once.
 
-    Files of dead attempts stay until somebody runs VACUUM, as those of any other writer of Delta tables do: only a
+    Files of dead attempts stay until VACUUM runs, as those of any other writer of Delta tables do: only a
     look at the whole table and its whole log could tell them from the others.
     """
 

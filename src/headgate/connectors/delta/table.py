@@ -137,7 +137,7 @@ def _open_or_create(place: TablePlace, columns: pa.Schema, partition_by: list[st
     if place.is_local:
         durable.make_folder(place.uri)
     names = sorted(info.base_name for info in place.files().get_file_info(fs.FileSelector("", allow_not_found=True)))
-    if names and LOG not in names:  # with a log, somebody else is creating the table right now
+    if names and LOG not in names:  # with a log, another writer is creating the table right now
         raise SinkError(
             f"the folder {place} is not a Delta table, and it is not empty, but holds {names[0]!r}; "
             "choose another folder, or convert it with deltalake.convert_to_deltalake"

@@ -111,7 +111,7 @@ def _try_create(file: Place, own: FileOwner) -> bool:
 
 
 def _remove_stale(file: Place, stale: FileOwner) -> None:
-    """Remove the file of a dead owner, but not that of somebody who was quicker to do so and to take its place."""
+    """Remove the file of a dead owner, but not that of a process that was quicker to do so and to take its place."""
     aside = Place(file.root, f"{file.path}-{uuid.uuid4().hex}")
     try:
         file.system.move(file.path, aside.path)

@@ -196,7 +196,7 @@ def _mark(part: PartFile) -> None:
 def _check_size(part: PartFile, place: Place, size_bytes: int) -> None:
     if size_bytes != part.size_bytes:
         raise CommitLostError(
-            f"{str(place)!r} has {size_bytes} bytes instead of {part.size_bytes}: somebody else changed it; "
+            f"{str(place)!r} has {size_bytes} bytes instead of {part.size_bytes}: another program changed it; "
             "move it away if it is not needed, and restore the job from an older checkpoint"
         )
 

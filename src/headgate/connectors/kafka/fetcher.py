@@ -1,4 +1,4 @@
-"""Fetches messages from partitions, in batches, beside the mailbox loop."""
+"""Fetches messages from partitions, in batches, on an I/O thread."""
 
 from __future__ import annotations
 

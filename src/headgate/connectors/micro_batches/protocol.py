@@ -249,7 +249,7 @@ class BatchProtocol:
         if batch > self._position.covered + 1:
             self.state = FeedState.FAILED
             self.failure = (
-                f"batch {batch - 1} was acknowledged to somebody else, and this job has read none after "
+                f"batch {batch - 1} was acknowledged to another job, and this job has read none after "
                 f"{self._position.covered}: another job has the same checkpoint location, where each needs its own"
             )
             return [Refuse(batch, self.failure)]

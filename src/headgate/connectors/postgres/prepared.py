@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 Rows are inserted into the target itself, in a transaction that stays open until the barrier, where it is prepared: the
-server then keeps it on disk, without a session, until somebody commits it or rolls it back. A mark in headgate.commits
+server then keeps it on disk, without a session, until a client commits it or rolls it back. A mark in headgate.commits
 is inserted by the same transaction. A batch that is not prepared any more is committed if its mark is there; without
 the mark it is lost, and that is an error. Rows are written once, where `PostgresSink` writes them twice.
 
@@ -41,7 +41,7 @@ class PreparedPostgresSink(TwoPhaseSink):
     """Inserts rows into a table of PostgreSQL, each exactly once, by transactions that are prepared at the barrier.
 
     Rows become visible when their checkpoint is complete. The server needs `max_prepared_transactions`, which is 0
-    unless somebody sets it: twice the parallelism of all such sinks is enough. Raises ProgramError for a table with a
+    unless it is set: twice the parallelism of all such sinks is enough. Raises ProgramError for a table with a
     key: for upserts there is `PostgresSink`.
 
     >>> sink = PreparedPostgresSink(PostgresTable("postgresql://me@db/shop", "audit", ["at", "what"]))

@@ -59,7 +59,7 @@ class JobEndpoint:
         self._announcing: threading.Thread | None = None
 
     def open(self, view: JobView, folder: JobFolder) -> None:
-        """Serve the job, and have its address written where clients look, beside the start of the job."""
+        """Serve the job, and have its address written where clients look, on a thread, while the job starts."""
         served = self._server.jobs.add(view)
         self._job_id = view.job_id
         self._folder = folder

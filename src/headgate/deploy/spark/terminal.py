@@ -1,8 +1,8 @@
 """The standard output of the driver, for the workers of an embedded session.
 
 Spark gives its workers pipes of their own, and copies what they print to standard error. The workers of an embedded
-session run beside the driver, so a task asks it for its standard output itself, on a socket in a folder of this user:
-what is printed is on its way with the one system call that any print costs, to a terminal, a file or a pipe.
+session run on the driver's machine, so a task asks it for its standard output itself, on a socket in a folder of this
+user: what is printed is on its way with the one system call that any print costs, to a terminal, a file or a pipe.
 """
 
 from __future__ import annotations

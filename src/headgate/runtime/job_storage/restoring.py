@@ -235,7 +235,7 @@ def without_savepoint(known: Known, reason: str) -> Known:
     return replace(known, savepoint=None)
 
 
-def begins_anew(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> bool:
+def starts_fresh(plan: JobGraph, subtask: SubtaskId, point: RestorePoint) -> bool:
     """Return whether a source reads from the beginning: nothing is restored, or a snapshot that knows nothing of it.
 
     One of the job's own may have no state of a source that it knows: what ends a job without checkpoints has none.

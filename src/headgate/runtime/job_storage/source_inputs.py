@@ -12,7 +12,7 @@ from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
 from headgate.graph.job_graph import JobGraph
 from headgate.operators.base import expect
-from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew
+from headgate.runtime.job_storage.restoring import RestorePoint, starts_fresh
 from headgate.runtime.job_storage.sources import Acknowledgers, Splits, check_discovery, read_list, sources_of
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class SourceInputs:
             [
                 vertex
                 for vertex in self._sources
-                if any(begins_anew(self._plan, each, point) for each in point.placement.instances_of(vertex))
+                if any(starts_fresh(self._plan, each, point) for each in point.placement.instances_of(vertex))
             ]
         )
 

@@ -19,7 +19,7 @@ from headgate.graph.placement import Addresses, Placement, PlacementPolicy
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
 from headgate.runtime.control.messages import Deploy
-from headgate.runtime.job_storage.restoring import RestorePoint, begins_anew, shapes_of
+from headgate.runtime.job_storage.restoring import RestorePoint, shapes_of, starts_fresh
 from headgate.runtime.master.restart import (
     Backoff,
     ExponentialDelay,
@@ -135,7 +135,7 @@ def deploy_messages(
         dealt = {
             subtask: splits[subtask.vertex][subtask.index :: placement.parallelism[subtask.vertex]]
             for subtask in own
-            if subtask.vertex in splits and begins_anew(plan, subtask, point)
+            if subtask.vertex in splits and starts_fresh(plan, subtask, point)
         }
         return Deploy(
             attempt=attempt,

@@ -148,7 +148,7 @@ class JobMaster:
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
-        """The processes of a launch are gone, or will be without anybody's doing; `for_good`: there can be no other."""
+        """The processes of a launch are gone, or will be without an order; `for_good`: there can be no other."""
         if launch == self._supervisor.launch:
             for slot in list(self._links):
                 self._drop_link(slot)

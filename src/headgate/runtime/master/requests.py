@@ -31,7 +31,7 @@ _JOB_ID_DIGITS = 6
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavepointRequest:
-    """A savepoint that somebody wants. `target` is the folder or URI that its folder goes into, None: the default one.
+    """A savepoint that a user asks for. `target` is the folder or URI that its folder goes into, None: the default one.
 
     `stops`: the job ends with it; `drains`: before that its sources end, as if their input had.
     """

@@ -95,7 +95,7 @@ def _make_locked(prefix: str, parent: str) -> tuple[Path, int]:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = _lock(path)
         if lock is not None:
-            return path, lock  # else somebody took it for abandoned before it was locked
+            return path, lock  # else another process took it for abandoned before it was locked
 
 
 def _lock(path: Path) -> int | None:
@@ -117,7 +117,7 @@ def _remove_abandoned(parent: str) -> None:
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError:
-            continue  # somebody else's, or gone by now
+            continue  # another user's, or gone by now
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

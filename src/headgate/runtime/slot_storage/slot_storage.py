@@ -42,7 +42,7 @@ class FetchedAttempt:
 
 @final
 class SlotStorage:
-    """The storage of one slot. Belongs to its loop; the methods that block are called beside it."""
+    """The storage of one slot. Belongs to its loop; I/O threads call the methods that block."""
 
     def __init__(self, store: CheckpointStore, scratch: Scratch, open_store: Callable[[str], CheckpointStore]) -> None:
         """`store` is the folder of the job; `open_store` opens another."""

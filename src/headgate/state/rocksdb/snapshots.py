@@ -206,7 +206,7 @@ class EntriesSnapshot(RowsSnapshot):
 class FilesSnapshot(RowsSnapshot):
     """The files of the database. Those that `known` has are not written again, for files never change.
 
-    `settle` may be called on the loop while `store` runs beside it.
+    `settle` may be called on the loop while `store` runs on an I/O thread.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class SourceCase:
 @final
 @dataclass(slots=True)
 class ReaderContext:
-    """A source context with a clock that stands still until somebody moves it, and counters to look at.
+    """A source context with a clock that stands still until the test moves it, and counters to look at.
 
     What the reader submits is done by `work`; `read` calls that when the reader has nothing else, with `eager` after
     each poll.
@@ -222,7 +222,7 @@ def check_a_snapshot_changes_nothing(case: SourceCase) -> None:
     close(reader, context)
 
 
-def check_restored_splits_can_be_dealt_anew(case: SourceCase) -> None:
+def check_restored_splits_can_be_dealt_again(case: SourceCase) -> None:
     """Splits of a snapshot taken at one parallelism are read completely at another."""
     before = max(_parallelisms(case))
     records, left = [], []
@@ -335,7 +335,7 @@ SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
     check_readers_share_the_records,
     check_reading_goes_on_at_any_record,
     check_a_snapshot_changes_nothing,
-    check_restored_splits_can_be_dealt_anew,
+    check_restored_splits_can_be_dealt_again,
     check_a_reader_without_splits_is_at_the_end,
     check_a_reader_may_be_closed_twice,
     check_splits_keep_their_names,

@@ -380,7 +380,7 @@ class Cluster:
             master.die("it is lost for good")
 
     def is_over(self) -> bool:
-        """Return whether the job has ended; if it could only not begin, somebody starts the program again."""
+        """Return whether the job has ended; if it could only not begin, the program is started again."""
         self.over = self.is_lost or self._has_ended()
         return self.over
 

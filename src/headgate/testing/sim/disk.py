@@ -1,7 +1,7 @@
 """The disk below simulated storage: what it loses with the power, and what becomes of its files by themselves.
 
 A file is at risk until it is synced, and so is its name. What is durable may still be damaged: cut short, emptied or
-deleted, by a disk that fails or by somebody's hand. Whoever is told which file it is brings it back.
+deleted, by a disk that fails or by hand. The user who is told which file it is brings it back.
 """
 
 from __future__ import annotations

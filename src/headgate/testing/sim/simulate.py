@@ -16,7 +16,7 @@ from headgate.testing.sim.run import RunReport, run
 from headgate.testing.sim.settings import random_settings
 
 _READING_MS: Final = (300.0, 1_500.0)
-"""For about how long sources are read, so that faults come in the midst of it."""
+"""For about how long sources are read, so that faults come while they are."""
 
 
 class PromiseBroken(AssertionError):

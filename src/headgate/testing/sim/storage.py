@@ -197,7 +197,7 @@ class SimStore:
             self.ledger.deleting(path)
             self._disk.delete(path)
 
-    # --- what befalls it
+    # --- what happens to it
 
     def lose_power(self) -> None:
         """Lose what is not durable."""

@@ -1,4 +1,4 @@
-"""Work beside a simulated loop: it stops at each operation on the outside, which then happens at a time of its own.
+"""Work of a simulated I/O thread: it stops at each operation on the outside, which then happens at a time of its own.
 
 Each piece of work is a greenlet. Before it reads, writes, lists or deletes a file, or commits something, it yields to
 the world, so that the work of other processes comes between any two of its operations, and its process can die there.

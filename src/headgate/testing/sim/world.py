@@ -32,7 +32,7 @@ class World:
         self.frame_gap_ms = 0.0
         """How long one element takes to get through a connection between slots."""
         self.slow_work = 0.0
-        """How much of all work beside loops takes long."""
+        """How much of all work on I/O threads takes long."""
         self.slow_work_until_ms = 0.0
         """Until when all of it does."""
         self._planned: list[tuple[float, int, Action]] = []

@@ -173,7 +173,7 @@ def test_a_snapshot_that_cannot_be_read_makes_nothing(tmp_path: Path) -> None:
     assert "splits" not in source.calls
 
 
-def test_a_source_that_the_snapshot_does_not_know_begins_anew(tmp_path: Path) -> None:
+def test_a_source_that_the_snapshot_does_not_know_starts_fresh(tmp_path: Path) -> None:
     job = start(tmp_path, slowly(Copying()))
     await_records(job)
     savepoint = job.stop_with_savepoint(False, str(tmp_path / "saved"), SavepointFormat.CANONICAL).result(120.0)

@@ -111,7 +111,7 @@ def test_expired_state_that_may_be_shown_is_shown_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["reducing", "aggregating"])
-def test_adding_to_what_has_expired_begins_anew_unless_it_may_be_shown(kind: str) -> None:
+def test_adding_to_what_has_expired_starts_fresh_unless_it_may_be_shown(kind: str) -> None:
     fresh, joined = {"reducing": ((2,), (1, 2)), "aggregating": (((2,),), ((1,), (2,)))}[kind]
     for config, found in ((DEFAULT, fresh), (SHOWN, joined)):
         use = Use(kind, config)

@@ -1,8 +1,8 @@
 """Streaming DataFrames as sources: `from_spark_stream`.
 
-Spark runs the query, beside the slots, and hands each micro-batch over by `foreachBatch`. It is written to storage as
-Parquet, read by the job, and acknowledged when a complete checkpoint covers it: the call returns, and Spark commits the
-batch in its own checkpoint location. What that says decides, with the job's snapshot, where both go on.
+Spark runs the query, on cores of its own, and hands each micro-batch over by `foreachBatch`. The batch is written to
+storage as Parquet, read by the job, and acknowledged when a complete checkpoint covers it: the call returns, and Spark
+commits it in its own checkpoint location. What that says decides, with the job's snapshot, where both go on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One call of a Spark writer's `write`, which asks for its rows by itself, while a sink's records come by themselves.
 
 The call is made in a thread of its own. It and the caller take turns: one waits while the other runs, so that user code
-never runs beside other user code of the slot, and no more than one piece of rows is on its way.
+never runs at the same time as other user code of the slot, and no more than one piece of rows is on its way.
 """
 
 from __future__ import annotations
