@@ -7,9 +7,9 @@ manifest is written; from that order until the outcome is known the checkpoint i
 clean up its files or restore. Once the manifest is stored the checkpoint is complete, whatever happens to the attempt
 that took it; notifying the subtasks only tells them so. One manifest is written at a time, oldest first.
 
-Commit for all, then tell subtasks and users. What all subtasks have prepared together is committed in the driver: behind the
-manifest (of a savepoint that ends the job: behind the record of that), and before a subtask or an asker hears of it. It
-stays in doubt meanwhile. If the commit is refused the attempt fails, and what it restores is committed again.
+Commit for all, then tell. What all subtasks have prepared together is committed in the driver: after the manifest is
+stored (for a savepoint that ends the job: after that is recorded), and before a subtask or a user hears of it. It stays
+in doubt meanwhile. If the commit is refused the attempt fails, and what it restores is committed again.
 
     phase       meaning                                          legal edges
     IDLE        no attempt runs                                  AttemptStarted -> RUNNING; finishing -> COMMITTING

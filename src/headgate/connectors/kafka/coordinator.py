@@ -1,9 +1,9 @@
 """Transactions of producers that are gone: looked at, committed and aborted at Kafka's transaction coordinators.
 
 A checkpoint completes after its transaction's records are written, and the process that wrote them may be dead by then.
-librdkafka commits a transaction only in the process that began it. But Kafka keeps a transaction open until a
-client ends it, whichever that is: this is what a two-phase commit needs. Every transactional id here is used for one transaction
-only, so the state of the id is the state of that transaction, for as long as the brokers remember it (seven days).
+librdkafka commits a transaction only in the process that began it. But Kafka keeps a transaction open until any client
+ends it: this is what a two-phase commit needs. Every transactional id here is used for one transaction only, so the
+state of the id is the state of that transaction, for as long as the brokers remember it (seven days).
 """
 
 from __future__ import annotations
