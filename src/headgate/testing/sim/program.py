@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
+from headgate import options
 from headgate.common.configuration import Configuration
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpointing_mode import CheckpointingMode
@@ -75,7 +76,7 @@ class UserJob:
 
     def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
         """Return what runs, with a sink at each stream that the program returned. Raises ProgramError."""
-        env = StreamExecutionEnvironment.get_execution_environment()
+        env = _environment()
         for name, stream in _named(self.program(env)).items():
             stream.sink_to(SimSink(outside)).name(name).uid(name)
         settings = {**self._settings_of(env), **start}
@@ -105,14 +106,12 @@ class UserJob:
         return {
             **drawn,
             "parallelism.default": self.parallelism,
-            "headgate.deploy.target": "minicluster",
             "headgate.job.id": self.job_id,
         }
 
     def functions(self) -> list[str]:
         """Return the names of the sinks: user code that fails is no different."""
-        env = StreamExecutionEnvironment.get_execution_environment()
-        return list(_named(self.program(env)))
+        return list(_named(self.program(_environment())))
 
     def is_all_read(self, store: SimStore) -> bool:
         """Return False: all sources end."""
@@ -149,6 +148,13 @@ class UserProgram:
             found = self.outcome(outside.records_of(name))
             if found != expected:
                 yield f"stream {name!r} differs: {difference(expected, found)}"
+
+
+def _environment() -> StreamExecutionEnvironment:
+    """Return an environment that starts no Spark, even if the program executes a job of its own."""
+    return StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({options.DEPLOY_TARGET.key: "minicluster"})
+    )
 
 
 def _named(streams: Streams) -> dict[str, DataStream]:

@@ -152,7 +152,7 @@ def test_a_batch_whose_predecessor_was_acknowledged_to_another_job_is_never_read
     protocol = started()  # which another job has kept the query from, until it had acknowledged batch 0
     [refusal] = protocol.handle(Offered(1))
     assert isinstance(refusal, Refuse)
-    assert "batch 0 was acknowledged to somebody else, and this job has read none after -1" in refusal.reason
+    assert "batch 0 was acknowledged to another job, and this job has read none after -1" in refusal.reason
     assert (protocol.state, protocol.failure) == (FeedState.FAILED, refusal.reason)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 
 from headgate.errors import ProgramError
 from headgate.testing.sim import PromiseBroken, simulate
+from headgate.testing.sim.simulate import Simulation
 from tests.unit.testing.sim import programs
 
 ROOT = Path(__file__).parents[4]
@@ -24,6 +26,14 @@ def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any])
     assert summary.seeds == 15
     assert summary.restarts > 3
     assert summary.checkpoints > 30
+
+
+def test_some_runs_go_on_at_another_parallelism_from_what_a_job_has_left() -> None:
+    simulation = Simulation(programs.numbered)
+    jobs = [simulation(seed).job for seed in range(1, 16)]
+    rescaled = [job for job in jobs if len(set(re.findall(r"parallelism (\d)", job))) > 1]
+    assert rescaled
+    assert any("is stopped with a savepoint; then" in job for job in jobs)
 
 
 def test_state_in_an_attribute_is_found_by_its_output() -> None:
