@@ -20,6 +20,7 @@ def with_our_import_root(program: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+@pytest.mark.slow
 def test_program_prints_what_is_expected(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

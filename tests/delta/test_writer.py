@@ -165,6 +165,7 @@ def test_partitions_by_several_columns_have_a_file_each(tmp_path: Path) -> None:
     assert query(tmp_path, "SELECT count(*) AS n FROM t WHERE day = '1960-01-02' AND flag") == [{"n": 5}]
 
 
+@pytest.mark.slow
 def test_files_end_at_their_size_and_hold_all_rows_in_order(tmp_path: Path) -> None:
     sink = DeltaSink(tmp_path, SCHEMA, file_bytes_max=1 << 20)
     sink.prepare(JOB)
@@ -179,6 +180,7 @@ def test_files_end_at_their_size_and_hold_all_rows_in_order(tmp_path: Path) -> N
     assert pa.concat_tables(tables).column("number").to_pylist() == list(range(rows))
 
 
+@pytest.mark.slow
 def test_of_many_partitions_few_files_are_open(tmp_path: Path) -> None:
     count = 100
     sink = DeltaSink(tmp_path, SCHEMA, partition_by=["word"])
@@ -191,6 +193,7 @@ def test_of_many_partitions_few_files_are_open(tmp_path: Path) -> None:
     assert len(rows_of(tmp_path)) == 140_000
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_closed_leaves_no_file_behind(tmp_path: Path) -> None:
     sink = DeltaSink(tmp_path, SCHEMA, partition_by=["word"], file_bytes_max=1)
     sink.prepare(JOB)

@@ -17,6 +17,7 @@ def check(console: str) -> None:
     assert console.count("fails at") == 1
 
 
+@pytest.mark.slow
 def test_a_restart_loses_no_buffered_element(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ OF_STATE = {
 
 
 @pytest.mark.parametrize("name", OF_STATE)
+@pytest.mark.slow
 def test_examples_of_state_print_what_they_promise(name: str, monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
     run_here(EXAMPLES / "state" / name, monkeypatch)
     assert capfd.readouterr().out.splitlines() == OF_STATE[name]

@@ -47,6 +47,7 @@ def test_a_change_is_made_at_its_place_in_a_module_with_other_letters() -> None:
     assert changed_one == 'def f(a):\n    b = "ä€"; return (a - 1)\n'
 
 
+@pytest.mark.slow
 def test_mutants_of_the_cores_are_python_that_means_something_else() -> None:
     for mutant in list(all_mutants())[::40]:
         source = (ROOT / mutant.module).read_text()

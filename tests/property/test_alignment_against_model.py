@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ seeds = st.integers(0, 2**32)
 
 @settings(max_examples=150)
 @given(seeds, channel_contents())
+@pytest.mark.slow
 def test_a_snapshot_holds_exactly_the_records_before_its_barrier_on_every_channel(
     seed: int, channels: list[Content]
 ) -> None:
@@ -105,6 +107,7 @@ def test_a_snapshot_holds_exactly_the_records_before_its_barrier_on_every_channe
 
 @settings(max_examples=150)
 @given(seeds, channel_contents())
+@pytest.mark.slow
 def test_downstream_hears_of_each_checkpoint_at_most_once_and_in_order(seed: int, channels: list[Content]) -> None:
     run = Run(channels)
     drive(run, seed, abort_one_in=10)
@@ -123,6 +126,7 @@ def test_every_checkpoint_is_taken_when_its_barriers_are_on_all_channels(seed: i
 
 @settings(max_examples=150)
 @given(seeds, channel_contents())
+@pytest.mark.slow
 def test_whatever_was_lost_or_given_up_the_next_whole_checkpoint_is_taken(seed: int, channels: list[Content]) -> None:
     closing = CHECKPOINTS + 1
     run = Run([[*content, ("barrier", closing)] for content in channels])

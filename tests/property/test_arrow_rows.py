@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def tables() -> st.SearchStrategy[tuple[RowTypeInfo, list[Any]]]:
 
 @settings(deadline=None)
 @given(tables(), st.integers(0, 5))
+@pytest.mark.slow
 def test_rows_come_back_as_they_were(table: tuple[RowTypeInfo, list[Any]], skipped: int) -> None:
     schema, rows = table
     batch = batch_from_rows(rows, arrow_schema(schema))
@@ -94,6 +96,7 @@ def test_rows_come_back_as_they_were(table: tuple[RowTypeInfo, list[Any]], skipp
 
 @settings(deadline=None)
 @given(SCHEMAS)
+@pytest.mark.slow
 def test_schemas_come_back_as_they_were(schema: RowTypeInfo) -> None:
     columns = arrow_schema(schema)
     assert type_of_schema(columns) == schema

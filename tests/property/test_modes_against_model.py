@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -198,6 +199,7 @@ seeds = st.integers(0, 2**32)
 
 @settings(max_examples=120)
 @given(seeds, inputs())
+@pytest.mark.slow
 def test_an_exactly_once_snapshot_holds_or_has_in_flight_exactly_the_records_before_its_barriers(
     seed: int, given_inputs: list[Input]
 ) -> None:
@@ -210,6 +212,7 @@ def test_an_exactly_once_snapshot_holds_or_has_in_flight_exactly_the_records_bef
 
 @settings(max_examples=120)
 @given(seeds, inputs())
+@pytest.mark.slow
 def test_every_snapshot_is_completed_or_aborted_and_only_what_may_be_overtaken_is_in_flight(
     seed: int, given_inputs: list[Input]
 ) -> None:

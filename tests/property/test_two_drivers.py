@@ -51,6 +51,7 @@ def by(schedule: Schedule) -> Callable[[int], int]:
 
 @settings(max_examples=300, deadline=None)
 @given(schedule=schedules)
+@pytest.mark.slow
 def test_of_three_drivers_at_one_time_on_an_object_store_one_history_is_committed(schedule: Schedule) -> None:
     job = begun(ObjectStore())
     interleave([partial(drive, job, nonce, 2) for nonce in ("bb", "aa", "cc")], by(schedule))
@@ -59,6 +60,7 @@ def test_of_three_drivers_at_one_time_on_an_object_store_one_history_is_committe
 
 @settings(max_examples=40, deadline=None)
 @given(schedule=schedules)
+@pytest.mark.slow
 def test_of_two_drivers_at_one_time_on_a_real_folder_one_history_is_committed(schedule: Schedule) -> None:
     with tempfile.TemporaryDirectory() as folder:
         job = begun(FileSystemStore.open(folder, JOB))

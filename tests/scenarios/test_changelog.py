@@ -95,6 +95,7 @@ def test_while_state_is_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(BASES) > 4
 
 
+@pytest.mark.slow
 def test_after_a_materialisation_during_which_checkpoints_were_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +121,7 @@ def test_after_a_materialisation_during_which_checkpoints_were_made(
     assert len(BASES) == 5
 
 
+@pytest.mark.slow
 def test_after_state_was_materialised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = FileSystemStore.write
 

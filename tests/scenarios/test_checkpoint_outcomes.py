@@ -154,6 +154,7 @@ def test_checkpoints_go_on_when_a_source_has_ended_and_a_job_from_one_reads_none
     assert 0 < len(rest) < 1000
 
 
+@pytest.mark.slow
 def test_a_job_may_have_no_checkpoints_after_a_source_has_ended_but_for_the_final_one(tmp_path: Path) -> None:
     off = {"execution.checkpointing.checkpoints-after-tasks-finish": "false"}
     records = short_and_long(environment(tmp_path, **off))
@@ -222,6 +223,7 @@ def test_without_restarts_the_same_ends_the_job(tmp_path: Path) -> None:
 # --- S27
 
 
+@pytest.mark.slow
 def test_a_checkpoint_whose_synchronous_part_takes_too_long_is_given_up_and_the_next_one_completes(
     tmp_path: Path,
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_checkpoint_whose_synchronous_part_takes_too_long_is_given_up_and_the_
     assert counted == {"aborted": 3 * PARALLELISM}
 
 
+@pytest.mark.slow
 def test_a_late_checkpoint_fails_a_job_that_tolerates_none_and_names_who_was_late(tmp_path: Path) -> None:
     SLOW.add(2)
     job = start(environment(tmp_path, **{"execution.checkpointing.timeout": "100 ms"}))._job

@@ -82,6 +82,7 @@ def batches(part: InFlightState) -> list[Batch]:
 
 
 @pytest.mark.parametrize("parallelisms", [(2, 3), (3, 1)], ids=str)
+@pytest.mark.slow
 def test_columns_in_flight_go_on_at_another_parallelism(
     parallelisms: tuple[int, int], table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def written(out: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("records_per_second", [None, 400], ids=["as fast as it can", "at a rate"])
+@pytest.mark.slow
 def test_files_that_appear_are_read_once_through_stops_at_any_parallelism(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records_per_second: int | None
 ) -> None:

@@ -94,6 +94,7 @@ def expected() -> Counter[Any]:
 
 
 @on_every_backend
+@pytest.mark.slow
 def test_failed_records_are_put_out_exactly_once_when_the_job_restarts(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,6 +124,7 @@ def check(runs: Runs, faults: set[str]) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.slow
 def test_a_fault_in_any_stage_neither_loses_nor_repeats_a_record_or_a_timer(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,11 +132,13 @@ def test_a_fault_in_any_stage_neither_loses_nor_repeats_a_record_or_a_timer(
 
 
 @pytest.mark.parametrize("stage", ["open", "initialize"])
+@pytest.mark.slow
 def test_a_fault_while_a_job_restarts_does_neither(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(Runs(tmp_path, monkeypatch), {"map", stage})
 
 
 @on_every_backend
+@pytest.mark.slow
 def test_one_fault_after_the_other_in_all_stages_does_neither(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

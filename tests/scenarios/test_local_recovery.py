@@ -49,6 +49,7 @@ def fail_and_finish(runs: Runs) -> JobOutcome:
 
 
 @on_every_backend
+@pytest.mark.slow
 def test_after_a_failure_that_slots_survive_nothing_is_fetched(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_after_a_failure_that_slots_survive_nothing_is_fetched(
 
 
 @on_two_backends
+@pytest.mark.slow
 def test_without_local_copies_all_is_fetched(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counters = fail_and_finish(Runs(tmp_path, monkeypatch, **BACKENDS[backend], **IN_FILES)).counters
     assert counters["remote_restored_files"] >= 2
@@ -65,6 +67,7 @@ def test_without_local_copies_all_is_fetched(backend: str, tmp_path: Path, monke
 
 
 @on_two_backends
+@pytest.mark.slow
 def test_a_run_that_goes_on_in_other_slots_fetches_all_whatever_copies_there_were(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,6 +103,7 @@ def counted(env: StreamExecutionEnvironment, function: Counting, per_second: flo
 
 @pytest.mark.parametrize("parallelisms", [(1, 3), (3, 2), (2, 2), (2, 5)], ids=str)
 @pytest.mark.parametrize("function", [Counting, CountingInUnion])
+@pytest.mark.slow
 def test_no_element_is_lost_or_given_twice(
     function: Callable[[], Counting], parallelisms: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ COUNT = 1200
 
 
 @on_every_backend
+@pytest.mark.slow
 def test_a_retained_checkpoint_of_any_kind_is_read_as_it_is_restored(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_job_goes_on_from_state_that_was_made_of_data(
     assert {entry[4]["x"] for entry in ledger.SEEN} == {2}
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_from_a_checkpoint_that_was_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Runs(tmp_path / "first", monkeypatch)
     env = runs.environment(2)

@@ -61,6 +61,7 @@ def has_taken(running: Any, checkpoints: int) -> bool:
 
 
 @pytest.mark.parametrize("backend", [FULL, INCREMENTAL, pytest.param(ROCKSDB, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_running_job_is_read_again_and_again_and_each_time_all_is_of_one_checkpoint(
     backend: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

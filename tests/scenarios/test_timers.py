@@ -59,6 +59,7 @@ def test_timers_go_on_at_another_parallelism(
 
 
 @pytest.mark.parametrize(("before", "after"), list(permutations(WAYS, 2)))
+@pytest.mark.slow
 def test_timers_of_one_backend_fire_on_another(
     before: str, after: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

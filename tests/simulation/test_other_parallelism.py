@@ -76,6 +76,7 @@ def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: 
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.slow
 def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subtasks_that_had_ended() -> None:
     missing = {"in flight", "ended"}
     for seed in range(1, 61):
@@ -88,6 +89,7 @@ def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subt
     pytest.fail(f"no attempt has started from these at another parallelism: {missing}")
 
 
+@pytest.mark.slow
 def test_state_that_is_dealt_to_the_subtasks_of_another_placement_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RestoreResolver, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
     assert any(not run(seed, placed=Widths(seed)).passed for seed in range(1, 21))

@@ -22,6 +22,7 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.slow
 def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
     failed = [report.describe() for seed in range(1, 11) if not (report := run(seed, faults=False)).passed]
     assert not failed, "\n\n".join(failed)

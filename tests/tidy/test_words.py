@@ -18,6 +18,7 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
+@pytest.mark.slow
 def test_no_file_mentions(what: str) -> None:
     found = [
         f"{name(path)}:{number} {line.strip()[:80]}"

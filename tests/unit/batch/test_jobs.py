@@ -107,6 +107,7 @@ def test_records_without_a_time_come_before_those_with_one() -> None:
     assert collected(stream) == [("first", 1), ("second", 2), ("timed", 3)]
 
 
+@pytest.mark.slow
 def test_a_program_may_have_hundreds_of_edges() -> None:
     numbers = batch().from_collection([1]).rebalance().map(lambda number: number)
     copies = [numbers.map(lambda number: number) for _ in range(80)]

@@ -38,6 +38,7 @@ def test_different_states_never_share_a_name(path_of: PathOf, one: State, other:
 
 
 @given(st.text(min_size=200), st.text(min_size=200))
+@pytest.mark.slow
 def test_long_names_stay_short_enough_for_a_file_system(uid: str, name: str) -> None:
     assert len(paths.list_state(ONE, paths.Writer(FIRST, uid, 32_767), name)) < 255
 

@@ -41,6 +41,7 @@ def test_no_jobs_is_no_failure() -> None:
     assert "no such jobs" in done.err
 
 
+@pytest.mark.slow
 def test_a_job_is_found_by_its_storage_from_elsewhere_and_listed_after_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_job_is_found_by_its_storage_from_elsewhere_and_listed_after_its_end(
     assert "has ended CANCELED" in done.err
 
 
+@pytest.mark.slow
 def test_a_savepoint_is_taken_looked_into_and_disposed_of(tmp_path: Path) -> None:
     with served(**CHECKPOINTS) as job:
         found = headgate("savepoint", "-type", "native", "--json", "word-count", str(tmp_path / "here")).json()
@@ -98,6 +100,7 @@ def test_a_job_is_stopped_with_a_savepoint(tmp_path: Path, drain: tuple[str, ...
         assert outcome.status.value == "finished"
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled_with_and_without_a_savepoint(tmp_path: Path) -> None:
     with served(**CHECKPOINTS) as job:
         assert headgate("cancel", "word-count").out == f"Cancelled job {job.job.job_id}.\n"

@@ -40,6 +40,7 @@ def test_what_is_not_of_librdkafka_passes() -> None:
     assert seldom.filter(record)
 
 
+@pytest.mark.slow
 def test_a_client_whose_broker_is_away_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

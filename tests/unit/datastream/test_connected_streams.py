@@ -162,6 +162,7 @@ def timed(env: StreamExecutionEnvironment, count: int, *failures: int) -> DataSt
 
 
 @pytest.mark.parametrize("failures", [(), (150,), (90, 250, 300)])
+@pytest.mark.slow
 def test_records_of_both_streams_and_timers_count_once_through_restarts(failures: tuple[int, ...]) -> None:
     env = restarting()
     met = timed(env, 200, *failures).connect(timed(env, 140)).key_by(key_of, key_of).process(Meeting())
@@ -172,6 +173,7 @@ def test_records_of_both_streams_and_timers_count_once_through_restarts(failures
 
 
 @pytest.mark.parametrize("failures", [(), (150,), (90, 250, 300)])
+@pytest.mark.slow
 def test_every_subtask_has_all_broadcast_elements_through_restarts(failures: tuple[int, ...]) -> None:
     env = restarting()
     rules = timed(env, 30).broadcast(RULES)

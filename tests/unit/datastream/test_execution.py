@@ -139,6 +139,7 @@ def test_the_program_learns_how_many_lines_were_left_out(tmp_path: Path) -> None
         result.get_accumulator_result("other")
 
 
+@pytest.mark.slow
 def test_a_job_that_is_run_while_its_module_is_imported_is_refused_in_the_place_of_waiting_for_ever(
     tmp_path: Path,
 ) -> None:

@@ -92,6 +92,7 @@ def taken(settings: dict[str, Any], form: SavepointFormat) -> tuple[SlotRig, Res
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("settings", [WITHOUT, IN_MEMORY, INCREMENTAL, WITH_COPIES], ids=str)
+@pytest.mark.slow
 def test_a_savepoint_is_taken_and_restored_whatever_becomes_of_checkpoints(
     settings: dict[str, Any], form: SavepointFormat, backend: str
 ) -> None:

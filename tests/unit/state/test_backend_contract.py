@@ -25,6 +25,7 @@ def hash_map(variant: str) -> BackendUnderTest:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.slow
 def test_the_hash_map_agrees_with_a_plain_dict_whatever_happens(variant: str) -> None:
     check_against_model(hash_map(variant), max_examples=60)
 

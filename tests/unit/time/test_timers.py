@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from headgate.state.keyed.timer_index import NEVER
 from headgate.time.timers import EVENT_TIMERS, Timers
 from tests.unit.state.backends import at, backend_of
 
 
+@pytest.mark.slow
 def test_timers_that_are_taken_back_leave_nothing_in_memory() -> None:
     backend = backend_of()
     timers = Timers(backend, EVENT_TIMERS)

@@ -67,6 +67,7 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
     ],
 )
+@pytest.mark.slow
 def test_an_import_in_a_new_process_says_what_is_missing_and_what_to_use_instead(statement: str) -> None:
     done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, timeout=300, check=False)
     assert "UnsupportedImportError" in done.stderr

@@ -53,6 +53,7 @@ def ended(sock: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("says", HALF_SENT.values(), ids=HALF_SENT)
+@pytest.mark.slow
 def test_hundreds_of_half_sent_requests_keep_the_tokens_holder_from_nothing(job: Served, says: bytes) -> None:
     with half_sent(job, says, 200):
         for _ in range(5):
@@ -69,6 +70,7 @@ def test_a_connection_of_the_tokens_holder_outlives_hundreds_of_others(job: Serv
 
 
 @pytest.mark.parametrize("says", HALF_SENT.values(), ids=HALF_SENT)
+@pytest.mark.slow
 def test_a_request_that_does_not_come_ends_its_connection(
     job: Served, says: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @anything(examples=100)
 @given(data=st.data())
+@pytest.mark.slow
 def test_some_requests_are_answered_in_words(job: Served, folder: Path, data: st.DataObject) -> None:
     ask_anything(job, folder, data)
 

@@ -23,6 +23,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("token", ["", "Bearer", "Bearer wrong", "Basic abc"])
+@pytest.mark.slow
 def test_without_the_token_nothing_is_answered(job: Served, token: str) -> None:
     for path in ("/jobs", "/v1/overview", "/metrics", "/nothing"):
         answer = httpx.get(job.address.url + path, headers={"Authorization": token})
@@ -196,6 +197,7 @@ def test_a_job_is_cancelled_once_its_savepoint_is_there(tmp_path: Path) -> None:
         assert outcome.status.value == "cancelled"
 
 
+@pytest.mark.slow
 def test_metrics_are_listed_by_name_and_read_by_it(job: Served) -> None:
     until(lambda: job.get("/jobs/JOB/vertices/0/metrics") != [])
     assert {"id": "numRestarts"} in job.get("/jobs/JOB/metrics")

@@ -51,8 +51,8 @@ def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcom
 
     >>> def program(env):
     ...     return env.from_collection(list(range(50))).map(lambda n: n * n)
-    >>> simulate(program, seeds=3).seeds
-    3
+    >>> simulate(program, seeds=2).seeds
+    2
     """
     simulation = Simulation(program, outcome)
     reports = []

@@ -119,6 +119,7 @@ def test_file_with_a_first_line_of_megabytes_has_no_header(path: Path) -> None:
         list(records(CSV, cut(path, []), 1 << 16, []))
 
 
+@pytest.mark.slow
 def test_quote_that_never_closes_does_not_fill_the_memory(path: Path) -> None:
     path.write_bytes(b'number\n1\n"' + b"x\n" * (1 << 20))
     split = FileSplit(Place("", str(path)), path.stat().st_size, 0, None)

@@ -172,6 +172,7 @@ def test_small_writes_make_large_row_groups(tmp_path: Path) -> None:
     assert pq.read_table(path)["number"].to_pylist() == list(range(50_000))
 
 
+@pytest.mark.slow
 def test_large_records_are_written_before_there_are_many(tmp_path: Path) -> None:
     writer = sink_to(tmp_path).writer(sink_context())
     for number in range(5):

@@ -82,6 +82,7 @@ def test_relative_path_is_meant_where_the_program_runs(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3, 5])
+@pytest.mark.slow
 def test_large_file_is_shared_by_the_subtasks(tmp_path: Path, parallelism: int) -> None:
     lines = [f"line {index:07}" for index in range(300_000)]
     path = written(tmp_path / "in.txt", ("\n".join(lines) + "\n").encode())

@@ -88,6 +88,7 @@ def check_counts() -> None:
 LOCAL = {"execution__checkpointing__local-backup__enabled": "true"}
 
 
+@pytest.mark.slow
 def test_a_job_starts_again_from_the_memory_of_the_driver() -> None:
     env = restarting()
     env.get_checkpoint_config().set_checkpoint_storage(JobManagerCheckpointStorage())
@@ -95,6 +96,7 @@ def test_a_job_starts_again_from_the_memory_of_the_driver() -> None:
     check_counts()
 
 
+@pytest.mark.slow
 def test_with_a_folder_too_the_drivers_memory_holds_manifests_that_need_no_other_file(tmp_path: Path) -> None:
     env = restarting(**{"execution__checkpointing__externalized-checkpoint-retention": "DELETE_ON_CANCELLATION"})
     env.get_checkpoint_config().set_checkpoint_storage(JobManagerCheckpointStorage(f"file:{tmp_path}"))
@@ -125,6 +127,7 @@ def test_state_too_large_for_the_drivers_memory_fails_its_checkpoint_with_what_t
         run(env, padding=3000)
 
 
+@pytest.mark.slow
 def test_after_a_failure_that_the_slots_survive_state_is_read_from_their_own_disks(tmp_path: Path) -> None:
     result = run(restarting(**LOCAL, io__tmp__dirs=str(tmp_path)))
     check_counts()
@@ -134,6 +137,7 @@ def test_after_a_failure_that_the_slots_survive_state_is_read_from_their_own_dis
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_local_copies_state_is_read_from_storage() -> None:
     for settings in ({}, {**LOCAL, "execution__state-recovery__from-local": "false"}):
         FAILED.clear()
@@ -142,6 +146,7 @@ def test_without_local_copies_state_is_read_from_storage() -> None:
         assert counters["local_restored_files"] == 0
 
 
+@pytest.mark.slow
 def test_local_copies_that_are_gone_are_made_up_for_from_storage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

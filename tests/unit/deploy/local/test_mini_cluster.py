@@ -86,11 +86,13 @@ def expected(count: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("failures", [(), (100,), (1, 2, 150, 300)])
+@pytest.mark.slow
 def test_collected_records_are_exact_through_restarts(failures: tuple[int, ...]) -> None:
     assert sorted(counted(restarting(), 400, *failures).execute_and_collect()) == expected(400)
     assert CALLS["map"] >= 400
 
 
+@pytest.mark.slow
 def test_a_file_sink_holds_each_record_once_through_restarts(tmp_path: Path) -> None:
     env = restarting()
     encoder: Any = Encoder.simple_string_encoder()

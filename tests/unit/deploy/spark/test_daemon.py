@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 LOADING = """
 import sys
 from headgate.deploy.spark.daemon import PRELOADED, preload
@@ -15,6 +17,7 @@ print(missing, threads)
 """
 
 
+@pytest.mark.slow
 def test_what_is_loaded_before_the_fork_is_there_and_starts_no_thread() -> None:
     loaded = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, timeout=300)
     assert loaded.stdout.split("\n")[0] == "[] 1"

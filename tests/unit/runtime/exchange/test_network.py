@@ -163,6 +163,7 @@ def test_one_huge_record_passes(pair: Pair) -> None:
     assert len(records(pair)[0]) == 32 << 20
 
 
+@pytest.mark.slow
 def test_a_batch_of_large_records_is_cut_into_frames_near_the_window(pair: Pair) -> None:
     """In one frame, these would be above the limit of the wire."""
     output = pair.begin()[0]

@@ -203,6 +203,7 @@ def test_splits_that_appear_while_the_job_runs_are_read_once_and_dealt_to_all_re
     fails_at=st.sets(st.integers(1, 60), max_size=4),
     waits=st.lists(st.integers(0, 12), min_size=1, max_size=4),
 )
+@pytest.mark.slow
 def test_through_failures_each_split_is_read_exactly_once(fetches: bool, fails_at: set[int], waits: list[int]) -> None:
     clear()
     FAIL_AT.update(fails_at)

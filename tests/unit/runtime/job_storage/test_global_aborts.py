@@ -36,6 +36,7 @@ def _clear(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fail_at", range(3, 24, 2))
+@pytest.mark.slow
 def test_what_is_aborted_is_never_committed_whenever_an_attempt_ends(fail_at: int) -> None:
     rig = rig_of(execution__checkpointing__interval="10 ms")
     FAIL_AT.add(fail_at)

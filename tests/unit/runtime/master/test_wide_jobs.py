@@ -6,6 +6,8 @@ import gc
 import pickle
 from dataclasses import dataclass
 
+import pytest
+
 from headgate.deploy.code.package import pack
 from headgate.graph.logical import Partitioning
 from headgate.ids import Launch, SlotIndex
@@ -46,6 +48,7 @@ def deployed(parallelism: int) -> Load:
     return Load(len(pack(rig.plan)), len(pickle.dumps(message, 5)), objects)
 
 
+@pytest.mark.slow
 def test_what_a_slot_of_512_loads_and_makes_grows_with_the_parallelism_and_not_with_its_square() -> None:
     small, large = deployed(128), deployed(512)  # squares of these differ by a factor of 16
     assert large.package_bytes - small.package_bytes < 16

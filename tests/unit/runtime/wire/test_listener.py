@@ -109,6 +109,7 @@ def test_at_the_limit_the_oldest_of_the_strangers_gives_way() -> None:
             sock.close()
 
 
+@pytest.mark.slow
 def test_thousands_of_strangers_keep_nobody_out_and_cost_two_lines(caplog: pytest.LogCaptureFixture) -> None:
     clock = VirtualClock()
     with loopback(server_clock=clock) as pair, contextlib.ExitStack() as strangers:

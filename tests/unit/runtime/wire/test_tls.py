@@ -99,6 +99,7 @@ def test_both_ends_tie_the_handshake_to_the_servers_certificate(ours: NetworkCon
             assert connection._stream.binding() == hashlib.sha256(certificate).digest()
 
 
+@pytest.mark.slow
 def test_a_tls_client_at_a_plain_server_is_told_so(ours: NetworkConfig, caplog: pytest.LogCaptureFixture) -> None:
     with loopback(PLAIN, client_config=impatient(ours)) as pair:
         pair.connect()
@@ -108,6 +109,7 @@ def test_a_tls_client_at_a_plain_server_is_told_so(ours: NetworkConfig, caplog: 
         assert "it speaks TLS and this side does not" in caplog.messages[0]
 
 
+@pytest.mark.slow
 def test_a_plain_client_at_a_tls_server_is_told_so(ours: NetworkConfig, caplog: pytest.LogCaptureFixture) -> None:
     with loopback(ours, client_config=impatient(PLAIN)) as pair:
         pair.connect()
@@ -151,6 +153,7 @@ def test_the_blocking_connection_speaks_tls(ours: NetworkConfig) -> None:
         connection.close()
 
 
+@pytest.mark.slow
 def test_a_blocking_tls_connection_to_a_plain_server_is_told_so(ours: NetworkConfig) -> None:
     with echo(PLAIN) as server, pytest.raises(NetworkError, match="is TLS on at both ends"):
         Wire(impatient(ours), SECRET).blocking_connect(server.address, b"")

@@ -134,6 +134,7 @@ def read(file: CanonicalFile, groups: range = GROUPS) -> list[list[Any]]:
 @given(tables())
 @example((StateMeta("n", "value", Types.LONG()), [[1, True, 2**70], [2, 1, True], [3, 2**70, 7]]))
 @example((StateMeta("n", "value", Types.BIG_DEC()), [[1, 1, Decimal("1.50")], [1, 2, Decimal("NaN")]]))
+@pytest.mark.slow
 def test_entries_come_back_as_they_were(table: tuple[StateMeta, list[list[Any]]]) -> None:
     meta, entries = table
     expected = [entry for entry in entries if entry[2] is not None]
@@ -247,6 +248,7 @@ def test_values_come_in_bounded_pieces_and_what_changes_its_type_later_is_kept(
 
 
 @given(first=st.integers(0, 20), last=st.integers(0, 20))
+@pytest.mark.slow
 def test_a_subtask_reads_its_own_key_groups(first: int, last: int) -> None:
     entries = [[group, (group, number), number] for group in range(0, 20, 2) for number in range(3)]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:

@@ -130,6 +130,7 @@ def test_any_value_comes_back_as_it_was_whatever_the_declared_type(kind: TypeInf
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_a_value_of_the_declared_type_comes_back_as_it_was(data: st.DataObject) -> None:
     kind = data.draw(TYPES)
     value = data.draw(values(kind))

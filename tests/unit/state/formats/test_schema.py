@@ -71,6 +71,7 @@ def test_the_table_has_every_outcome() -> None:
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_a_converted_value_is_one_of_the_new_type_and_the_old_value_stays(data: st.DataObject) -> None:
     old = data.draw(TYPES)
     new = data.draw(evolved(old))
@@ -84,6 +85,7 @@ def test_a_converted_value_is_one_of_the_new_type_and_the_old_value_stays(data: 
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_bytes_of_a_state_that_stays_the_same_are_read_by_the_codec_of_the_new_type(data: st.DataObject) -> None:
     old = data.draw(TYPES)
     new = data.draw(evolved(old))

@@ -145,6 +145,7 @@ def test_a_restored_checkpoint_with_files_of_its_own_is_not_built_upon() -> None
     job.expect(state)
 
 
+@pytest.mark.slow
 def test_keys_that_come_and_go_between_two_checkpoints_leave_nothing_in_memory_nor_in_the_file() -> None:
     job = Job(keys=3000)
     job.checkpoint()
@@ -173,6 +174,7 @@ def test_keys_that_were_removed_stay_removed_when_many_others_come_and_go_before
     job.expect(state)
 
 
+@pytest.mark.slow
 def test_without_checkpoints_nothing_is_kept_nor_written_for_them() -> None:
     job = Job(CHANGELOG, keys=0)
     job.backend = HashMapBackend(replace(context_of(settings=CHANGELOG, files=job.files), checkpointing=False))

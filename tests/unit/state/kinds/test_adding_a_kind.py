@@ -97,6 +97,7 @@ def under_test(variant: str) -> BackendUnderTest:
 @pytest.mark.parametrize(
     "variant", [pytest.param(each, marks=pytest.mark.slow if "rocksdb" in each else ()) for each in SETTINGS]
 )
+@pytest.mark.slow
 def test_a_new_kind_agrees_with_its_model_whatever_happens(variant: str) -> None:
     """Batches, time to live, namespaces that merge, checkpoints, savepoints of both forms, at any parallelism."""
     check_against_model(under_test(variant), max_examples=10)

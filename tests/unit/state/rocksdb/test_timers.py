@@ -20,6 +20,7 @@ def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timers_module, "NEAR_MAX", 10)
 
 
+@pytest.mark.slow
 def test_far_timers_are_not_in_memory() -> None:
     backend = rocksdb(TINY)
     timers = Timers(backend, EVENT_TIMERS)

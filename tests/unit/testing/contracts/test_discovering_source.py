@@ -166,6 +166,7 @@ def test_the_source_passes(check: Callable[[SourceCase], None]) -> None:
     ],
     ids=lambda each: each.__name__ if callable(each) else type(each).__name__,
 )
+@pytest.mark.slow
 def test_a_fault_is_found(source: Source[Place], check: Callable[[SourceCase], None]) -> None:
     with pytest.raises(AssertionError):
         check(SourceCase(source=source, expected=RECORDS, ordered=False))

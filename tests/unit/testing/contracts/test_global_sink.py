@@ -139,6 +139,7 @@ def test_the_sink_passes(check: Callable[[SinkCase], None]) -> None:
         (Careless, contract.check_lost_output_is_told),
     ],
 )
+@pytest.mark.slow
 def test_a_fault_is_found(kind: type[TableSink], check: Callable[[SinkCase], None]) -> None:
     with pytest.raises(AssertionError):
         check(case_of(kind))

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 TEST: Final = """
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
@@ -16,6 +18,7 @@ def test_mine():
 """
 
 
+@pytest.mark.slow
 def test_a_check_that_fails_shows_what_it_has_compared(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(TEST)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "test_mine.py"]

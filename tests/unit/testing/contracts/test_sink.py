@@ -162,6 +162,7 @@ def seen(folder: Path) -> list[str]:
         ((WritingOnClose, Committing), contract.check_closing_drops_what_is_not_prepared),
     ],
 )
+@pytest.mark.slow
 def test_fault_is_found(parts: tuple[Any, ...], check: Callable[[SinkCase], None], tmp_path: Path) -> None:
     with pytest.raises((AssertionError, OSError)):
         check(case(tmp_path, *parts))

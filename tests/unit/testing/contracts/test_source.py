@@ -90,6 +90,7 @@ class PlantedSource(Source[int]):
         (ReaderBehind, contract.check_a_reader_without_splits_is_at_the_end),
     ],
 )
+@pytest.mark.slow
 def test_fault_is_found(reader_class: type[Reader], check: Callable[[SourceCase], None]) -> None:
     with pytest.raises(AssertionError):
         check(SourceCase(source=PlantedSource(reader_class), expected=RECORDS))

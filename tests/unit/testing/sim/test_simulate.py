@@ -20,7 +20,9 @@ from tests.unit.testing.sim import programs
 ROOT = Path(__file__).parents[4]
 
 
-@pytest.mark.parametrize("program", [programs.numbered, programs.two_streams, programs.as_lists])
+@pytest.mark.parametrize(
+    "program", [programs.numbered, pytest.param(programs.two_streams, marks=pytest.mark.slow), programs.as_lists]
+)
 def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any]) -> None:
     summary = simulate(program, seeds=15)
     assert summary.seeds == 15
@@ -28,6 +30,7 @@ def test_a_program_that_is_right_keeps_its_promises(program: Callable[..., Any])
     assert summary.checkpoints > 30
 
 
+@pytest.mark.slow
 def test_some_runs_go_on_at_another_parallelism_from_what_a_job_has_left() -> None:
     simulation = Simulation(programs.numbered)
     jobs = [simulation(seed).job for seed in range(1, 16)]
@@ -50,12 +53,14 @@ def test_a_function_that_cannot_be_restored_is_found_by_its_error() -> None:
         simulate(programs.not_again, seeds=20)
 
 
+@pytest.mark.slow
 def test_the_outcome_says_what_must_be_the_same() -> None:
     with pytest.raises(PromiseBroken, match="stream 'output' differs"):
         simulate(programs.running_total, seeds=20)
     assert simulate(programs.running_total, seeds=20, outcome=programs.highest).seeds == 20
 
 
+@pytest.mark.slow
 def test_an_outcome_that_differs_is_shown() -> None:
     with pytest.raises(PromiseBroken, match=r"expected \d+, found \d+"):
         simulate(programs.careless, seeds=20, outcome=lambda records: max(number for _, number in records))
