@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from headgate.checkpoint import paths
@@ -12,6 +10,7 @@ from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, complete_checkpoints, find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import length, moment, print_json, print_table, size
+from headgate.runtime.monitoring.statistics_json import Json
 
 
 @click.command()
@@ -46,10 +45,10 @@ def checkpoints(job: str, checkpoint_id: int | None, storage: str | None, as_jso
         _print_details(document)
 
 
-def _read(client: DriverClient, job: FoundJob, checkpoint_id: int | None) -> dict[str, Any]:
+def _read(client: DriverClient, job: FoundJob, checkpoint_id: int | None) -> Json:
     own = f"/jobs/{job.job_id}/checkpoints"
     path = own if checkpoint_id is None else f"{own}/details/{checkpoint_id}"
-    document: dict[str, Any] = client.get(path)
+    document: Json = client.get(path)
     return document
 
 
@@ -67,7 +66,7 @@ def _print_stored(job: FoundJob, why: str, as_json: bool) -> None:
         print_table(["ID", "PATH"], [[each["id"], each["external_path"]] for each in stored])
 
 
-def _print_history(document: dict[str, Any]) -> None:
+def _print_history(document: Json) -> None:
     counts = document["counts"]
     click.echo(
         f"completed {counts['completed']}, in progress {counts['in_progress']}, failed {counts['failed']}, "
@@ -82,7 +81,7 @@ def _print_history(document: dict[str, Any]) -> None:
         print_table(head, [_summary(each) for each in document["history"]])
 
 
-def _summary(each: dict[str, Any]) -> list[object]:
+def _summary(each: Json) -> list[object]:
     status = each["status"] + (" (savepoint)" if each.get("is_savepoint") else "")
     return [
         each["id"],
@@ -96,14 +95,14 @@ def _summary(each: dict[str, Any]) -> list[object]:
     ]
 
 
-def _print_details(document: dict[str, Any]) -> None:
+def _print_details(document: Json) -> None:
     head = ["ID", "STATUS", "TRIGGERED", "DURATION", "WRITTEN", "FULL SIZE", "IN FLIGHT", "ACKNOWLEDGED"]
     print_table(head, [_summary(document)])
     if document.get("failure_message"):
         click.echo(f"failed: {document['failure_message']}")
     if document.get("external_path"):
         click.echo(f"path: {document['external_path']}")
-    tasks: dict[str, dict[str, Any]] = document.get("tasks", {})
+    tasks: dict[str, Json] = document.get("tasks", {})
     if tasks:
         rows = [[task.get("name") or id_, *_summary(task)[3:]] for id_, task in tasks.items()]
         print_table(["OPERATORS", *head[3:]], rows)

@@ -14,6 +14,7 @@ import httpx
 from headgate.checkpoint.drivers.address import DriverAddress
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, gone, state_of
+from headgate.runtime.monitoring.statistics_json import Json
 
 TIMEOUT_S: Final = 10.0
 POLL_S: Final = 0.1
@@ -58,22 +59,22 @@ class DriverClient:
         """Change what is at a path."""
         return self._ask("PATCH", path, None)
 
-    def order(self, path: str, body: dict[str, Any]) -> str:
+    def order(self, path: str, body: Json) -> str:
         """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
         trigger = secrets.token_hex(16)
         return str(self._ask("POST", path, body | {"triggerId": trigger})["request-id"])
 
-    def outcome(self, path: str) -> dict[str, Any] | None:
+    def outcome(self, path: str) -> Json | None:
         """Return what has become of an order, None while it is under way. Raises CommandFailedError if it failed."""
         answer = self.get(path)
         if answer["status"]["id"] != "COMPLETED":
             return None
-        operation: dict[str, Any] = answer["operation"]
+        operation: Json = answer["operation"]
         if "failure-cause" in operation:
             raise CommandFailedError(ExitCode.FAILED, operation["failure-cause"]["stack-trace"])
         return operation
 
-    def _ask(self, verb: str, path: str, body: dict[str, Any] | None) -> Any:
+    def _ask(self, verb: str, path: str, body: Json | None) -> Any:
         try:
             answer = self._http.request(verb, path, json=body)
         except httpx.ConnectError as error:
@@ -106,7 +107,7 @@ def ask(job: FoundJob, question: Callable[[DriverClient], Any]) -> Any:
         raise _unreachable(job, job.address, error) from None
 
 
-def await_outcome(client: DriverClient, path: str) -> dict[str, Any]:
+def await_outcome(client: DriverClient, path: str) -> Json:
     """Block until an order is done; return what came of it. Raises as `DriverClient.outcome` does."""
     while (outcome := client.outcome(path)) is None:
         time.sleep(POLL_S)

@@ -12,6 +12,7 @@ from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, find_job, find_jobs, state_of
 from headgate.cli.options import absolute, format_option, json_option, storage_option
 from headgate.cli.output import moment, print_json, print_table
+from headgate.runtime.monitoring.statistics_json import Json
 
 _SCHEDULED: Final = ("CREATED", "INITIALIZING")
 _ENDED: Final = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
@@ -60,8 +61,8 @@ def _kind(state: str) -> str:
     return "scheduled" if state in _SCHEDULED else "running"
 
 
-def _row(job: FoundJob) -> list[dict[str, Any]]:
-    row: dict[str, Any] = {"jid": job.job_id, "name": job.name, "storage": job.folder, "driver": None}
+def _row(job: FoundJob) -> list[Json]:
+    row: Json = {"jid": job.job_id, "name": job.name, "storage": job.folder, "driver": None}
     if job.result is not None:
         return [row | {"state": state_of(job.result), "start-time": None, "end-time": job.result.ended_ms}]
     if job.address is None:
@@ -121,7 +122,7 @@ def _dispose(path: str, as_json: bool) -> None:
         click.echo(f"The savepoint {path} is deleted.")
 
 
-def _ordered(client: DriverClient, job: FoundJob, what: str, body: dict[str, Any]) -> str:
+def _ordered(client: DriverClient, job: FoundJob, what: str, body: Json) -> str:
     """Order a savepoint, or to stop with one; block until it is there and return its location."""
     trigger = client.order(f"/jobs/{job.job_id}/{what}", body)
     try:

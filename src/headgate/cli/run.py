@@ -26,11 +26,12 @@ from headgate.cli.output import print_json
 from headgate.config import Option, from_command_line
 from headgate.deploy import arguments
 from headgate.errors import ConfigError, JobCancelledError, JobFailedError, JobSuspendedError
+from headgate.runtime.monitoring.statistics_json import Json
 
 _POLL_S: Final = 0.05
 _LOG_LINES: Final = 20
 _LOG_BYTES: Final = 16_384
-_VALUES: Final[dict[str, Option[Any]]] = {
+_VALUES: Final[dict[str, Option[object]]] = {
     "parallelism": options.PARALLELISM,
     "snapshot": options.RECOVERY_PATH,
     "claim_mode": options.CLAIM_MODE,
@@ -112,7 +113,7 @@ def run(command: tuple[str, ...], file: str | None, definitions: Sequence[str], 
         run_here(program)
 
 
-def _settings(definitions: Sequence[str], given: dict[str, Any]) -> tuple[str, ...]:
+def _settings(definitions: Sequence[str], given: Json) -> tuple[str, ...]:
     """Return what the options say as settings, the strongest last."""
     found = [f"-D{definition}" for definition in definitions]
     for definition in definitions:

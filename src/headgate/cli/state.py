@@ -11,6 +11,7 @@ import click
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.options import json_option
 from headgate.cli.output import moment, print_json, print_table, size
+from headgate.runtime.monitoring.statistics_json import Json
 
 if TYPE_CHECKING:
     from headgate.savepoints import OperatorInfo, SavepointReader
@@ -64,7 +65,7 @@ def _operator(reader: SavepointReader, wanted: str) -> OperatorInfo:
 
 
 def _print_operators(reader: SavepointReader, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
+    rows: list[Json] = [
         {
             "uid": each.uid,
             "name": each.name,
@@ -97,7 +98,7 @@ def _print_operators(reader: SavepointReader, as_json: bool) -> None:
 
 
 def _print_states(reader: SavepointReader, operator: OperatorInfo, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
+    rows: list[Json] = [
         {
             "name": each.name,
             "kind": each.kind,
@@ -122,7 +123,7 @@ def _print_states(reader: SavepointReader, operator: OperatorInfo, as_json: bool
         click.echo(f"Operator {operator.name} has no state.", err=True)
 
 
-def _rows(reader: SavepointReader, operator: OperatorInfo, name: str) -> Iterator[dict[str, Any]]:
+def _rows(reader: SavepointReader, operator: OperatorInfo, name: str) -> Iterator[Json]:
     if name in operator.list_states:
         return iter(reader.list_state(operator.uid, name).to_pylist())
     if name in operator.broadcast_states:
@@ -130,7 +131,7 @@ def _rows(reader: SavepointReader, operator: OperatorInfo, name: str) -> Iterato
     return (row for batch in reader.batches(operator.uid, name) for row in batch.to_pylist())
 
 
-def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
+def _print_rows(rows: list[Json], as_json: bool) -> None:
     shown = [_readable(row) for row in rows]
     if as_json:
         print_json({"rows": shown})
@@ -139,7 +140,7 @@ def _print_rows(rows: list[dict[str, Any]], as_json: bool) -> None:
         print_table([column.upper() for column in head], [[_cell(row.get(column)) for column in head] for row in shown])
 
 
-def _readable(row: dict[str, Any]) -> dict[str, Any]:
+def _readable(row: Json) -> Json:
     """Return the columns but for pickles, which only say how long they are where no column shows what is in them."""
     found = {column: value for column, value in row.items() if not column.endswith(_PICKLE)}
     for column, value in row.items():

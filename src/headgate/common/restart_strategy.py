@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from typing import Any, final
+from typing import final
 
 from headgate.config import Option
 from headgate.options import (
@@ -27,7 +27,7 @@ class RestartStrategyConfiguration(ABC):
         """Return the strategy in words."""
 
     @abstractmethod
-    def settings(self) -> dict[Option[Any], object]:
+    def settings(self) -> dict[Option[object], object]:
         """Return the options that choose this strategy."""
 
     def __eq__(self, other: object) -> bool:
@@ -54,7 +54,7 @@ class RestartStrategies:
         def get_description(self) -> str:
             return "No restart"
 
-        def settings(self) -> dict[Option[Any], object]:
+        def settings(self) -> dict[Option[object], object]:
             return {RESTART_STRATEGY: "none"}
 
     @final
@@ -76,7 +76,7 @@ class RestartStrategies:
         def get_description(self) -> str:
             return f"Restart with fixed delay ({self._delay_ms} ms), {self._attempts} attempts"
 
-        def settings(self) -> dict[Option[Any], object]:
+        def settings(self) -> dict[Option[object], object]:
             return {RESTART_STRATEGY: "fixed-delay", RESTART_ATTEMPTS: self._attempts, RESTART_DELAY: self._delay_ms}
 
     @final
@@ -111,7 +111,7 @@ class RestartStrategies:
                 f"failures within {self._interval_ms} ms"
             )
 
-        def settings(self) -> dict[Option[Any], object]:
+        def settings(self) -> dict[Option[object], object]:
             return {
                 RESTART_STRATEGY: "failure-rate",
                 FAILURE_RATE_MAX: self._failures_max,
@@ -126,7 +126,7 @@ class RestartStrategies:
         def get_description(self) -> str:
             return "Restart as configured outside the program"
 
-        def settings(self) -> dict[Option[Any], object]:
+        def settings(self) -> dict[Option[object], object]:
             return {RESTART_STRATEGY: None}
 
     @staticmethod

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from headgate.connectors.kafka.client_log import Seldom
-from headgate.connectors.kafka.properties import for_librdkafka
+from headgate.connectors.kafka.properties import Properties, for_librdkafka
 from headgate.errors import EnvironmentFault, HeadgateError, ProgramError
 
 try:
@@ -31,7 +31,7 @@ SILENT: Final = logging.Logger(f"{__name__}.silent", logging.CRITICAL + 1)
 _Client = TypeVar("_Client")
 
 
-def open_client(make: Callable[[dict[str, Any]], _Client], properties: Mapping[str, Any]) -> _Client:
+def open_client(make: Callable[[dict[str, Any]], _Client], properties: Properties) -> _Client:
     """Return a client of librdkafka. Does not connect yet. What it logs goes to Python's log.
 
     Raises `ProgramError` naming the property that is wrong.
@@ -45,7 +45,7 @@ def open_client(make: Callable[[dict[str, Any]], _Client], properties: Mapping[s
 
 
 def topics_of(
-    properties: Mapping[str, Any], raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any] = AdminClient
+    properties: Properties, raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any] = AdminClient
 ) -> dict[str, list[int]]:
     """Return the partitions of each topic of the cluster. Blocks for ten seconds at most.
 
@@ -56,7 +56,7 @@ def topics_of(
 
 def partitions_of(
     topic: str,
-    properties: Mapping[str, Any],
+    properties: Properties,
     raised: type[HeadgateError],
     make: Callable[[dict[str, Any]], Any] = AdminClient,
 ) -> list[int]:
@@ -75,7 +75,10 @@ def partitions_of(
 
 
 def _ask(
-    properties: Mapping[str, Any], raised: type[HeadgateError], make: Callable[[dict[str, Any]], Any], topic: str | None
+    properties: Properties,
+    raised: type[HeadgateError],
+    make: Callable[[dict[str, Any]], Any],
+    topic: str | None,
 ) -> dict[str, Any]:
     said: list[KafkaError] = []
     client = open_client(make, {**properties, "error_cb": said.append, "logger": SILENT})
@@ -97,7 +100,7 @@ def _is_being_created(topic: Any) -> bool:
     return topic.error is not None and topic.error.code() == KafkaError.LEADER_NOT_AVAILABLE
 
 
-def _why(properties: Mapping[str, Any], said: list[KafkaError], error: KafkaException) -> str:
+def _why(properties: Properties, said: list[KafkaError], error: KafkaException) -> str:
     where = properties["bootstrap.servers"]
     if said and said[-1].code() == KafkaError._AUTHENTICATION:
         return (

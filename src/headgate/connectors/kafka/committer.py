@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any, final
+from typing import final
 
 from headgate.connectors.kafka.coordinator import Described, TransactionCoordinator, TransactionState
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.transactions import Transaction, leftovers, mark_of
 from headgate.functions.sink import CommitLostError, Committer, SinkContext
 
@@ -18,7 +18,13 @@ class TransactionCommitter(Committer[Transaction]):
     """The second phase. `ignores_lost`: what the brokers have aborted is logged and left out, and no error."""
 
     def __init__(
-        self, properties: Mapping[str, Any], prefix: str, context: SinkContext, timeout_ms: int, *, ignores_lost: bool
+        self,
+        properties: Properties,
+        prefix: str,
+        context: SinkContext,
+        timeout_ms: int,
+        *,
+        ignores_lost: bool,
     ) -> None:
         self._properties = properties
         self._prefix = prefix

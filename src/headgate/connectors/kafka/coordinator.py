@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self, TypeVar, final
@@ -30,7 +30,7 @@ from kafka.errors import (
 from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer.transaction import EndTxnRequest, InitProducerIdRequest
 
-from headgate.connectors.kafka.properties import for_coordinator
+from headgate.connectors.kafka.properties import Properties, for_coordinator
 from headgate.errors import SinkError
 from headgate.functions.sink import RetriableCommitError
 
@@ -94,7 +94,7 @@ class TransactionCoordinator:
     They raise `RetriableCommitError` when the brokers do not answer or are busy, and `SinkError` when they refuse.
     """
 
-    def __init__(self, properties: Mapping[str, Any]) -> None:
+    def __init__(self, properties: Properties) -> None:
         self._servers = properties["bootstrap.servers"]
         self._settings = for_coordinator(properties)
         self._client = self._connected()

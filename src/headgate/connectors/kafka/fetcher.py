@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headgate.connectors.kafka import stalls
 from headgate.connectors.kafka.client import open_client
 from headgate.connectors.kafka.deserialization import BrokenMessages, KafkaRecordDeserializationSchema, make_records
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.stalls import Partition, Stalls
 from headgate.errors import SourceError
 from headgate.functions.fetching import Fetched, Fetcher
@@ -45,7 +46,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
 
     def __init__(
         self,
-        properties: Mapping[str, Any],
+        properties: Properties,
         schema: KafkaRecordDeserializationSchema,
         broken: BrokenMessages,
         count: Callable[[str, int], None],

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from headgate.connectors.kafka.client import ANSWER_S, open_client
+from headgate.connectors.kafka.properties import Properties
 from headgate.errors import ProgramError, SourceError
 
 
@@ -89,7 +90,7 @@ _SPECS: Final = {KafkaOffsetResetStrategy.EARLIEST: _EARLIEST, KafkaOffsetResetS
 
 
 def look_up(
-    initializer: KafkaOffsetsInitializer, partitions: list[KafkaTopicPartition], properties: Mapping[str, Any]
+    initializer: KafkaOffsetsInitializer, partitions: list[KafkaTopicPartition], properties: Properties
 ) -> dict[KafkaTopicPartition, int]:
     """Return the offset for each partition. Blocks for about ten seconds at most.
 
@@ -117,7 +118,7 @@ def _with_rest(
     found: dict[KafkaTopicPartition, int],
     initializer: KafkaOffsetsInitializer,
     partitions: Iterable[KafkaTopicPartition],
-    properties: Mapping[str, Any],
+    properties: Properties,
 ) -> dict[KafkaTopicPartition, int]:
     rest = [partition for partition in partitions if partition not in found]
     if not rest:
@@ -131,7 +132,7 @@ def _with_rest(
     return found | _ask(dict.fromkeys(rest, _SPECS[initializer.otherwise]()), properties)
 
 
-def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Mapping[str, Any]) -> dict[KafkaTopicPartition, int]:
+def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Properties) -> dict[KafkaTopicPartition, int]:
     if not specs:
         return {}
     level = IsolationLevel[str(properties.get("isolation.level", "read_committed")).upper()]
@@ -146,7 +147,7 @@ def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Mapping[str, Any]
         ) from error
 
 
-def _committed(partitions: list[KafkaTopicPartition], properties: Mapping[str, Any]) -> dict[KafkaTopicPartition, int]:
+def _committed(partitions: list[KafkaTopicPartition], properties: Properties) -> dict[KafkaTopicPartition, int]:
     if "group.id" not in properties:
         raise ProgramError("a KafkaSource that starts at committed offsets needs set_group_id()")
     consumer = open_client(Consumer, properties)

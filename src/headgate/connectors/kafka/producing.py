@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from headgate.connectors.kafka.client import open_client
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaMessage, KafkaRecordSerializationSchema, SchemaSerialization
 from headgate.errors import SinkError
 
@@ -28,7 +29,7 @@ _FULL_S: Final = 0.1
 class RecordProducer:
     """Writes records. Where methods block for long, the brokers are slow, or away for no longer than they may be."""
 
-    def __init__(self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema) -> None:
+    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema) -> None:
         self._failed: list[str] = []
         self._serializer = serializer
         self.topics: set[str] = set()
@@ -132,6 +133,6 @@ class RecordProducer:
         self.records += count
 
 
-def _note_undelivered(failed: list[str], error: KafkaError | None, message: Any) -> None:
+def _note_undelivered(failed: list[str], error: KafkaError | None, message: Message) -> None:
     if error is not None:
         failed.append(f"topic {message.topic()!r}, partition {message.partition()}: {error.str()}")

@@ -12,6 +12,9 @@ from typing import Any, Final
 
 from headgate.errors import ProgramError
 
+Properties = Mapping[str, object]
+"""Properties of a Kafka client, as the program has set them, by their keys."""
+
 _JAAS: Final = re.compile(r'\b(username|password)\s*=\s*"([^"]*)"')
 _SERIALIZERS: Final = frozenset({"key.serializer", "value.serializer", "key.deserializer", "value.deserializer"})
 """Java clients have them; here the sink's and the source's own serialisers do the work."""
@@ -31,7 +34,7 @@ _COORDINATOR_NAMES: Final = {
 _COORDINATOR_MECHANISMS: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
-def for_librdkafka(properties: Mapping[str, Any]) -> dict[str, Any]:
+def for_librdkafka(properties: Properties) -> dict[str, Any]:
     """Return properties as librdkafka takes them. A login in Java's form is translated.
 
     Raises `ProgramError` for a login that cannot be.
@@ -52,7 +55,7 @@ def for_librdkafka(properties: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def for_coordinator(properties: Mapping[str, Any]) -> dict[str, Any]:
+def for_coordinator(properties: Properties) -> dict[str, Any]:
     """Return properties of librdkafka that tell how to connect, as kafka-python takes them.
 
     Raises `ProgramError` for a login that transactions cannot use.

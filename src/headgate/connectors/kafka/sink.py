@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, Self, final
 
 from confluent_kafka import Producer
@@ -11,6 +10,7 @@ from headgate.connectors.guarantee import DeliveryGuarantee
 from headgate.connectors.kafka.client import partitions_of, topics_of
 from headgate.connectors.kafka.committer import TransactionCommitter
 from headgate.connectors.kafka.coordinator import TransactionCoordinator
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from headgate.connectors.kafka.transactions import Transaction, abandoned, job_prefix, name_of
 from headgate.connectors.kafka.writers import KafkaFlushingWriter, TransactionalWriter
@@ -27,7 +27,7 @@ _TIMEOUT_MS: Final = 900_000
 class KafkaSink(Sink[Any]):
     """Writes records to Kafka. Make one with `KafkaSink.builder()`."""
 
-    def __init__(self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema) -> None:
+    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema) -> None:
         self._properties = dict(properties)
         self._serializer = serializer
 
@@ -48,9 +48,7 @@ class KafkaSink(Sink[Any]):
 class FlushingKafkaSink(KafkaSink, FlushingSink):
     """Without a second phase."""
 
-    def __init__(
-        self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema, *, waits: bool
-    ) -> None:
+    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
         super().__init__(properties, serializer)
         self._waits = waits
 
@@ -64,7 +62,7 @@ class TransactionalKafkaSink(KafkaSink):
 
     def __init__(
         self,
-        properties: Mapping[str, Any],
+        properties: Properties,
         serializer: KafkaRecordSerializationSchema,
         prefix: str,
         *,
@@ -105,7 +103,7 @@ class KafkaSinkBuilder:
     """Builds a `KafkaSink`."""
 
     def __init__(self) -> None:
-        self._properties: dict[str, Any] = {}
+        self._properties: dict[str, object] = {}
         self._serializer: KafkaRecordSerializationSchema | None = None
         self._guarantee = DeliveryGuarantee.NONE
         self._prefix: str | None = None

@@ -15,6 +15,7 @@ from headgate.connectors.kafka.deserialization import (
 )
 from headgate.connectors.kafka.fetcher import KafkaFetcher, KafkaSplit
 from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, look_up
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import ProgramError, SourceError
 from headgate.functions.fetching import FetchingReader
@@ -46,7 +47,7 @@ class Subscription:
     pattern: str | None = None
     partitions: frozenset[KafkaTopicPartition] = field(default_factory=frozenset)
 
-    def find(self, properties: Mapping[str, Any]) -> list[KafkaTopicPartition]:
+    def find(self, properties: Properties) -> list[KafkaTopicPartition]:
         """Return the partitions that there are now. Blocks; raises `SourceError` for what is missing."""
         if self.pattern is not None:
             pattern = re.compile(self.pattern)
@@ -56,7 +57,7 @@ class Subscription:
             return _partitions((topic, partitions_of(topic, properties, SourceError)) for topic in self.topics)
         return self._find_given(properties)
 
-    def _find_given(self, properties: Mapping[str, Any]) -> list[KafkaTopicPartition]:
+    def _find_given(self, properties: Properties) -> list[KafkaTopicPartition]:
         topics = sorted({each.topic for each in self.partitions})
         there = set(_partitions((topic, partitions_of(topic, properties, SourceError)) for topic in topics))
         for missing in self.partitions - there:
@@ -69,7 +70,7 @@ class Subscription:
 class KafkaSource(Source[KafkaSplit]):
     """Reads topics of Kafka. Make one with `KafkaSource.builder()`."""
 
-    properties: Mapping[str, Any]
+    properties: Properties
     subscription: Subscription
     schema: KafkaRecordDeserializationSchema
     broken: BrokenMessages
@@ -138,7 +139,7 @@ class KafkaSourceBuilder:
     """Builds a `KafkaSource`."""
 
     def __init__(self) -> None:
-        self._properties: dict[str, Any] = {}
+        self._properties: dict[str, object] = {}
         self._subscription: Subscription | None = None
         self._schema: KafkaRecordDeserializationSchema | None = None
         self._broken = BrokenMessages.FAIL

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate.connectors.kafka.client import SILENT
 from headgate.connectors.kafka.offsets import KafkaOffsetsInitializer, KafkaTopicPartition, look_up
+from headgate.connectors.kafka.properties import Properties
 from headgate.errors import SourceError
 
 Partition = tuple[str, int]
@@ -26,7 +27,7 @@ FETCHES_MIN: Final = 100
 class Stalls:
     """Compares how far partitions were read, every half minute, with where they end. Used by one thread."""
 
-    def __init__(self, properties: Mapping[str, Any]) -> None:
+    def __init__(self, properties: Properties) -> None:
         self._properties = {**properties, "logger": SILENT}
         self._due_s = time.monotonic() + STALL_S
         self._fetches = 0

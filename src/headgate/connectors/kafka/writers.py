@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, final
@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from confluent_kafka import KafkaException
 
 from headgate.connectors.kafka.producing import RecordProducer
+from headgate.connectors.kafka.properties import Properties
 from headgate.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from headgate.connectors.kafka.transactions import Transaction
 from headgate.errors import SinkError
@@ -27,9 +28,7 @@ _TRY_S: Final = 10.0
 class KafkaFlushingWriter(FlushingWriter):
     """Writes records as they come. `waits`: at a barrier, for the brokers to have them."""
 
-    def __init__(
-        self, properties: Mapping[str, Any], serializer: KafkaRecordSerializationSchema, *, waits: bool
-    ) -> None:
+    def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
         self._producer = RecordProducer(properties, serializer)
         self._waits = waits
 
@@ -55,7 +54,7 @@ class TransactionalWriter(SinkWriter[Transaction]):
 
     def __init__(
         self,
-        properties: Mapping[str, Any],
+        properties: Properties,
         serializer: KafkaRecordSerializationSchema,
         name: Callable[[CheckpointId], str],
         behind: CheckpointId,
