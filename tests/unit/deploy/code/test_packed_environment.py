@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -59,8 +58,8 @@ def pack(python: Path | str, *words: str, cwd: Path) -> subprocess.CompletedProc
 def unpacked(cwd: Path) -> Path:
     folder = cwd / "worker" / "environment"
     folder.mkdir(parents=True)
-    with tarfile.open(cwd / "environment.tar.gz") as archive:
-        archive.extractall(folder, filter="fully_trusted")
+    # Not with tarfile: Python 3.11.2 knows no filters yet, and later ones want one.
+    subprocess.run(["tar", "-xzf", str(cwd / "environment.tar.gz"), "-C", str(folder)], check=True)
     return folder
 
 
