@@ -322,10 +322,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         if job_name is not None:
             check_text("the name of a job", job_name)
         check_not_importing()
-        settings = self._settings()
-        in_batch = is_batch(self._program.graph(), settings)
+        graph = self._program.graph()
         job = self.job_graph(job_name)  # first, so that a wrong program fails before a session is started
-        where = choose.deployment(settings, self._spark)
+        in_batch = is_batch(graph, job.settings)
+        where = choose.deployment(job.settings, self._spark)
         return where.submit_batch(job) if in_batch else where.submit(job)
 
     def job_graph(self, job_name: str | None = None) -> JobGraph:
