@@ -173,13 +173,11 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Compaction of files, and the finer settings of file sources",
+        title="Compaction of files",
         instead="compact what is written with a job of its own, or set a longer checkpoint interval",
         names="""
-            datastream.connectors.file_system: FileCompactStrategy FileCompactor FileEnumeratorProvider
-            datastream.connectors.file_system: FileSplitAssignerProvider StreamingFileSink
+            datastream.connectors.file_system: FileCompactStrategy FileCompactor
             datastream.connectors.file_system.FileSink.BaseBuilder: disable_compact enable_compact
-            datastream.connectors.file_system.FileSourceBuilder: set_file_enumerator set_split_assigner
         """,
     ),
     Feature(

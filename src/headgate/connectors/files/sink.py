@@ -27,8 +27,8 @@ class FileSinkBuilder:
 
     base_path: str
     writers: BulkWriterFactory
-    rolling_policy: RollingPolicy = field(default_factory=RollingPolicy.default_rolling_policy)
-    bucket_assigner: BucketAssigner = field(default_factory=BucketAssigner.base_path_bucket_assigner)
+    rolling_policy: RollingPolicy
+    bucket_assigner: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
     output_file_config: OutputFileConfig | None = None
     clock: Clock = field(default_factory=SystemClock)
 
@@ -38,7 +38,7 @@ class FileSinkBuilder:
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
-        """Set which folder below the base path a record goes to; by default all are in the base path itself."""
+        """Set which folder below the base path a record goes to; by default one for each hour of writing."""
         self.bucket_assigner = bucket_assigner
         return self
 
@@ -76,6 +76,7 @@ class FileSink(Sink[PartFile]):
     """
 
     BaseBuilder = RowFormatBuilder = BulkFormatBuilder = FileSinkBuilder
+    DefaultRowFormatBuilder = DefaultBulkFormatBuilder = FileSinkBuilder
 
     def __init__(self, settings: PartSettings) -> None:
         self._settings = settings
@@ -85,13 +86,13 @@ class FileSink(Sink[PartFile]):
     def for_row_format(base_path: str, encoder: Encoder) -> FileSinkBuilder:
         """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
         _check_kind(encoder, Encoder)
-        return FileSinkBuilder(base_path, RowWriterFactory(encoder))
+        return FileSinkBuilder(base_path, RowWriterFactory(encoder), RollingPolicy.default_rolling_policy())
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSinkBuilder:
         """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
         _check_kind(writer_factory, BulkWriterFactory)
-        return FileSinkBuilder(base_path, writer_factory)
+        return FileSinkBuilder(base_path, writer_factory, RollingPolicy.on_checkpoint_rolling_policy())
 
     def prepare(self, job_id: JobId) -> None:
         claim(self._folder.place, job_id)

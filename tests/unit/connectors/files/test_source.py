@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.lines import BrokenLines, Decoded, LineDecoder
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, deal, open_reader, read, read_all
+from headgate.types.instant import Duration
 
 TEXT = StreamFormat.text_line_format()
 
@@ -239,3 +241,26 @@ def test_format_that_is_there_is_of_the_class_that_names_it() -> None:
     formats = [TEXT, StreamFormat.csv_format(), StreamFormat.json_lines_format()]
     assert all(isinstance(each, StreamFormat) for each in formats)
     assert isinstance(BulkFormat.parquet_format(), BulkFormat)
+
+
+def test_a_file_is_cut_unless_the_enumerator_is_one_that_does_not(tmp_path: Path) -> None:
+    line = b"x" * 1023 + b"\n"
+    builder = FileSource.for_record_stream_format(TEXT, str(written(tmp_path / "in.txt", line * 4096)))
+    builder.set_split_assigner(FileSplitAssignerProvider.locality_aware_split_assigner())
+    assert len(builder.build().splits(4)) == 4
+    builder.set_file_enumerator(FileEnumeratorProvider.default_non_splittable_file_enumerator())
+    whole = builder.build()
+    assert len(whole.splits(4)) == 1
+    assert len(read_all(whole)) == 4096
+    assert len(builder.monitor_continuously(Duration.of_seconds(1)).build().splits(4)) == 1
+    builder.set_file_enumerator(FileEnumeratorProvider.default_splittable_file_enumerator())
+    assert len(builder.process_static_file_set().build().splits(4)) == 4
+
+
+@pytest.mark.parametrize("setter", ["set_file_enumerator", "set_split_assigner"])
+def test_what_is_no_provider_is_refused(setter: str) -> None:
+    builder = FileSource.for_record_stream_format(TEXT, "in.txt")
+    with pytest.raises(
+        ProgramError, match=rf"{setter}\(\) takes a File\w+Provider, made by its functions, not"
+    ):
+        getattr(builder, setter)("local")
