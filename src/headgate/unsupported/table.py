@@ -193,13 +193,10 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Files in the distributed cache",
-        instead="ship them with env.add_python_archive(), or Spark's --files and --archives",
+        title="PyFlink's own way to keep dependencies",
+        instead="use env.add_python_file(), add_python_archive() and register_cached_file()",
         planned=False,
-        names="""
-            common.dependency_manager
-            datastream.stream_execution_environment.StreamExecutionEnvironment: register_cached_file
-        """,
+        names="common.dependency_manager",
     ),
     Feature(
         title="The Java side and the inner classes of PyFlink",

@@ -260,7 +260,5 @@ def test_a_file_is_cut_unless_the_enumerator_is_one_that_does_not(tmp_path: Path
 @pytest.mark.parametrize("setter", ["set_file_enumerator", "set_split_assigner"])
 def test_what_is_no_provider_is_refused(setter: str) -> None:
     builder = FileSource.for_record_stream_format(TEXT, "in.txt")
-    with pytest.raises(
-        ProgramError, match=rf"{setter}\(\) takes a File\w+Provider, made by its functions, not"
-    ):
+    with pytest.raises(ProgramError, match=rf"{setter}\(\) takes a File\w+Provider, made by its functions, not"):
         getattr(builder, setter)("local")
