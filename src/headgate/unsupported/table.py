@@ -136,11 +136,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Accumulators of a running job",
-        instead="read the counters of sources from the JobExecutionResult, or emit what you count as records",
-        names="common.job_client.JobClient: get_accumulators",
-    ),
-    Feature(
         title="Connectors that are not built yet",
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
