@@ -168,14 +168,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Compaction of files",
-        instead="compact what is written with a job of its own, or set a longer checkpoint interval",
-        names="""
-            datastream.connectors.file_system: FileCompactStrategy FileCompactor
-            datastream.connectors.file_system.FileSink.BaseBuilder: disable_compact enable_compact
-        """,
-    ),
-    Feature(
         title="Slot sharing groups",
         instead="leave it out: each slot runs a subtask of every operator",
         planned=False,

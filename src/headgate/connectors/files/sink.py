@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import final
 
+from headgate.checkpoint.file_store import without_secret
 from headgate.clock import Clock, SystemClock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
+from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.owner import claim, give_up
 from headgate.connectors.files.part_files import PartCommitter, PartFile, PartFolder, delete
@@ -18,6 +21,8 @@ from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import Sink, SinkContext
 from headgate.ids import JobId
+
+_log = logging.getLogger(__name__)
 
 
 @final
@@ -49,6 +54,24 @@ class FileSinkBuilder:
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSinkBuilder:
         """Set how the names of files begin and end; by default with "part" and the format's suffix."""
         self.output_file_config = output_file_config
+        return self
+
+    def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> FileSinkBuilder:
+        """Accept it, and log that files stay as they were written: each is committed with the checkpoint after it."""
+        for given, kind in ((strategy, FileCompactStrategy), (compactor, FileCompactor)):
+            if not isinstance(given, kind):
+                raise ProgramError(
+                    f"enable_compact() takes a {kind.__name__}, made by its functions, not {given!r:.100}"
+                )
+        _log.warning(
+            "files in %s are not compacted, though enable_compact() asks for it: set a longer checkpoint interval for "
+            "larger files, or compact them with a job of its own",
+            without_secret(self.base_path),
+        )
+        return self
+
+    def disable_compact(self) -> FileSinkBuilder:
+        """Change nothing: files are never compacted."""
         return self
 
     def build(self) -> FileSink:

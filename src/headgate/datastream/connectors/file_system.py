@@ -6,6 +6,7 @@ from headgate import unsupported
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
@@ -25,6 +26,8 @@ __all__ = [
     "CsvOptions",
     "DefaultRollingPolicy",
     "Encoder",
+    "FileCompactStrategy",
+    "FileCompactor",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSinkBuilder",
