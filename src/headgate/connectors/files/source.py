@@ -51,7 +51,7 @@ class FileSource(Source[PartOfFile]):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst."""
+        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/files.md)."""
         _check_format(stream_format, StreamFormat)
         return FileSourceBuilder(LineSplits(stream_format), paths)
 
