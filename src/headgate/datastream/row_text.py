@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from headgate.types.row import Row, RowKind
-
-_KINDS: Final = {
-    RowKind.INSERT: "+I",
-    RowKind.UPDATE_BEFORE: "-U",
-    RowKind.UPDATE_AFTER: "+U",
-    RowKind.DELETE: "-D",
-}
+from headgate.types.java_text import ROW_KINDS
+from headgate.types.row import Row
 
 
 def row_text(value: Any) -> str:
@@ -22,4 +16,4 @@ def row_text(value: Any) -> str:
     """
     if not isinstance(value, Row):
         return str(value)
-    return f"{_KINDS[value.get_row_kind()]}[{','.join(map(str, value))}]"
+    return f"{ROW_KINDS[value.get_row_kind()]}[{','.join(map(str, value))}]"

@@ -13,6 +13,7 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.csv_lines import check_delimiter
 from headgate.errors import ProgramError, SinkError
+from headgate.types.java_text import java_text
 from headgate.types.row import Row
 
 
@@ -32,7 +33,10 @@ class Encoder(ABC):
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """Return an encoder that writes `str(record)` and a newline."""
+        """Return an encoder that writes the text of a record, as Java has it, and a newline.
+
+        So `("be", 2)` is `(be,2)`, a row `+I[be, 2]`, True `true`, and None `null`.
+        """
         return SimpleStringEncoder(charset_name)
 
     @staticmethod
@@ -59,7 +63,7 @@ class Encoder(ABC):
 
 @final
 class SimpleStringEncoder(Encoder):
-    """`str(record)` and a newline."""
+    """The text of a record and a newline."""
 
     def __init__(self, charset_name: str) -> None:
         try:
@@ -70,7 +74,9 @@ class SimpleStringEncoder(Encoder):
 
     def encode(self, records: list[Any]) -> bytes:
         try:
-            return "".join([f"{record}\n" for record in records]).encode(self._charset)
+            return "".join(
+                [f"{record if record.__class__ is str else java_text(record)}\n" for record in records]
+            ).encode(self._charset)
         except UnicodeEncodeError as error:
             line = error.object[: error.end].count("\n")
             raise SinkError(f"{str(records[line])!r} cannot be written as {self._charset}: {error.reason}") from error

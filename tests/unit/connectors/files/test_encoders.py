@@ -15,8 +15,8 @@ from headgate.types.row import Row
 JSON = Encoder.json_lines_encoder()
 
 
-def test_simple_string_encoder_writes_what_print_shows() -> None:
-    assert Encoder.simple_string_encoder().encode(["æ", 1, (2, "x")]) == "æ\n1\n(2, 'x')\n".encode()
+def test_simple_string_encoder_writes_text_as_java_has_it() -> None:
+    assert Encoder.simple_string_encoder().encode(["æ", 1, (2, "x")]) == "æ\n1\n(2,x)\n".encode()
 
 
 def test_simple_string_encoder_keeps_to_its_charset() -> None:
