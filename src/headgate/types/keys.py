@@ -41,7 +41,7 @@ from uuid import UUID
 
 from headgate.errors import SerializationError
 from headgate.types.instant import Instant
-from headgate.types.row import Row
+from headgate.types.row import KeywordNames, Row
 
 _DECIMAL_DIGITS_MAX: Final = 10_000
 _LENGTH: Final = struct.Struct(">I").pack
@@ -168,7 +168,8 @@ def _sequence_bytes(items: Iterable[object]) -> bytes:
 
 
 def _row_bytes(row: Row) -> bytes:
-    return b"r" + _sequence_bytes((row._row_kind.name, row._fields, tuple(row._values)))
+    names, values = row.by_name() if isinstance(row._fields, KeywordNames) else (row._fields, tuple(row._values))
+    return b"r" + _sequence_bytes((row._row_kind.name, names, values))
 
 
 def _datetime_bytes(moment: dt.datetime) -> bytes:
