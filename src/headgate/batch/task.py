@@ -41,6 +41,7 @@ from headgate.operators.base import (
 )
 from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
+from headgate.operators.output_type import OutputType
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 
 CHECKPOINT: Final = CheckpointId(1)
@@ -128,6 +129,7 @@ class StageTask:
                 restored=RestoredState(),
                 splits=list(self._place.splits[self._place.task :: self._place.tasks]),
                 settings=self._plan.settings,
+                output_type=plan.output_type,
                 all_keys=True,
             )
             self._operators.append(operator)
@@ -147,7 +149,9 @@ class StageTask:
         for target in self._stage.targets:
             selector = target.key_selector
             select = None if selector is None else self._selector(selector, self._operators[-1])
-            outputs.append(Output([RowsChannel(target, select, self._sent)], Forward(), batch_records, -1, target.tag))
+            output = Output([RowsChannel(target, select, self._sent)], Forward(), batch_records, -1, target.tag)
+            output.tag_type = OutputType.of(target.tag_type)
+            outputs.append(output)
         return outputs
 
     def _selector(self, selector: AnyKeySelector, operator: Operator) -> Any:

@@ -12,6 +12,7 @@ from typing import final
 from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
 from headgate.dataflow.partition import Partitioner
 from headgate.elements import Barrier, Batch, Control, Payload
+from headgate.operators.output_type import OutputType
 
 
 @final
@@ -28,6 +29,7 @@ class Output:
         "overtakable",
         "records_out",
         "tag",
+        "tag_type",
     )
 
     def __init__(
@@ -40,6 +42,8 @@ class Output:
     ) -> None:
         """`tag` is the id of the side output that leaves here; None: the main output."""
         self.tag = tag
+        self.tag_type: OutputType | None = None
+        """What the records of the side output become."""
         self.overtakable: Sequence[tuple[ChannelAddress, OvertakableChannel]] = ()
         """The channels with their addresses, if barriers may overtake what they hold; else empty."""
         self._channels = channels

@@ -25,7 +25,6 @@ from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
 from headgate.datastream.operator_settings import OperatorSettings
 from headgate.datastream.program import Program, Upstream
-from headgate.datastream.row_text import row_text
 from headgate.errors import ProgramError
 from headgate.functions import aggregation
 from headgate.functions.api import (
@@ -55,7 +54,7 @@ from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.output_tag import OutputTag
-from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
+from headgate.types.typeinfo import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -139,7 +138,7 @@ class DataStream(OperatorSettings):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which `func` is true."""
         check_function(func, FilterFunction)
-        return self._then("Filter", FilterFactory(func), self._output_type)
+        return self._then_same("Filter", FilterFactory(func))
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Call a `ProcessFunction` for each record; what it yields or returns is the new stream."""
@@ -187,12 +186,13 @@ class DataStream(OperatorSettings):
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps, and the stream watermarks, in place of those that they have."""
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
-        return self._then("Timestamps/Watermarks", AssignFactory(watermark_strategy), self._output_type)
+        return self._then_same("Timestamps/Watermarks", AssignFactory(watermark_strategy))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
         check_tag(output_tag)
-        upstream = replace(self._only_input("get_side_output"), tag=output_tag.tag_id)
+        only = self._only_input("get_side_output")
+        upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
 
     # --- partitioning ---
@@ -235,13 +235,10 @@ class DataStream(OperatorSettings):
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Write each record to the standard output: the console in local mode, executor logs on a cluster.
 
-        Rows of a declared row type are written as in PyFlink, for instance `+I[1,a]`, all other records by `str`.
-        `sink_identifier` is written before each.
+        Records of a declared type are written as in PyFlink: rows as `+I[1,a]`, others as Java does, for instance
+        `(a,1)`, `true`, `1.0E10`, `null`; all others by `str`. `sink_identifier` is written before each.
         """
-        printable = self
-        if isinstance(self._output_type, RowTypeInfo):
-            printable = self._then("Map", MapFactory(row_text), Types.STRING())
-        return printable._end("Print to Std. Out", PrintFactory(sink_identifier))
+        return self._end("Print to Std. Out", PrintFactory(sink_identifier, self._output_type))
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
         """Hand each record to a `SinkFunction`, at least once."""
@@ -251,7 +248,8 @@ class DataStream(OperatorSettings):
     def sink_to(self, sink: Sink[Committable]) -> DataStreamSink:
         """Hand each record to a `Sink`, exactly once."""
         check_sink(sink)
-        return self._end("Writer", SinkFactory(sink))
+        typed = sink if self._output_type is None else sink.of_type(self._output_type)
+        return self._end("Writer", SinkFactory(typed))
 
     @overload
     def execute_and_collect(self, job_execution_name: str | None = None, limit: None = None) -> CloseableIterator: ...
@@ -306,8 +304,17 @@ class DataStream(OperatorSettings):
         """Add an operator whose second input is `second`."""
         check_type(name, output_type)
         node = self._program.add(name, operator, self._inputs, () if second is None else second._inputs)
-        node.output_type = output_type
-        return DataStream(self._environment, self._program, (Upstream(node),), output_type)
+        return DataStream(self._environment, self._program, (Upstream(node),), output_type)._converted()
+
+    def _then_same(self, name: str, operator: AnyOperatorFactory) -> DataStream:
+        """Add an operator that emits records of this stream as they are."""
+        node = self._program.add(name, operator, self._inputs)
+        return DataStream(self._environment, self._program, (Upstream(node),), self._output_type)
+
+    def _converted(self) -> DataStream:
+        """Have the operator's records converted to the declared type."""
+        self._only_input("output_type").node.output_type = self._output_type
+        return self
 
     def _end(self, name: str, operator: AnyOperatorFactory) -> DataStreamSink:
         node = self._program.add(name, operator, self._inputs)
@@ -369,7 +376,7 @@ class KeyedStream(DataStream):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which `func` is true; `func` may use keyed state."""
         check_function(func, FilterFunction)
-        return self._then("Filter", KeyedFilterFactory(func), self._output_type)
+        return self._then_same("Filter", KeyedFilterFactory(func))
 
     def process(  # type: ignore[override]  # as in PyFlink, another kind of function
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None

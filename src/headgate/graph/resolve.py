@@ -17,6 +17,7 @@ from headgate.graph.logical import (
 )
 from headgate.graph.uids import generate_uids
 from headgate.state.keygroups import default_max_parallelism
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -30,6 +31,7 @@ class ResolvedNode:
     uid: str
     uid_hash: str | None
     operator: AnyOperatorFactory
+    output_type: TypeInformation | None
     parallelism: int
     max_parallelism: int
     parallelism_max: int
@@ -49,6 +51,7 @@ class ResolvedEdge:
     key_selector: AnyKeySelector | None
     input_index: int
     tag: str | None
+    tag_type: TypeInformation | None
     is_implied: bool
 
 
@@ -101,6 +104,7 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         uid=generated_uid if node.uid is None else node.uid,
         uid_hash=node.uid_hash,
         operator=node.operator,
+        output_type=node.output_type,
         parallelism=parallelism_of(node, defaults),
         max_parallelism=max_parallelism,
         parallelism_max=min(max_parallelism, node.parallelism_max or max_parallelism),
@@ -126,5 +130,6 @@ def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:
         key_selector=edge.key_selector,
         input_index=edge.input_index,
         tag=edge.tag,
+        tag_type=edge.tag_type,
         is_implied=edge.partitioning is None,
     )

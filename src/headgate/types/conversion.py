@@ -13,8 +13,8 @@ dates and times           of a datetime the date, or the time of day
 arrays, LIST              a list, of any sequence; of BYTE: `bytes`, of `bytearray` and `memoryview` as well
 MAP                       a dict
 TUPLE                     a tuple, of a list or a `Row` of the same length
-ROW                       a `Row` with the names and order of the type; of a row with names the fields of these names, of
-                          a dict as well, a row without names, tuple or list by position
+ROW                       a `Row` with the names and order of the type: of a row with names, or a dict, the fields of
+                          these names; of a row without names, a tuple or a list, all fields by position
 ========================  ==============================================================================================
 
 None is a value of every type. PICKLED_BYTE_ARRAY, and a type that is not in the table, accept every value as it is.
@@ -23,6 +23,7 @@ None is a value of every type. PICKLED_BYTE_ARRAY, and a type that is not in the
 from __future__ import annotations
 
 import datetime as dt
+import reprlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -107,7 +108,7 @@ def _each(exact: type, one: Callable[[Any], Any]) -> Conversion:
 
 
 def _unlike(value: object, wanted: str) -> TypeError:
-    return TypeError(f"{type(value).__name__} is not {wanted}")
+    return TypeError(f"{reprlib.repr(value)} is of type {type(value).__name__}, not {wanted}")
 
 
 # --- single values
@@ -216,7 +217,9 @@ _SINGLE: Final[dict[BasicType, Conversion]] = {
 
 def _lists(type_info: Any) -> Conversion:
     element = type_info.element_type
-    is_bytes = element == BasicTypeInfo.BYTE_TYPE_INFO() and isinstance(type_info, PrimitiveArrayTypeInfo | ListTypeInfo)
+    is_bytes = element == BasicTypeInfo.BYTE_TYPE_INFO() and isinstance(
+        type_info, PrimitiveArrayTypeInfo | ListTypeInfo
+    )
     to_lists = _each(list, _bytes_or_list if is_bytes else _list)
     inner = conversion(element)
     if inner is None:

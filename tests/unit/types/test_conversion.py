@@ -122,17 +122,21 @@ def test_a_value_that_cannot_be_one_of_the_type_is_found(type_info: TypeInformat
     assert str(error)
 
 
-def test_a_column_of_the_type_stays_the_same_object() -> None:
-    for type_info, column in [
+@pytest.mark.parametrize(
+    ("type_info", "column"),
+    [
         (Types.LONG(), [1, 2]),
         (Types.STRING(), ["a", None]),
         (Types.LIST(Types.DOUBLE()), [[1.0]]),
         (Types.TUPLE([Types.INT(), Types.STRING()]), [(1, "a")]),
         (AB, [make_row((1, "x"), ("a", "b"))]),
-    ]:
-        convert = conversion(type_info)
-        assert convert is not None
-        assert convert(column) is column
+    ],
+    ids=str,
+)
+def test_a_column_of_the_type_stays_the_same_object(type_info: TypeInformation, column: list[Any]) -> None:
+    convert = conversion(type_info)
+    assert convert is not None
+    assert convert(column) is column
 
 
 def test_rows_have_the_order_of_the_type_and_keep_their_kinds() -> None:
@@ -145,7 +149,9 @@ def test_any_object_is_of_a_type_of_any_object() -> None:
     assert conversion(Types.PICKLED_BYTE_ARRAY()) is None
 
 
-@given(st.lists(st.one_of(st.none(), st.tuples(st.integers(-9, 9) | st.none() | st.floats(-9, 9), st.text(max_size=2)))))
+@given(
+    st.lists(st.one_of(st.none(), st.tuples(st.integers(-9, 9) | st.none() | st.floats(-9, 9), st.text(max_size=2))))
+)
 def test_a_column_is_converted_as_each_of_its_values_is(column: list[Any]) -> None:
     convert = conversion(AB)
     assert convert is not None

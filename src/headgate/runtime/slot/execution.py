@@ -34,6 +34,7 @@ from headgate.operators.base import (
     open_function,
 )
 from headgate.operators.failure import UserFailure, failure_of
+from headgate.operators.output_type import OutputType
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.exchange import Exchange
@@ -167,6 +168,7 @@ class Execution:
                 splits=deploy.splits.get(subtask),
                 settings=self._plan.settings,
                 metrics=self._metrics_of(subtask, operator_plan, deploy.attempt),
+                output_type=operator_plan.output_type,
             )
             self._opened.append(operator)
             with _opening(subtask, context):
@@ -191,6 +193,7 @@ class Execution:
             part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
             output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
+            output.tag_type = OutputType.of(edge.tag_type)
             output.overtakable = [
                 (address, end)
                 for channel, end in zip(channels, ends, strict=True)
