@@ -127,7 +127,7 @@ def _target(plan: JobGraph, index: int) -> Target:
         tag=edge.tag,
         tag_type=edge.tag_type,
         key_selector=edge.key_selector,
-        deals=edge.partitioning is Partitioning.REBALANCE,
+        deals=edge.partitioning in (Partitioning.REBALANCE, Partitioning.RESCALE, Partitioning.SHUFFLE),
         parallelism=vertex.parallelism,
         max_parallelism=vertex.max_parallelism,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import final
 
 from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
-from headgate.dataflow.partition import Partitioner
+from headgate.dataflow.partition import StreamPartitioner
 from headgate.elements import Barrier, Batch, Control, Payload
 from headgate.operators.output_type import OutputType
 
@@ -35,7 +35,7 @@ class Output:
     def __init__(
         self,
         channels: Sequence[OutputChannel],
-        partitioner: Partitioner,
+        partitioner: StreamPartitioner,
         batch_records: int,
         timeout_ms: int,
         tag: str | None = None,

@@ -10,7 +10,6 @@ from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
 from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
-    check_broadcast,
     check_function,
     check_other_stream,
     check_positive,
@@ -23,10 +22,11 @@ from headgate.datastream.checks import (
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
-from headgate.datastream.operator_settings import OperatorSettings
+from headgate.datastream.partitioned_stream import PartitionedStream
 from headgate.datastream.program import Program, Upstream
 from headgate.errors import ProgramError
 from headgate.functions import aggregation
+from headgate.functions.aggregation import Projection
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -41,10 +41,12 @@ from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.logical import AnyOperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
+from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keys import DeclaredKeys
 from headgate.operators.map import MapFactory
 from headgate.operators.print import PrintFactory
 from headgate.operators.process import ProcessFactory
@@ -52,9 +54,8 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.output_tag import OutputTag
-from headgate.types.typeinfo import TypeInformation, Types
+from headgate.types.typeinfo import TupleTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,7 +75,7 @@ __all__ = [
 Committable = TypeVar("Committable")
 
 
-class DataStream(OperatorSettings):
+class DataStream(PartitionedStream):
     """A stream of records: the output of one operator, or of several (a union).
 
     Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
@@ -150,17 +151,29 @@ class DataStream(OperatorSettings):
     ) -> KeyedStream:
         """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
 
-        The selector must always return the same key for the same record, in every process. The key is the Python value
-        that it returns: unlike in PyFlink, `key_type` changes nothing about it. A key of a type that has no stable form
-        fails the job with a SerializationError that says what to use instead.
+        The selector must always return the same key for the same record, in every process. With a `key_type` keys are
+        converted to it; without one 1, True, 1.0 and None are keys of their own. A key may be anything of which
+        `docs/key-hash.md` says so; any other fails the job with an error that says what to use instead.
         """
         check_function(key_selector, KeySelector)
-        return KeyedStream(self, key_selector)
+        check_type("key_by", key_type)
+        return KeyedStream(self, key_selector if key_type is None else DeclaredKeys(key_selector, key_type))
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep these fields of the tuples, in this order. Raises ProgramError unless the stream has a tuple type."""
+        if not isinstance(self._output_type, TupleTypeInfo):
+            raise ProgramError(
+                f"project() needs a stream of tuples, but its type is {self.get_type()}: give the operator before it "
+                "output_type=Types.TUPLE([...])"
+            )
+        types = self._output_type.field_types
+        if not field_indexes or not all(index in range(len(types)) for index in field_indexes):
+            raise ProgramError(f"project() takes positions from 0 to {len(types) - 1}, not {field_indexes}")
+        kept = TupleTypeInfo([types[index] for index in field_indexes])
+        return self._then("Projection", MapFactory(Projection(field_indexes)), kept)
 
     def union(self, *streams: DataStream) -> DataStream:
-        """Merge streams of this environment into one; the records of each keep their order."""
-        if not streams:
-            raise ProgramError("union() needs at least one other stream")
+        """Merge this stream and others of this environment into one; the records of each keep their order."""
         for stream in streams:
             check_other_stream("union", self, stream, DataStream)
         merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
@@ -194,41 +207,6 @@ class DataStream(OperatorSettings):
         only = self._only_input("get_side_output")
         upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
-
-    # --- partitioning ---
-
-    def rebalance(self) -> DataStream:
-        """Send the records round-robin to all subtasks of the next operator."""
-        return self._repartitioned(Partitioning.REBALANCE)
-
-    @overload
-    def broadcast(self) -> DataStream: ...
-
-    @overload
-    def broadcast(
-        self, broadcast_state_descriptor: MapStateDescriptor, *other_broadcast_state_descriptors: MapStateDescriptor
-    ) -> BroadcastStream: ...
-
-    def broadcast(
-        self,
-        broadcast_state_descriptor: MapStateDescriptor | None = None,
-        *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
-        """Send every record to all subtasks of the next operator.
-
-        With descriptors of the broadcast states in which that operator keeps what it needs of the records, pass the
-        result to `connect` of another stream.
-        """
-        everywhere = self._repartitioned(Partitioning.BROADCAST)
-        if broadcast_state_descriptor is None:
-            return everywhere
-        descriptors = [broadcast_state_descriptor, *other_broadcast_state_descriptors]
-        check_broadcast(descriptors)
-        return BroadcastStream(everywhere, descriptors)
-
-    def forward(self) -> DataStream:
-        """Send each record to the subtask of the same index; the next operator must have the same parallelism."""
-        return self._repartitioned(Partitioning.FORWARD)
 
     # --- the end of a stream ---
 
@@ -321,8 +299,7 @@ class DataStream(OperatorSettings):
         node.is_sink = True
         return DataStreamSink(node)
 
-    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
-        inputs = tuple(replace(upstream, partitioning=partitioning) for upstream in self._inputs)
+    def _with_inputs(self, inputs: tuple[Upstream, ...]) -> DataStream:
         return DataStream(self._environment, self._program, inputs, self._output_type)
 
 
@@ -422,7 +399,7 @@ class KeyedStream(DataStream):
     def _aggregate(self, name: str, func: ReduceFunction) -> DataStream:
         return self._then(name, ReduceFactory(func), self._output_type)
 
-    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
+    def _repartitioned(self, partitioning: Partitioning, custom: CustomPartition | None = None) -> DataStream:
         raise ProgramError(
             f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of the two out"
         )

@@ -53,7 +53,7 @@ class VertexPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePlan:
-    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP, as the user gave it.
+    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP and CUSTOM, as the user gave it.
 
     It ends at input `input_index` of the target's head, and begins at the side output `tag` of the source's tail, or
     at its main output (None). `is_implied`: the program left the partitioning open, so that it is forward in a

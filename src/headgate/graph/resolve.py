@@ -38,6 +38,7 @@ class ResolvedNode:
     """The most subtasks that it can have: of its state, and by what it is."""
     buffer_timeout_ms: int
     chain: ChainPolicy
+    is_sink: bool
 
 
 @final
@@ -110,6 +111,7 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         parallelism_max=min(max_parallelism, node.parallelism_max or max_parallelism),
         buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
         chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
+        is_sink=node.is_sink,
     )
 
 

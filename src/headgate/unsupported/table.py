@@ -127,12 +127,11 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Other ways to partition, and cached streams",
-        instead="use key_by, rebalance, forward or broadcast, and map() to pick fields",
+        title="Cached streams",
+        instead="write the stream to files, and have the next job read them",
         names="""
-            datastream.functions: Partitioner
             datastream.data_stream: CachedDataStream
-            datastream.data_stream.DataStream: cache partition_custom project rescale shuffle
+            datastream.data_stream.DataStream: cache
         """,
     ),
     Feature(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,12 @@ from headgate.datastream import (
     KeyedProcessFunction,
     OutputTag,
     ProcessFunction,
+    RuntimeContext,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
 from headgate.datastream.connectors.file_system import FileSink
-from headgate.datastream.state import MapStateDescriptor
+from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError
 from headgate.functions.record_errors import RecordErrors
 
@@ -155,3 +158,40 @@ def test_files_and_prints_have_javas_text(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines() == ["(a,1.0)", "(null,1.0E10)"]
     (part,) = tmp_path.glob("part-*")
     assert part.read_text().splitlines() == ["+I[a, 1.0]", "+I[null, 1.0E10]"]
+
+
+class Counted(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.INT()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield repr(ctx.get_current_key()), count
+
+
+@dataclass
+class Account:
+    number: int
+
+
+NUMBERS = [1, True, 1.0, Decimal("1.0"), Decimal("1.00")]
+KEYS = [*NUMBERS, None, [1], {"a": 1}, frozenset({1}), Account(1), Row(a=1), (1, [2])]
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_each_kind_of_key_has_state_of_its_own(mode: RuntimeExecutionMode, backend: str) -> None:
+    env = environment(mode)
+    env.configure(Configuration().set_string("state.backend.type", backend))
+    counted = env.from_collection(KEYS * 2).key_by(lambda key: key).process(Counted())
+    with counted.execute_and_collect() as records:
+        assert sorted(records) == sorted((repr(key), count) for key in KEYS for count in (1, 2))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_keys_of_a_declared_type_are_of_that_type(mode: RuntimeExecutionMode) -> None:
+    numbers = environment(mode).from_collection([1, True, 1.9, 2])
+    counted = numbers.key_by(lambda key: key, key_type=Types.INT()).process(Counted())
+    with counted.execute_and_collect() as records:
+        assert sorted(records) == [("1", 1), ("1", 2), ("1", 3), ("2", 1)]
