@@ -121,6 +121,7 @@ FEATURES: Final = (
         instead="call the other system in map() or process_element(), in batches where it allows",
         names="""
             datastream.async_data_stream
+            datastream.async_retry_predicates
             datastream.async_retry_strategies
             datastream: AsyncDataStream
             datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
@@ -210,7 +211,11 @@ FEATURES: Final = (
             java_gateway
             pyflink_gateway_server
             util
+            serializers
+            common.input_dependency_constraint
             common.io
+            common.serializer
+            common.utils
             datastream.utils
             common.typeinfo: ExternalTypeInfo
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
