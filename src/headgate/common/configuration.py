@@ -72,6 +72,18 @@ class Configuration:
             else:
                 self.write(option, value)
 
+    @staticmethod
+    def parse_list_value(value: str) -> list[str]:
+        """Return the items of a list: `[a, b]`, or `a;b`.
+
+        >>> Configuration.parse_list_value("[a, b]"), Configuration.parse_list_value("a;b")
+        (['a', 'b'], ['a', 'b'])
+        """
+        text = value.strip() if value else ""
+        if text.startswith("[") and text.endswith("]"):
+            return [item.strip().strip("'\"") for item in text[1:-1].split(",") if item.strip()]
+        return text.split(";") if text else []
+
     def get_string(self, key: str, default_value: str) -> str:
         """Return the key's value as text, or the default."""
         return _text(self._values[key]) if key in self._values else default_value
@@ -145,7 +157,9 @@ class Configuration:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        """Of what is set now: do not change a configuration that is a key."""
+        return hash(frozenset(self.to_dict().items()))
 
     def __repr__(self) -> str:
         return repr(self.to_dict())

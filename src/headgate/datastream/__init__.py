@@ -49,6 +49,7 @@ from headgate.datastream.legacy import (
 )
 from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.record_errors import FailedRecord, RecordErrors
+from headgate.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from headgate.datastream.state_backend import (
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
@@ -91,6 +92,7 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStream",
     "MapFunction",
+    "MemorySize",
     "MemoryStateBackend",
     "OutputTag",
     "Partitioner",
@@ -102,6 +104,7 @@ __all__ = [
     "RuntimeContext",
     "RuntimeExecutionMode",
     "SinkFunction",
+    "SlotSharingGroup",
     "SourceFunction",
     "StateBackend",
     "StreamExecutionEnvironment",

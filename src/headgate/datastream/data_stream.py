@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BroadcastConnectedStream",
     "BroadcastStream",
+    "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",
     "DataStream",
@@ -208,6 +209,11 @@ class DataStream(PartitionedStream):
         upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
 
+    def cache(self) -> CachedDataStream:
+        """Return the stream, with a warning: its records are not kept, each job computes them again."""
+        unsupported.ignored("cache()", "each job computes the stream again; write it to files to have it kept")
+        return CachedDataStream(self._environment, self._program, self._inputs, self._output_type)
+
     # --- the end of a stream ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
@@ -301,6 +307,14 @@ class DataStream(PartitionedStream):
 
     def _with_inputs(self, inputs: tuple[Upstream, ...]) -> DataStream:
         return DataStream(self._environment, self._program, inputs, self._output_type)
+
+
+@final
+class CachedDataStream(DataStream):
+    """A stream that Flink would keep for the next job."""
+
+    def invalidate(self) -> None:
+        """Do nothing: nothing is kept."""
 
 
 @final

@@ -21,6 +21,7 @@ from headgate.connectors.collection import CollectionSource
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.sink import FileSink
 from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream.accepted_settings import AcceptedSettings
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import (
@@ -55,6 +56,7 @@ from headgate.options import (
     CHANGELOG,
     CHECKPOINT_INTERVAL,
     CHECKPOINT_MODE,
+    DEPLOY_TARGET,
     JOB_ID,
     JOB_NAME,
     MAX_PARALLELISM,
@@ -77,7 +79,7 @@ _JOB_NAME = "headgate job"
 
 
 @final
-class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
+class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedSettings):
     """Builds and runs one program at a time.
 
     Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf. Setters
@@ -136,9 +138,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         check_positive("the max parallelism", max_parallelism)
         return self._set(MAX_PARALLELISM, max_parallelism)
 
-    def get_max_parallelism(self) -> int | None:
-        """Return the max parallelism that was set; None when it follows from the parallelism of each operator."""
-        return self._settings().get(MAX_PARALLELISM)
+    def get_max_parallelism(self) -> int:
+        """Return the max parallelism that was set; -1 when it follows from the parallelism of each operator."""
+        found = self._settings().get(MAX_PARALLELISM)
+        return -1 if found is None else found
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source is bounded."""
@@ -175,8 +178,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return -1 if interval_ms is None else interval_ms
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once."""
-        return CheckpointingMode[self._settings().get(CHECKPOINT_MODE)]
+        """Return whether a record changes state exactly once, or at least once: as without checkpoints, too."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
         """Return whether a record changes state exactly once, or at least once."""
@@ -392,6 +395,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def _defaults(self, settings: Settings) -> GraphDefaults:
         parallelism = settings.get(PARALLELISM)
+        if parallelism is None and settings.get(DEPLOY_TARGET) == "minicluster":
+            parallelism = self._local_parallelism
         return GraphDefaults(
             parallelism=choose.default_parallelism(settings, self._spark) if parallelism is None else parallelism,
             max_parallelism=settings.get(MAX_PARALLELISM),

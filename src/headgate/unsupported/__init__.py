@@ -8,13 +8,14 @@ not exist are refused when they are imported. Code that meets an unsupported val
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import Final, NoReturn, final
 
-from headgate.errors import UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
+from headgate.errors import IgnoredWarning, UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
 from headgate.unsupported.reexports import HOMES
 from headgate.unsupported.table import FEATURES, Feature
 
@@ -66,6 +67,11 @@ def refuse(name: str) -> NoReturn:
     """
     feature = VALUES.get(name) or OPTIONS.get(name) or NAMES[name]
     raise UnsupportedError(_message(name, feature))
+
+
+def ignored(what: str, why: str) -> None:
+    """Warn that something was accepted and changes nothing. To be called by a method that the program has called."""
+    warnings.warn(f"{what} changes nothing here: {why}", IgnoredWarning, stacklevel=3)
 
 
 def check_option(key: str, value: object) -> None:

@@ -105,6 +105,7 @@ datastream.functions < java_gateway: get_gateway
 datastream.functions < metrics.metricbase: MetricGroup
 datastream.output_tag < common.typeinfo: RowTypeInfo TypeInformation Types
 datastream.output_tag < java_gateway: get_gateway
+datastream.slot_sharing_group < java_gateway: get_gateway
 datastream.state < common.time: Duration Time
 datastream.state < common.typeinfo: TypeInformation Types
 datastream.state_backend < java_gateway: get_gateway
@@ -124,7 +125,7 @@ datastream.stream_execution_environment < util.java_utils: is_local_deployment
 
 
 def _homes() -> dict[tuple[str, str], str]:
-    homes = {}
+    homes: dict[tuple[str, str], str] = {}
     for line in filter(None, _LINES.splitlines()):
         where, _, names = line.partition(": ")
         module, _, home = where.partition(" < ")

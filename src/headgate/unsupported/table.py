@@ -74,17 +74,8 @@ FEATURES: Final = (
         title="State backends other than the hash map and RocksDB, and options of RocksDB's own",
         instead="use RocksDB as it is set up, with the options of docs/backends.md",
         planned=False,
-        names="""
-            datastream.state_backend.EmbeddedRocksDBStateBackend: get_number_of_transfer_threads get_options
-            datastream.state_backend.EmbeddedRocksDBStateBackend: set_number_of_transfer_threads set_options
-        """,
-        values="""
-            datastream.state_backend.PredefinedOptions: SPINNING_DISK_OPTIMIZED SPINNING_DISK_OPTIMIZED_HIGH_MEM
-            datastream.state_backend.PredefinedOptions: FLASH_SSD_OPTIMIZED
-        """,
         options="""
             state.backend.type=forst
-            state.backend.rocksdb.predefined-options!=default
             state.backend.rocksdb.options-factory
         """,
     ),
@@ -125,14 +116,6 @@ FEATURES: Final = (
             datastream.async_retry_strategies
             datastream: AsyncDataStream
             datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
-        """,
-    ),
-    Feature(
-        title="Cached streams",
-        instead="write the stream to files, and have the next job read them",
-        names="""
-            datastream.data_stream: CachedDataStream
-            datastream.data_stream.DataStream: cache
         """,
     ),
     Feature(
@@ -183,18 +166,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Slot sharing groups",
-        instead="leave it out: each slot runs a subtask of every operator",
-        planned=False,
-        names="""
-            datastream.slot_sharing_group
-            datastream: MemorySize SlotSharingGroup
-            datastream.data_stream.DataStream: slot_sharing_group
-            datastream.data_stream.DataStreamSink: slot_sharing_group
-            datastream.stream_execution_environment.StreamExecutionEnvironment: register_slot_sharing_group
-        """,
-    ),
-    Feature(
         title="Files in the distributed cache",
         instead="ship them with env.add_python_archive(), or Spark's --files and --archives",
         planned=False,
@@ -221,68 +192,25 @@ FEATURES: Final = (
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
             datastream.output_tag.OutputTag: get_java_output_tag
+            datastream.slot_sharing_group.MemorySize: get_java_memory_size
+            datastream.slot_sharing_group.SlotSharingGroup: get_java_slot_sharing_group
             common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
             common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
-            common.configuration.Configuration: parse_list_value
             datastream.functions: FunctionWrapper JavaFunctionWrapper NullByteKeySelector ReduceFunctionWrapper
             datastream.data_stream.KeyedStream: AccumulateType
             datastream.connectors.base: StreamTransformer SupportsPreprocessing
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
             datastream.state_backend: CustomStateBackend
-            datastream.stream_execution_environment.StreamExecutionEnvironment: add_classpaths add_jars create_input
-        """,
-        options="""
-            pipeline.jars
-            pipeline.classpaths
+            datastream.stream_execution_environment.StreamExecutionEnvironment: create_input
         """,
     ),
     Feature(
-        title="Settings of Flink's Java runtime",
-        instead="leave them out: values travel as Python objects, and Spark keeps the processes",
+        title="Checkpoint storage of the user's own, for Java only",
+        instead="give the checkpoints a folder: execution.checkpointing.dir",
         planned=False,
-        names="""
-            common.execution_config.ExecutionConfig: disable_force_avro disable_force_kryo disable_generic_types
-            common.execution_config.ExecutionConfig: enable_force_avro enable_force_kryo enable_generic_types
-            common.execution_config.ExecutionConfig: has_generic_types_disabled is_force_avro_enabled
-            common.execution_config.ExecutionConfig: is_force_kryo_enabled get_default_kryo_serializer_classes
-            common.execution_config.ExecutionConfig: get_registered_kryo_types get_registered_pojo_types
-            common.execution_config.ExecutionConfig: disable_closure_cleaner enable_closure_cleaner
-            common.execution_config.ExecutionConfig: is_closure_cleaner_enabled
-            common.execution_config.ExecutionConfig: get_latency_tracking_interval set_latency_tracking_interval
-            common.execution_config.ExecutionConfig: get_task_cancellation_interval set_task_cancellation_interval
-            common.execution_config.ExecutionConfig: get_task_cancellation_timeout set_task_cancellation_timeout
-            common.execution_config.ExecutionConfig: is_use_snapshot_compression set_use_snapshot_compression
-        """,
-        options="""
-            pipeline.force-kryo!=false
-            pipeline.force-avro!=false
-            pipeline.generic-types!=true
-            execution.checkpointing.snapshot-compression!=false
-            execution.checkpointing.storage=custom
-            execution.buffer-timeout.enabled!=true
-        """,
-    ),
-    Feature(
-        title="A parallelism of all local environments",
-        instead="use env.set_parallelism(n) or -Dparallelism.default=n",
-        planned=False,
-        names="""
-            datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_local_parallelism
-            datastream.stream_execution_environment.StreamExecutionEnvironment: set_default_local_parallelism
-        """,
-    ),
-    Feature(
-        title="Copies between chained operators, and uids that must be given",
-        instead="do not change a record after emitting it; give an operator a uid with .uid()",
-        planned=False,
-        names="""
-            common.execution_config.ExecutionConfig: disable_object_reuse
-            common.execution_config.ExecutionConfig: disable_auto_generated_uids enable_auto_generated_uids
-            common.execution_config.ExecutionConfig: has_auto_generated_uids_enabled
-        """,
-        options="pipeline.auto-generate-uids!=true",
+        options="execution.checkpointing.storage=custom",
     ),
     Feature(
         title="The Table API and SQL",

@@ -161,20 +161,24 @@ class OperatorStateStore:
         """
         return self._list(descriptor, ListMode.UNION)
 
-    def get_broadcast_state(self, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
         """Return the map of which every subtask has a copy: all subtasks have to put the same into it.
 
         Raises as `get_list_state` does.
         """
-        known = self._states.get(descriptor.name) if isinstance(descriptor, MapStateDescriptor) else None
-        if known is not None and known.declared.descriptor is descriptor and known.declared.mode is ListMode.BROADCAST:
+        known = self._states.get(state_descriptor.name) if isinstance(state_descriptor, MapStateDescriptor) else None
+        if (
+            known is not None
+            and known.declared.descriptor is state_descriptor
+            and known.declared.mode is ListMode.BROADCAST
+        ):
             return known.handle  # type: ignore[no-any-return]  # the short way, for it is asked for with each record
-        declared = self._declared(descriptor, MapStateDescriptor, ListMode.BROADCAST)
-        if descriptor.name not in self._states:
+        declared = self._declared(state_descriptor, MapStateDescriptor, ListMode.BROADCAST)
+        if state_descriptor.name not in self._states:
             entries: dict[Any, Any] = self._take(declared, dict)
-            handle: BroadcastState[Any, Any] = BroadcastState(descriptor, entries)
-            self._states[descriptor.name] = _State(declared, handle, entries.items)
-        return self._states[descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
+            handle: BroadcastState[Any, Any] = BroadcastState(state_descriptor, entries)
+            self._states[state_descriptor.name] = _State(declared, handle, entries.items)
+        return self._states[state_descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
 
     def _list(self, descriptor: ListStateDescriptor, mode: ListMode) -> OperatorListState[Any]:
         declared = self._declared(descriptor, ListStateDescriptor, mode)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count
@@ -280,6 +281,7 @@ def _own_folder(context: BackendContext) -> Path:
     if local is None:
         parent = context.scratch()
     else:
-        parent = Path(local)
+        folders = [folder.strip() for folder in local.split(",") if folder.strip()]
+        parent = Path(folders[zlib.crc32(f"{context.uid} {context.subtask}".encode()) % len(folders)])
         parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="rocksdb-", dir=parent))
