@@ -168,8 +168,11 @@ FEATURES: Final = (
         instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
         "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
         names="""
-            datastream.formats
-            common.serialization: RowDataBulkWriterFactory RowFieldExtractorSchema
+            datastream.formats.avro
+            datastream.formats.csv
+            datastream.formats.orc
+            datastream.formats.parquet
+            common.serialization: RowDataBulkWriterFactory
         """,
     ),
     Feature(

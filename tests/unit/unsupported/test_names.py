@@ -64,7 +64,6 @@ def _has_members(found: object, members: list[str]) -> bool:
         "import headgate.table",
         "from headgate.table import StreamTableEnvironment",
         "from headgate.datastream.connectors.pulsar import PulsarSource",
-        "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
     ],
 )
 @pytest.mark.slow

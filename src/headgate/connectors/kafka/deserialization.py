@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
+from itertools import compress
 from typing import Any, Final, final
 
 from confluent_kafka import Message
@@ -35,7 +36,7 @@ class KafkaRecordDeserializationSchema(ABC):
 
     @abstractmethod
     def deserialize(self, message: Message) -> Any:
-        """Return the message's record.
+        """Return the message's record, or None to leave the message out.
 
         The message is librdkafka's, with methods `topic()`, `partition()`, `offset()`, `key()`, `value()`, `headers()`
         (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None.
@@ -56,13 +57,13 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
     """Makes records of values. A message without a value, as those that delete a key, is no record."""
 
     def __init__(self, schema: DeserializationSchema) -> None:
-        self._of_value: Callable[[Any], Any] = schema.deserialize
+        self._schema = schema
 
     def deserialize(self, message: Message) -> Any:
-        return self._of_value(message.value())
+        return self._schema.deserialize(message.value())  # type: ignore[arg-type]  # None, which is no record
 
     def records(self, messages: list[Message]) -> list[Any]:
-        return list(map(self._of_value, map(Message.value, messages)))
+        return self._schema.deserialize_all(list(map(Message.value, messages)))  # type: ignore[arg-type]
 
 
 def make_records(
@@ -71,14 +72,19 @@ def make_records(
     broken: BrokenMessages,
     count: Callable[[str, int], None],
 ) -> tuple[list[Any], list[Message]]:
-    """Return the records of messages, and the messages that they are of; broken ones are left out and counted.
+    """Return the records of messages, and the messages that they are of.
 
-    Raises `SourceError` for a broken one, if they are to fail.
+    Broken ones are left out and counted, records that are None are left out. Raises `SourceError` for a broken one, if
+    they are to fail.
     """
     try:
-        return schema.records(messages), messages
+        records = schema.records(messages)
     except Exception:  # noqa: BLE001
-        return _one_by_one(messages, schema, broken, count)
+        records, messages = _one_by_one(messages, schema, broken, count)
+    there = [record is not None for record in records]
+    if all(there):
+        return records, messages
+    return list(compress(records, there)), list(compress(messages, there))
 
 
 def _one_by_one(

@@ -195,7 +195,7 @@ class KafkaSourceBuilder:
 
     def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> Self:
         """Make records of the messages' values."""
-        if not hasattr(deserialization_schema, "deserialize"):
+        if not isinstance(deserialization_schema, DeserializationSchema):
             raise ProgramError(
                 f"set_value_only_deserializer() takes a DeserializationSchema, not {deserialization_schema!r:.100}"
             )

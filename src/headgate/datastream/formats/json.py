@@ -1,0 +1,7 @@
+"""Rows as JSON objects, under PyFlink's names."""
+
+from __future__ import annotations
+
+from headgate.connectors.formats.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
+
+__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
