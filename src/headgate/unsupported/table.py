@@ -169,7 +169,7 @@ FEATURES: Final = (
         "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
         names="""
             datastream.formats.avro
-            datastream.formats.csv
+            datastream.formats.csv: CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder
             datastream.formats.orc
             datastream.formats.parquet
             common.serialization: RowDataBulkWriterFactory
