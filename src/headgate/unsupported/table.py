@@ -168,7 +168,7 @@ FEATURES: Final = (
         instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
         "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
         names="""
-            datastream.formats.avro
+            datastream.formats.avro: AvroBulkWriters AvroInputFormat
             datastream.formats.csv: CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder
             datastream.formats.orc
             datastream.formats.parquet

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from confluent_kafka import Message
 
 from headgate.connectors.message_schemas import DeserializationSchema
-from headgate.errors import SourceError
+from headgate.errors import EnvironmentFault, SourceError
 
 
 class BrokenMessages(Enum):
@@ -79,6 +79,8 @@ def make_records(
     """
     try:
         records = schema.records(messages)
+    except EnvironmentFault:
+        raise  # no fault of the messages
     except Exception:  # noqa: BLE001
         records, messages = _one_by_one(messages, schema, broken, count)
     there = [record is not None for record in records]
@@ -98,6 +100,8 @@ def _one_by_one(
         try:
             records.append(schema.deserialize(message))
             good.append(message)
+        except EnvironmentFault:
+            raise
         except Exception as error:
             if broken is BrokenMessages.FAIL:
                 raise SourceError(
