@@ -218,6 +218,7 @@ FEATURES: Final = (
             datastream.utils
             common.typeinfo: ExternalTypeInfo
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
+            datastream.formats.avro.GenericRecordAvroTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
             datastream.output_tag.OutputTag: get_java_output_tag
             common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
