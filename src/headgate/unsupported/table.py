@@ -169,7 +169,6 @@ FEATURES: Final = (
         "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
         names="""
             datastream.formats.avro: AvroBulkWriters AvroInputFormat
-            datastream.formats.csv: CsvBulkWriters CsvReaderFormat CsvSchema CsvSchemaBuilder
             datastream.formats.orc
             datastream.formats.parquet
             common.serialization: RowDataBulkWriterFactory
@@ -286,10 +285,21 @@ FEATURES: Final = (
     ),
     Feature(
         title="The Table API and SQL",
-        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark()",
+        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark(); only DataTypes is there, "
+        "for the columns of files",
         planned=False,
         names="""
-            table
+            table: TableEnvironment StreamTableEnvironment Table StatementSet EnvironmentSettings TableConfig
+            table: GroupedTable GroupWindowedTable OverWindowedTable WindowGroupedTable ScalarFunction TableFunction
+            table: AggregateFunction TableAggregateFunction AsyncScalarFunction FunctionContext DataView ListView
+            table: MapView TableDescriptor FormatDescriptor Schema Module ModuleEntry SqlDialect UserDefinedType
+            table: Expression TableSchema TableResult ChangelogMode ExplainDetail ResultKind CompiledPlan PlanReference
+            table: TablePipeline
+            table: catalog changelog_mode compiled_plan data_view descriptors environment_settings explain_detail
+            table: expression expressions functions model_descriptor module plan_reference resolved_expression
+            table: result_kind schema serializers sql_dialect statement_set table table_config table_descriptor
+            table: table_environment table_pipeline table_result table_schema udf utils window
+            table.types: UserDefinedType
             dataset
             fn_execution
         """,

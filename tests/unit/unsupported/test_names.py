@@ -61,8 +61,9 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.datastream import WindowedStream",
         "from headgate.datastream.window import TumblingEventTimeWindows",
         "from headgate.datastream.functions import AsyncFunction",
-        "import headgate.table",
+        "import headgate.table.udf",
         "from headgate.table import StreamTableEnvironment",
+        "from headgate.table.expressions import col",
         "from headgate.datastream.connectors.pulsar import PulsarSource",
     ],
 )

@@ -7,7 +7,9 @@ import io
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
+
+from headgate.connectors.files.csv_lines import LinesParser
 
 _UNQUOTED_MAX: Final = 24
 """Longer texts are quoted without a look at them, as Flink's CSV writer does."""
@@ -24,23 +26,20 @@ class CsvDialect:
     array_delimiter: str = ";"
     null_literal: str | None = None
 
-    def parse(self, lines: Iterable[str]) -> list[list[str]]:
-        """Return the fields of lines that are all whole. Raises csv.Error for one that is not CSV."""
-        return list(csv.reader(lines, **self._reading()))
+    def parser(self, lines: Iterable[str]) -> LinesParser:
+        """Return what parses lines into fields. It raises csv.Error for one that is not CSV."""
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            escapechar=self.escape,
+            quoting=csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL,
+            strict=True,
+        )
 
     def parse_first(self, text: str) -> list[str]:
         """Return the fields of the first line of a text. Raises csv.Error if it is not CSV."""
-        return next(csv.reader(io.StringIO(text, newline=""), **self._reading()), [])
-
-    def _reading(self) -> dict[str, Any]:
-        quoting = csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL
-        return {
-            "delimiter": self.delimiter,
-            "quotechar": self.quote,
-            "escapechar": self.escape,
-            "quoting": quoting,
-            "strict": True,
-        }
+        return next(self.parser(io.StringIO(text, newline="")), [])
 
     def quoter(self) -> Callable[[str], str]:
         """Return what puts a text into quotes where it may have to be; Flink's rule, so that bytes are the same."""

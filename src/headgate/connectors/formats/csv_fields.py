@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from headgate.connectors.formats.csv_dialect import CsvDialect
@@ -20,16 +20,21 @@ from headgate.types.typeinfo import (
 
 WRONG: Final = (ValueError, ArithmeticError)
 """What is raised for a field that does not fit."""
+_ARRAYS: Final = (BasicArrayTypeInfo, ObjectArrayTypeInfo, ListTypeInfo)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvRows:
-    """Reads and writes the rows of a type. `ignore_errors`: a field that does not fit, or is not there, is None."""
+    """Reads and writes the rows of a type. `ignore_errors`: a field that does not fit, or is not there, is None.
+
+    `array_delimiters` has those of fields that have one of their own; an empty one divides nothing.
+    """
 
     types: RowTypeInfo
     dialect: CsvDialect
     ignore_errors: bool = False
+    array_delimiters: Mapping[str, str] = field(default_factory=dict)
 
     def reader(self) -> Callable[[list[list[str]]], list[Row]]:
         """Return what makes rows of the fields of lines, column by column; it raises ValueError naming a wrong field.
@@ -55,9 +60,10 @@ class CsvRows:
         return list(zip(self.types.field_names, self.types.field_types, strict=True))
 
     def _column_reader(self, kind: TypeInformation, name: str) -> Callable[[Sequence[Any]], list[Any]]:
-        each = self._nullable(self._field_reader(kind, name), name)
+        null = None if isinstance(kind, _ARRAYS) else self.dialect.null_literal
+        each = self._nullable(self._field_reader(kind, name), name, null)
         at_once = AT_ONCE.get(kind)
-        if at_once is None or self.dialect.null_literal is not None or self.ignore_errors:
+        if at_once is None or null is not None or self.ignore_errors:
             return lambda values: list(map(each, values))
 
         def read(values: Sequence[str]) -> list[Any]:
@@ -68,8 +74,8 @@ class CsvRows:
 
         return read
 
-    def _nullable(self, read: Read, name: str) -> Callable[[str | None], Any]:
-        null, ignores = self.dialect.null_literal, self.ignore_errors
+    def _nullable(self, read: Read, name: str, null: str | None) -> Callable[[str | None], Any]:
+        ignores = self.ignore_errors
 
         def each(text: str | None) -> Any:
             if text is None or text == null:
@@ -84,18 +90,18 @@ class CsvRows:
         return each
 
     def _field_reader(self, kind: TypeInformation, name: str) -> Read:
-        delimiter = self.dialect.array_delimiter
+        delimiter, null = self.array_delimiters.get(name, self.dialect.array_delimiter), self.dialect.null_literal
         match kind:
             case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
-                element = self._nullable(single_value(kind.element_type, name)[0], name)
+                element = self._nullable(single_value(kind.element_type, name)[0], name, null)
                 return lambda text: list(map(element, text.split(delimiter) if delimiter else [text])) if text else []
             case RowTypeInfo():
                 return self._row_reader(kind, name)
         return single_value(kind, name)[0]
 
     def _row_reader(self, kind: RowTypeInfo, name: str) -> Read:
-        names, delimiter = kind.field_names, self.dialect.array_delimiter
-        fields = [self._nullable(single_value(each, name)[0], name) for each in kind.field_types]
+        names, delimiter, null = kind.field_names, self.dialect.array_delimiter, self.dialect.null_literal
+        fields = [self._nullable(single_value(each, name)[0], name, null) for each in kind.field_types]
 
         def read(text: str) -> Row | None:
             if not text:
@@ -133,7 +139,8 @@ class CsvRows:
         return lambda values: [null if value is None else quoted(write(value)) for value in values]
 
     def _field_writer(self, kind: TypeInformation, name: str) -> Write:
-        delimiter, null = self.dialect.array_delimiter, self.dialect.null_literal or ""
+        delimiter = self.array_delimiters.get(name, self.dialect.array_delimiter)
+        null = self.dialect.null_literal or ""
         match kind:
             case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
                 element = single_value(kind.element_type, name)[1]

@@ -52,7 +52,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     def deserialize_all(self, messages: list[bytes]) -> list[Any]:
         if self._allow_comments or self._rows.ignore_errors:
             return list(map(self.deserialize, messages))
-        lines = self._rows.dialect.parse(map(bytes.decode, messages))
+        lines = list(self._rows.dialect.parser(map(bytes.decode, messages)))
         if len(lines) != len(messages):
             raise ValueError("a line goes on in the next message")
         return self._read(lines)

@@ -6,13 +6,14 @@ import base64
 import datetime
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
 
 from headgate.connectors.formats import java_text
 from headgate.connectors.formats.json_writing import time_text
 from headgate.errors import ProgramError
 from headgate.types.instant import Instant
+from headgate.types.sql_types import DECIMAL_DIGITS_MAX
 from headgate.types.typeinfo import DecimalTypeInfo, TypeInformation, Types
 
 Read = Callable[[str], Any]
@@ -26,7 +27,9 @@ _TIME: Final = r"(\d{1,2}):(\d{1,2}):(\d{1,2})"
 
 def single_value(type_info: TypeInformation, field: str) -> tuple[Read, Write]:
     """Return how values of a type are read and written. Raises ProgramError, naming the field, for any other type."""
-    found = _SINGLE.get(Types.BIG_DEC() if isinstance(type_info, DecimalTypeInfo) else type_info)
+    if isinstance(type_info, DecimalTypeInfo):
+        return _fixed_reader(type_info), _decimal_text
+    found = _SINGLE.get(type_info)
     if found is None:
         raise ProgramError(f"field {field!r} cannot be a {type_info} in CSV; use another type, or map it to text first")
     return found
@@ -54,6 +57,21 @@ def _pattern(pattern: str, form: str) -> Callable[[str], list[int]]:
 _date: Final = _pattern(_DATE, "2024-02-29")
 _time: Final = _pattern(_TIME, "12:00:00")
 _timestamp: Final = _pattern(rf"{_DATE} {_TIME}(?:\.(\d{{1,9}}))?", "2024-02-29 12:00:00.5")
+
+
+def _fixed_reader(type_info: DecimalTypeInfo) -> Read:
+    """Return the reader of decimals of a type: digits that its scale does not have are rounded, too large ones None."""
+    unit, most = Decimal(1).scaleb(-type_info.scale), Decimal(10) ** (type_info.precision - type_info.scale)
+    exact = Context(prec=2 * DECIMAL_DIGITS_MAX, rounding=ROUND_HALF_UP)
+
+    def read(text: str) -> Decimal | None:
+        value = java_text.read_decimal(text)
+        if value.adjusted() > DECIMAL_DIGITS_MAX:
+            return None
+        value = value.quantize(unit, context=exact)
+        return value if abs(value) < most else None
+
+    return read
 
 
 def _read_date(text: str) -> datetime.date:
