@@ -164,17 +164,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Formats of files and messages by their schemas of the Table API, Avro and ORC",
-        instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
-        "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
-        names="""
-            datastream.formats.avro: AvroBulkWriters AvroInputFormat
-            datastream.formats.orc
-            datastream.formats.parquet
-            common.serialization: RowDataBulkWriterFactory
-        """,
-    ),
-    Feature(
         title="Compaction of files, and the finer settings of file sources",
         instead="compact what is written with a job of its own, or set a longer checkpoint interval",
         names="""
@@ -215,6 +204,7 @@ FEATURES: Final = (
             util
             common.io
             datastream.utils
+            common.serialization: RowDataBulkWriterFactory
             common.typeinfo: ExternalTypeInfo
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
             datastream.formats.avro.GenericRecordAvroTypeInfo: get_java_type_info

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -46,7 +46,10 @@ class BulkFormat(ABC, Generic[Part]):
         return ParquetFormat(columns)
 
 
-@final
+class RecordFormat(BulkFormat[Part]):
+    """Files that are not lines, but whose format is one of single records in PyFlink."""
+
+
 class ParquetFormat(BulkFormat[RowGroupSplit]):
     """Parquet files, a split for each row group. All files have the same columns, or the same of those that are read.
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
 from headgate.connectors.files.line_splits import LineSplits
 from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
 from headgate.connectors.files.stream_format import StreamFormat
@@ -45,8 +45,13 @@ class FileSource(Source[PartOfFile]):
         self._told: set[str] = set()
 
     @staticmethod
-    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst."""
+    def for_record_stream_format(stream_format: StreamFormat | RecordFormat[Any], *paths: str) -> FileSourceBuilder:
+        """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst.
+
+        It also takes the formats of PyFlink that read single records of files that are not lines.
+        """
+        if isinstance(stream_format, RecordFormat):
+            return FileSourceBuilder(stream_format, paths)
         _check_kind(stream_format, StreamFormat)
         return FileSourceBuilder(LineSplits(stream_format), paths)
 

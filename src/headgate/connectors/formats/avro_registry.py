@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, Final, final
 
+from headgate.connectors.formats.avro_files import checked
 from headgate.connectors.formats.avro_library import schemaless_reader, schemaless_writer
 from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.records import as_dict
 from headgate.connectors.formats.schema_registry import SchemaRegistry
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
-from headgate.errors import ProgramError
-from headgate.types.row import Row
 
 _HEADER: Final = struct.Struct(">bi")
 _MAGIC: Final = 0
@@ -35,7 +35,7 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
         schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroDeserializationSchema:
         """Return the schema of messages that become dicts of `schema`. `registry_configs`: see `SchemaRegistry`."""
-        return ConfluentRegistryAvroDeserializationSchema(_checked(schema), SchemaRegistry(url, registry_configs))
+        return ConfluentRegistryAvroDeserializationSchema(checked(schema), SchemaRegistry(url, registry_configs))
 
     def deserialize(self, message: bytes) -> Any:
         if message is None:
@@ -69,21 +69,10 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
         subject: str, schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroSerializationSchema:
         """Return the schema of messages of `schema`, which the registry keeps under `subject`."""
-        return ConfluentRegistryAvroSerializationSchema(
-            subject, _checked(schema), SchemaRegistry(url, registry_configs)
-        )
+        return ConfluentRegistryAvroSerializationSchema(subject, checked(schema), SchemaRegistry(url, registry_configs))
 
     def serialize(self, element: Any) -> bytes:
         stream = BytesIO()
         stream.write(_HEADER.pack(_MAGIC, self._registry.register(self._subject, self._schema)))
-        datum = element.as_dict(recursive=True) if isinstance(element, Row) else element
-        schemaless_writer(stream, self._schema.parsed, datum)
+        schemaless_writer(stream, self._schema.parsed, as_dict(element))
         return stream.getvalue()
-
-
-def _checked(schema: AvroSchema) -> AvroSchema:
-    if not isinstance(schema, AvroSchema):
-        raise ProgramError(
-            f"for_generic() takes an AvroSchema, such as AvroSchema.parse_string(text), not {schema!r:.100}"
-        )
-    return schema

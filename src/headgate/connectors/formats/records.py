@@ -36,3 +36,8 @@ def columns_of(records: Iterable[Any], names: tuple[str, ...]) -> list[list[Any]
     """Return the values of records by field. Raises ValueError as `values_in_order` does."""
     rows = [values_in_order(record, names) for record in records]
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in names]
+
+
+def as_dict(record: Any) -> Any:
+    """Return a row with names as a dict, and the rows within it; anything else as it is."""
+    return record.as_dict(recursive=True) if isinstance(record, Row) else record

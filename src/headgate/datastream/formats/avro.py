@@ -6,6 +6,7 @@ Needs the extra `headgate[avro]`.
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.connectors.formats.avro_files import AvroBulkWriters, AvroInputFormat
 from headgate.connectors.formats.avro_messages import AvroRowDeserializationSchema, AvroRowSerializationSchema
 from headgate.connectors.formats.avro_registry import (
     ConfluentRegistryAvroDeserializationSchema,
@@ -14,6 +15,8 @@ from headgate.connectors.formats.avro_registry import (
 from headgate.connectors.formats.avro_schema import AvroSchema, GenericRecordAvroTypeInfo
 
 __all__ = [
+    "AvroBulkWriters",
+    "AvroInputFormat",
     "AvroRowDeserializationSchema",
     "AvroRowSerializationSchema",
     "AvroSchema",

@@ -1,0 +1,7 @@
+"""ORC files, under PyFlink's name."""
+
+from __future__ import annotations
+
+from headgate.connectors.formats.orc_files import OrcBulkWriters
+
+__all__ = ["OrcBulkWriters"]
