@@ -237,14 +237,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
         check_source(source)
-        return self._begin(source_name, source, type_info, watermark_strategy)
+        return self._begin(source_name, source, type_info, watermark_strategy)._converted()
 
     def add_source(
         self, source_func: Source[Split], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
         """Return a stream of the records of a source. Raises ProgramError for anything but a source."""
         check_source(source_func)
-        return self._begin(source_name, source_func, type_info)
+        return self._begin(source_name, source_func, type_info)._converted()
 
     def from_spark(
         self, frame: DataFrame, source_name: str = "DataFrame", records_per_second: float | None = None
@@ -381,7 +381,6 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         node = self._program.add(name, SourceFactory(source, strategy if makes_time else None))
         node.is_source = True
         node.parallelism_max = source.parallelism_max
-        node.output_type = type_info
         return DataStream(self, self._program, (Upstream(node),), type_info)
 
     def _set(self, option: Option[object], value: object) -> StreamExecutionEnvironment:

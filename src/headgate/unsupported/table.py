@@ -121,18 +121,18 @@ FEATURES: Final = (
         instead="call the other system in map() or process_element(), in batches where it allows",
         names="""
             datastream.async_data_stream
+            datastream.async_retry_predicates
             datastream.async_retry_strategies
             datastream: AsyncDataStream
             datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
         """,
     ),
     Feature(
-        title="Other ways to partition, and cached streams",
-        instead="use key_by, rebalance, forward or broadcast, and map() to pick fields",
+        title="Cached streams",
+        instead="write the stream to files, and have the next job read them",
         names="""
-            datastream.functions: Partitioner
             datastream.data_stream: CachedDataStream
-            datastream.data_stream.DataStream: cache partition_custom project rescale shuffle
+            datastream.data_stream.DataStream: cache
         """,
     ),
     Feature(
@@ -202,7 +202,11 @@ FEATURES: Final = (
             java_gateway
             pyflink_gateway_server
             util
+            serializers
+            common.input_dependency_constraint
             common.io
+            common.serializer
+            common.utils
             datastream.utils
             common.serialization: RowDataBulkWriterFactory
             common.typeinfo: ExternalTypeInfo

@@ -7,7 +7,7 @@ import pytest
 from headgate.common.configuration import Configuration
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
-from headgate.errors import ConfigError, ProgramError, UnsupportedError
+from headgate.errors import ConfigError, IgnoredWarning, ProgramError, UnsupportedError
 from tests.unit.datastream.environments import environment, numbers, plan_of
 
 
@@ -60,20 +60,20 @@ def test_without_operators_there_is_nothing_to_execute() -> None:
         environment().execute()
 
 
-def test_a_stream_without_a_sink_is_an_error_before_anything_runs() -> None:
-    env = environment()
-    numbers(env).map(str).name("forgotten")
-    numbers(env).print()
-    with pytest.raises(ProgramError, match="output of operator 'forgotten' goes nowhere"):
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_stream_without_a_sink_runs_with_a_warning(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    env = environment(**{"execution__runtime-mode": mode})
+    numbers(env).map(lambda n: print("seen", n)).name("forgotten")
+    with pytest.warns(IgnoredWarning, match="output of operator 'forgotten' goes nowhere"):
         env.execute()
+    assert capsys.readouterr().out.splitlines() == ["seen 1", "seen 2", "seen 3"]
 
 
 def test_after_execution_the_next_program_begins_empty() -> None:
     env = environment()
     stream = numbers(env)
-    stream.map(str).name("forgotten")
-    with pytest.raises(ProgramError, match="goes nowhere"):
-        env.execute()
+    stream.map(str).print()
+    env.execute()
     stream.print()
     assert [node["type"] for node in plan_of(env)] == ["Source: Collection Source", "Sink: Print to Std. Out"]
 

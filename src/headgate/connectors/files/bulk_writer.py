@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from headgate.connectors.files.encoders import Encoder
 from headgate.types.arrow import arrow_schema, batch_from_rows
+from headgate.types.type_information import TypeInformation
 from headgate.types.typeinfo import RowTypeInfo
 
 _TABLE_ROWS: Final = 32_768
@@ -37,6 +38,10 @@ class BulkWriterFactory(ABC):
     suffix: str = ""
     """How the names of the files end, for instance ".parquet"."""
 
+    def of_type(self, record_type: TypeInformation) -> BulkWriterFactory:
+        """Return the factory for records of a declared type; this one, if that changes nothing."""
+        return self
+
     @abstractmethod
     def create(self, stream: pa.NativeFile) -> BulkWriter:
         """Return the writer of a new file."""
@@ -61,6 +66,9 @@ class RowWriterFactory(BulkWriterFactory):
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.suffix = encoder.suffix
+
+    def of_type(self, record_type: TypeInformation) -> RowWriterFactory:
+        return RowWriterFactory(self._encoder.of_type(record_type))
 
     def create(self, stream: pa.NativeFile) -> RowWriter:
         return RowWriter(self._encoder, stream)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from headgate.clock import Clock, SystemClock
@@ -18,6 +18,7 @@ from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import Sink, SinkContext
 from headgate.ids import JobId
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -92,6 +93,9 @@ class FileSink(Sink[PartFile]):
         """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
         _check_kind(writer_factory, BulkWriterFactory)
         return FileSinkBuilder(base_path, writer_factory)
+
+    def of_type(self, record_type: TypeInformation) -> FileSink:
+        return FileSink(replace(self._settings, writers=self._settings.writers.of_type(record_type)))
 
     def prepare(self, job_id: JobId) -> None:
         claim(self._folder.place, job_id)

@@ -25,7 +25,7 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
-from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of, plain_key
+from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import IncrementBase
 from headgate.state.kinds.kind import StateDescriptor
@@ -111,7 +111,7 @@ class RocksDBBackend(CellCache):
         cached = ((cell[KEY], cell[column]) for cell in list(self.cells.values()))
         for key, value in chain(cached, self._rows_without_cells(column)):
             if value is not None and namespace_of(key) == namespace:
-                yield plain_key(key)
+                yield key if namespace is None else key[1]
 
     def _rows_without_cells(self, column: int) -> Iterator[tuple[Any, Any]]:
         """Yield the keys of rows whose cells are not in the cache, with what they have in a column."""

@@ -34,7 +34,7 @@ def test_unknown_charset_is_refused() -> None:
 @pytest.mark.parametrize(
     ("record", "line"),
     [
-        (Row(b=1, a="x"), '{"a":"x","b":1}'),
+        (Row(b=1, a="x"), '{"b":1,"a":"x"}'),
         (Row(1, "x"), '[1,"x"]'),
         ((1, [None, True]), "[1,[null,true]]"),
         ({"at": datetime.date(2024, 2, 29), "row": Row(a=Row(1))}, '{"at":"2024-02-29","row":{"a":[1]}}'),
