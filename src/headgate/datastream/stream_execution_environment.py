@@ -20,6 +20,7 @@ from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.sink import FileSink
+from headgate.connectors.files.source import InputFormat
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
@@ -222,6 +223,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
             raise ProgramError(f"from_collection() takes a list or another collection of records, not {collection!r}")
         records = collection if type_info is None else typed_records(collection, type_info)
         return self._begin("Collection Source", CollectionSource(records), type_info)
+
+    def create_input(self, input_format: InputFormat) -> DataStream:
+        """Return a stream of the records of files by a format such as `AvroInputFormat`."""
+        if not isinstance(input_format, InputFormat):
+            raise ProgramError(
+                f"create_input() takes an input format, such as AvroInputFormat, not {input_format!r:.100}"
+            )
+        return self.from_source(input_format.source(), None, "Custom File Source")
 
     def from_source(
         self,

@@ -224,7 +224,7 @@ FEATURES: Final = (
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
             datastream.state_backend: CustomStateBackend
-            datastream.stream_execution_environment.StreamExecutionEnvironment: add_classpaths add_jars create_input
+            datastream.stream_execution_environment.StreamExecutionEnvironment: add_classpaths add_jars
         """,
         options="""
             pipeline.jars

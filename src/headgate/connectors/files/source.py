@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -116,6 +117,14 @@ class FileSource(Source[PartOfFile]):
 
     def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
         return self._format.reader(context)
+
+
+class InputFormat(ABC):
+    """Files and their format in one object, for `env.create_input()`."""
+
+    @abstractmethod
+    def source(self) -> FileSource:
+        """Return the source of the records."""
 
 
 def _check_kind(given: object, kind: type) -> None:

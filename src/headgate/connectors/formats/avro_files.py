@@ -14,11 +14,13 @@ from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
 from headgate.connectors.files.byte_stream import BLOCK_BYTES, FAILURES, check_unchanged
 from headgate.connectors.files.places import FoundFile, Place, name_of
+from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.formats.avro_library import Writer, block_reader
 from headgate.connectors.formats.avro_schema import AvroSchema
 from headgate.connectors.formats.records import as_dict
 from headgate.errors import ProgramError, SinkError, SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceContext, SourceReader
+from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation
 
 _BROKEN: Final = (*FAILURES, ValueError, EOFError, IndexError, KeyError, TypeError)
 """What fastavro raises for a file that is not of Avro, or not of the schema."""
@@ -155,7 +157,7 @@ class AvroReader(SourceReader[AvroSplit]):
 
 
 @final
-class AvroInputFormat:
+class AvroInputFormat(InputFormat):
     """An Avro file, or a folder of them, for `env.create_input()`: its records are dicts of the schema.
 
     >>> schema = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
@@ -165,7 +167,14 @@ class AvroInputFormat:
 
     def __init__(self, path: str, schema: AvroSchema) -> None:
         self.path = path
-        self.bulk_format: BulkFormat[Any] = AvroFormat(checked(schema))
+        self._format = AvroFormat(checked(schema))
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the records."""
+        return PickledBytesTypeInfo()
+
+    def source(self) -> FileSource:
+        return FileSource.for_bulk_file_format(self._format, self.path).build()
 
 
 def checked(schema: object) -> AvroSchema:

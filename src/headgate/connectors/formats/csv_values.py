@@ -10,10 +10,11 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
 
 from headgate.connectors.formats import java_text
-from headgate.connectors.formats.json_writing import time_text
+from headgate.connectors.formats.json_writing import instant_text, time_text
 from headgate.errors import ProgramError
 from headgate.types.instant import Instant
 from headgate.types.sql_types import DECIMAL_DIGITS_MAX
+from headgate.types.text import text_of
 from headgate.types.typeinfo import DecimalTypeInfo, TypeInformation, Types
 
 Read = Callable[[str], Any]
@@ -92,15 +93,6 @@ def _read_instant(text: str) -> Instant:
     return java_text.read_instant(text.replace(" ", "T"))
 
 
-def _timestamp_text(value: datetime.datetime) -> str:
-    fraction = f"{value.microsecond:06}".rstrip("0") or "0"
-    return f"{value.replace(microsecond=0, tzinfo=None).isoformat(' ')}.{fraction}"
-
-
-def _boolean_text(value: Any) -> str:
-    return "true" if value else "false"
-
-
 def _decimal_text(value: Any) -> str:
     return java_text.decimal_text(Decimal(value))
 
@@ -125,15 +117,15 @@ _INTEGERS: Final[dict[TypeInformation, int | None]] = {**java_text.BITS, Types.B
 
 _SINGLE: Final[dict[TypeInformation, tuple[Read, Write]]] = {
     Types.STRING(): (str, str),
-    Types.BOOLEAN(): (java_text.read_boolean, _boolean_text),
+    Types.BOOLEAN(): (java_text.read_boolean, text_of(Types.BOOLEAN())),
     **{kind: (java_text.integer_reader(bits), int.__repr__) for kind, bits in _INTEGERS.items()},
-    Types.FLOAT(): (lambda text: java_text.to_float(java_text.read_double(text)), java_text.float_text),
-    Types.DOUBLE(): (java_text.read_double, java_text.double_text),
+    Types.FLOAT(): (lambda text: java_text.to_float(java_text.read_double(text)), text_of(Types.FLOAT())),
+    Types.DOUBLE(): (java_text.read_double, text_of(Types.DOUBLE())),
     Types.BIG_DEC(): (java_text.read_decimal, _decimal_text),
     Types.SQL_DATE(): (_read_date, lambda value: value.isoformat()[:10]),
     Types.SQL_TIME(): (_read_time, time_text),
-    Types.SQL_TIMESTAMP(): (_read_timestamp, _timestamp_text),
-    Types.INSTANT(): (_read_instant, lambda value: java_text.instant_text(value).replace("T", " ")),
+    Types.SQL_TIMESTAMP(): (_read_timestamp, text_of(Types.SQL_TIMESTAMP())),
+    Types.INSTANT(): (_read_instant, lambda value: instant_text(value).replace("T", " ")),
     Types.PRIMITIVE_ARRAY(Types.BYTE()): (
         lambda text: base64.b64decode(text, validate=True),
         lambda value: base64.b64encode(value).decode(),

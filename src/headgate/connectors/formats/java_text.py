@@ -1,4 +1,4 @@
-"""Numbers, booleans and times as Java reads them from text and writes them, since Flink's formats do."""
+"""Numbers, booleans and times as Java reads them from text, since Flink's formats do; `types.text` writes them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "-Infinity": -math.inf}
-_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-_PLAIN: Final = (1e-3, 1e7)
-"""Java writes floats in between without an exponent."""
 
 
 def integer_reader(bits: int | None) -> Callable[[str], int]:
@@ -101,51 +98,6 @@ def read_instant(text: str) -> Instant:
     if at.tzinfo is None or bool(dot) != (0 < len(fraction) < 10):
         raise ValueError(f"{text!r:.100} is not a time with a zone such as 2024-02-29T12:00:00Z")
     return Instant((at - _EPOCH) // datetime.timedelta(seconds=1), int(fraction.ljust(9, "0")))
-
-
-def instant_text(value: Instant) -> str:
-    """Return an instant as text, its fraction with three, six or nine digits, or none.
-
-    >>> instant_text(Instant(1, 500_000_000))
-    '1970-01-01T00:00:01.500Z'
-    """
-    at = _EPOCH + datetime.timedelta(seconds=value.seconds)
-    fraction = f".{value.nanos:09}" if value.nanos else ""
-    while fraction.endswith("000"):
-        fraction = fraction[:-3]
-    return f"{at.replace(tzinfo=None).isoformat()}{fraction}Z"
-
-
-def double_text(value: float) -> str:
-    """Return a number as Java writes it.
-
-    >>> double_text(1e20), double_text(0.1), double_text(1234567890.5), double_text(3)
-    ('1.0E20', '0.1', '1.2345678905E9', '3.0')
-    """
-    return _number_text(repr(float(value)))
-
-
-def float_text(value: float) -> str:
-    """Return a number of 32 bits as Java writes it: with as few digits as tell it from others.
-
-    >>> float_text(0.10000000149011612)
-    '0.1'
-    """
-    value = to_float(value)
-    shorter = (f"{value:.{digits}g}" for digits in range(1, 9))
-    return _number_text(next((text for text in shorter if to_float(float(text)) == value), repr(value)))
-
-
-def _number_text(shortest: str) -> str:
-    value = float(shortest)
-    if value == 0 or _PLAIN[0] <= abs(value) < _PLAIN[1]:
-        return repr(value)
-    if not math.isfinite(value):
-        return _NOT_FINITE[shortest]
-    sign, digits, exponent = Decimal(shortest).as_tuple()
-    assert isinstance(exponent, int)
-    text = "".join(map(str, digits))
-    return f"{'-' * sign}{text[0]}.{text[1:].rstrip('0') or '0'}E{exponent + len(text) - 1}"
 
 
 def decimal_text(value: Decimal) -> str:

@@ -19,6 +19,7 @@ from headgate.connectors.formats import java_text
 from headgate.errors import ProgramError
 from headgate.types.instant import Instant
 from headgate.types.row import make_row, make_rows
+from headgate.types.text import text_of
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,
     DecimalTypeInfo,
@@ -41,6 +42,7 @@ WRONG: Final = (ValueError, TypeError, ArithmeticError, KeyError)
 _TIME: Final = re.compile(r"\d\d:\d\d:\d\dZ", re.ASCII)
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", re.ASCII)
 _EXPONENT_MAX: Final = 10_000
+_double_text: Final = text_of(Types.DOUBLE())
 BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
@@ -164,7 +166,7 @@ def as_text(value: Any) -> str:
         case bool() | None:
             return json.dumps(value)
         case float():
-            return java_text.double_text(value)
+            return _double_text(value)
         case Decimal():
             return java_text.decimal_text(value)
         case int():

@@ -14,7 +14,7 @@ from headgate.connectors.formats import java_text
 from headgate.connectors.formats.json_reading import BYTES
 from headgate.connectors.formats.records import columns_of
 from headgate.errors import ProgramError
-from headgate.types.instant import Instant
+from headgate.types.text import text_of
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,
     DecimalTypeInfo,
@@ -112,21 +112,19 @@ def timestamp_text(value: datetime.datetime) -> str:
     return text.rstrip("0") if value.microsecond else text
 
 
+instant_text: Final = text_of(Types.INSTANT())
+
 _SIMPLE: Final[dict[TypeInformation, Write]] = {
     Types.STRING(): encode_basestring,
     Types.CHAR(): encode_basestring,
     Types.BOOLEAN(): _boolean,
     **dict.fromkeys([*java_text.BITS, Types.BIG_INT()], int.__repr__),
-    Types.FLOAT(): _number(java_text.float_text),
-    Types.DOUBLE(): _number(java_text.double_text),
+    Types.FLOAT(): _number(text_of(Types.FLOAT())),
+    Types.DOUBLE(): _number(text_of(Types.DOUBLE())),
     Types.BIG_DEC(): _decimal,
     Types.SQL_DATE(): lambda value: f'"{value.isoformat()[:10]}"',
     Types.SQL_TIME(): lambda value: f'"{time_text(value)}Z"',
     Types.SQL_TIMESTAMP(): lambda value: f'"{timestamp_text(value)}Z"',
-    Types.INSTANT(): lambda value: f'"{_instant(value)}"',
+    Types.INSTANT(): lambda value: f'"{instant_text(value)}"',
     Types.SQL_NULL(): lambda value: "null",
 }
-
-
-def _instant(value: Instant) -> str:
-    return java_text.instant_text(value)

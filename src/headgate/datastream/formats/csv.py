@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headgate import unsupported
 from headgate.connectors.formats.csv_files import CsvBulkWriters, CsvReaderFormat
 from headgate.connectors.formats.csv_rows import CsvRowDeserializationSchema, CsvRowSerializationSchema
 from headgate.connectors.formats.csv_schema import CsvSchema, CsvSchemaBuilder
@@ -14,3 +15,5 @@ __all__ = [
     "CsvSchema",
     "CsvSchemaBuilder",
 ]
+
+unsupported.guard(__name__, globals())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from headgate import unsupported
 from headgate.connectors.formats.json_rows import JsonRowDeserializationSchema, JsonRowSerializationSchema
 
 __all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
+
+unsupported.guard(__name__, globals())

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from headgate.connectors.formats.java_text import instant_text
+from headgate.connectors.formats.json_writing import instant_text
 from headgate.types.instant import Instant
 from headgate.types.row import Row
 

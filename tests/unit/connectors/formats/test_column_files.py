@@ -13,7 +13,7 @@ import pytest
 from pyarrow import orc
 
 from headgate.common import Configuration, Row, Types
-from headgate.datastream.connectors.file_system import BulkFormat, BulkWriterFactory, FileSink, FileSource
+from headgate.datastream.connectors.file_system import BulkWriterFactory, FileSink, FileSource
 from headgate.datastream.formats.avro import AvroBulkWriters, AvroInputFormat, AvroSchema
 from headgate.datastream.formats.orc import OrcBulkWriters
 from headgate.datastream.formats.parquet import (
@@ -79,10 +79,10 @@ def written(folder: Path, records: Sequence[Any], factory: BulkWriterFactory) ->
     return part
 
 
-def read(source: Any) -> list[Any]:
+def read(source: FileSource) -> list[Any]:
     env = environment()
     env.set_parallelism(1)
-    with env.from_source(source.build(), None, "files").execute_and_collect() as records:
+    with env.from_source(source, None, "files").execute_and_collect() as records:
         return list(records)
 
 
@@ -91,14 +91,14 @@ def test_rows_are_written_to_parquet_and_read_again(tmp_path: Path) -> None:
     assert part.name.endswith(".parquet")
     source = FileSource.for_bulk_file_format(
         ParquetColumnarRowInputFormat(row_type=ROW_TYPE, hadoop_config=Configuration(), batch_size=10), str(part)
-    )
+    ).build()
     assert read(source) == ROWS
 
 
 def test_only_the_columns_of_the_type_are_read_in_its_order(tmp_path: Path) -> None:
     part = written(tmp_path, ROWS, ParquetBulkWriters.for_row_type(ROW_TYPE))
     two = Types.ROW_NAMED(["name", "id"], [Types.STRING(), Types.INT()])
-    found = read(FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(two), str(part)))
+    found = read(FileSource.for_bulk_file_format(ParquetColumnarRowInputFormat(two), str(part)).build())
     assert found == [Row("name", "id")("a", 1), Row("name", "id")(None, 2)]
 
 
@@ -129,12 +129,18 @@ def test_parquet_is_compressed_as_its_setting_says(tmp_path: Path) -> None:
 def test_dicts_are_written_to_avro_and_read_again(tmp_path: Path) -> None:
     part = written(tmp_path, ORDERS, AvroBulkWriters.for_generic_record(AVRO))
     assert part.name.endswith(".avro")
-    assert read(FileSource.for_bulk_file_format(AvroInputFormat(str(part), AVRO).bulk_format, str(part))) == ORDERS
+    input_format = AvroInputFormat(str(part), AVRO)
+    env = environment()
+    with env.create_input(input_format).execute_and_collect() as records:
+        assert list(records) == ORDERS
+    assert input_format.get_produced_type() == Types.PICKLED_BYTE_ARRAY()
+    with pytest.raises(ProgramError, match="AvroInputFormat"):
+        env.create_input(str(part))  # type: ignore[arg-type]
 
 
 def test_dicts_are_written_to_parquet_and_read_again(tmp_path: Path) -> None:
     part = written(tmp_path, ORDERS, AvroParquetWriters.for_generic_record(AVRO))
-    source = FileSource.for_record_stream_format(AvroParquetReaders.for_generic_record(AVRO), str(part))
+    source = FileSource.for_record_stream_format(AvroParquetReaders.for_generic_record(AVRO), str(part)).build()
     assert read(source) == ORDERS
 
 
@@ -145,12 +151,12 @@ def test_rows_with_the_names_of_the_schema_are_written_as_dicts(writers: Any, tm
         '{"type":"record","name":"I","fields":[{"name":"x","type":"int"}]}}]}'
     )
     part = written(tmp_path, [Row("id", "in")(7, Row(x=1))], writers.for_generic_record(schema))
-    files: BulkFormat[Any] = (
-        AvroInputFormat(str(part), schema).bulk_format
+    source = (
+        AvroInputFormat(str(part), schema).source()
         if writers is AvroBulkWriters
-        else AvroParquetReaders.for_generic_record(schema)
+        else FileSource.for_record_stream_format(AvroParquetReaders.for_generic_record(schema), str(part)).build()
     )
-    assert read(FileSource.for_bulk_file_format(files, str(part))) == [{"id": 7, "in": {"x": 1}}]
+    assert read(source) == [{"id": 7, "in": {"x": 1}}]
 
 
 @pytest.mark.parametrize("writers", [AvroBulkWriters, AvroParquetWriters])
@@ -164,7 +170,7 @@ def test_what_is_no_avro_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "orders.avro"
     file.write_bytes(b"no Avro at all")
     with pytest.raises(JobFailedError, match=r"orders\.avro' as Avro"):
-        read(FileSource.for_bulk_file_format(AvroInputFormat(str(file), AVRO).bulk_format, str(file)))
+        read(AvroInputFormat(str(file), AVRO).source())
 
 
 def test_what_cannot_be_is_refused() -> None:
