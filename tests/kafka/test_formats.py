@@ -111,3 +111,18 @@ def test_a_message_that_a_schema_ignores_is_no_record(broker: KafkaBroker) -> No
     lenient = JsonRowDeserializationSchema.builder().type_info(NAMED).ignore_parse_errors().build()
     row = Row("id", "name")
     assert read(environment(), broker, topic, lenient) == [row(1, "hi"), row(None, None), row(2, None)]
+
+
+@pytest.mark.parametrize("schemas", [json_schemas, csv_schemas, avro_schemas])
+def test_rows_are_printed_as_rows_of_a_known_type(
+    broker: KafkaBroker, schemas: Schemas, capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic, (serializer, deserializer) = new_topic(broker), schemas()
+    builder = KafkaRecordSerializationSchema.builder().set_topic(topic)
+    write(environment(), broker, [(1, "hi")], builder.set_value_serialization_schema(serializer).build())
+    env = environment()
+    source = KafkaSource.builder().set_bootstrap_servers(broker.bootstrap).set_topics(topic)
+    source.set_bounded(KafkaOffsetsInitializer.latest()).set_value_only_deserializer(deserializer)
+    env.from_source(source.build(), WatermarkStrategy.no_watermarks(), topic).print()
+    env.execute()
+    assert "+I[1,hi]" in capfd.readouterr().out.splitlines()

@@ -7,6 +7,8 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, Final, final
 
+from headgate.types.type_information import TypeInformation
+
 
 class SerializationSchema(ABC):
     """Turns a record into the bytes of a message."""
@@ -22,6 +24,9 @@ class SerializationSchema(ABC):
 
 class DeserializationSchema(ABC):
     """Turns the bytes of a message into a record."""
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
 
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:

@@ -241,11 +241,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     ) -> DataStream:
         """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
 
-        Raises ProgramError for anything but a source, or a strategy.
+        The records are of the given type, else of the one that the source knows. Raises ProgramError for anything but a
+        source, or a strategy.
         """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
         check_source(source)
+        if type_info is None:
+            return self._begin(source_name, source, source.produced_type, watermark_strategy)
         return self._begin(source_name, source, type_info, watermark_strategy)._converted()
 
     def add_source(

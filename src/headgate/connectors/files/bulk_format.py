@@ -12,7 +12,7 @@ from headgate.connectors.files.parquet_schema import Columns, check_same
 from headgate.connectors.files.parquet_source import ParquetReader, RowGroupSplit, open_parquet
 from headgate.connectors.files.places import FoundFile, PartOfFile
 from headgate.functions.source import SourceContext, SourceReader
-from headgate.types.typeinfo import RowTypeInfo
+from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
 Part = TypeVar("Part", bound=PartOfFile)
 
@@ -22,6 +22,9 @@ class BulkFormat(ABC, Generic[Part]):
 
     Make one with the functions of this class, or derive your own.
     """
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
 
     @abstractmethod
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[Part]:
@@ -58,6 +61,7 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
 
     def __init__(self, columns: Sequence[str] | RowTypeInfo | None = None) -> None:
         self._columns = Columns.of(columns)
+        self.produced_type = self._columns.types
         self._looked_at: dict[FoundFile, tuple[pa.Schema, int]] = {}
 
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:

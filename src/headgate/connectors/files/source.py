@@ -40,6 +40,7 @@ class FileSource(Source[PartOfFile]):
         if not paths:
             raise ProgramError("a file source needs at least one path")
         self._format = bulk_format
+        self.produced_type = bulk_format.produced_type
         self._places = [Place.of(path, SourceError) for path in paths]
         self.discovery_interval_ms = discovery_interval_ms
         self.bounded = discovery_interval_ms is None

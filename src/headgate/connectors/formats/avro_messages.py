@@ -23,6 +23,7 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
     def __init__(self, record_class: str | None = None, avro_schema_string: str | None = None) -> None:
         self._rows = _rows(record_class, avro_schema_string)
+        self.produced_type = self._rows.type_info()
         self._to_rows = self._rows.to_rows()
 
     def deserialize(self, message: bytes) -> Any:

@@ -27,6 +27,7 @@ class CsvReaderFormat(StreamFormat):
 
     def __init__(self, schema: CsvSchema) -> None:
         self._schema = schema
+        self.produced_type = schema.row_type()
         self.header_lines = int(schema.use_header) + int(schema.skip_first_data_row)
         CsvSchemaDecoder(schema)
 

@@ -27,6 +27,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     """
 
     def __init__(self, rows: CsvRows, *, allow_comments: bool) -> None:
+        self.produced_type = rows.types
         self._rows = rows
         self._allow_comments = allow_comments
         self._read = rows.reader()

@@ -49,6 +49,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         self._set_up()
 
     def _set_up(self) -> None:
+        self.produced_type = self._type_info
         parse_float = _float_parser(self._type_info)
         decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=parse_float)
         # The scanner takes no blanks before a value and does not look behind it, as Flink does not.

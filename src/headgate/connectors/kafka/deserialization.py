@@ -12,6 +12,7 @@ from confluent_kafka import Message
 
 from headgate.connectors.message_schemas import DeserializationSchema
 from headgate.errors import EnvironmentFault, SourceError
+from headgate.types.type_information import TypeInformation
 
 
 class BrokenMessages(Enum):
@@ -33,6 +34,9 @@ class KafkaRecordDeserializationSchema(ABC):
     ...     def deserialize(self, message):
     ...         return message.key().decode(), message.value().decode()
     """
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
 
     @abstractmethod
     def deserialize(self, message: Message) -> Any:
@@ -58,6 +62,7 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
 
     def __init__(self, schema: DeserializationSchema) -> None:
         self._schema = schema
+        self.produced_type = schema.produced_type
 
     def deserialize(self, message: Message) -> Any:
         return self._schema.deserialize(message.value())  # type: ignore[arg-type]  # None, which is no record

@@ -81,6 +81,7 @@ class KafkaSource(Source[KafkaSplit]):
 
     def __post_init__(self) -> None:
         self.watermarks_per_split = True
+        self.produced_type = self.schema.produced_type
         self.bounded = self.is_bounded
         self.discovery_interval_ms = self._discovery_ms()
         is_wanted = str(self.properties.get(_COMMITS, "true")).lower() == "true"

@@ -186,3 +186,14 @@ def test_what_cannot_be_is_refused() -> None:
         )
     with pytest.raises(ProgramError, match=r"DataTypes\.INT"):
         CsvSchema.builder().add_number_column("n", "INT")  # type: ignore[arg-type]
+
+
+def test_rows_are_printed_as_rows_of_a_known_type(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "lines.csv"
+    file.write_text("1,a,x;y\n")
+    env = environment()
+    env.set_parallelism(1)
+    source = FileSource.for_record_stream_format(CsvReaderFormat.for_schema(base().build()), str(file)).build()
+    env.from_source(source, None, "csv").print()
+    env.execute()
+    assert "+I[1,a,['x', 'y']]" in capfd.readouterr().out.splitlines()
