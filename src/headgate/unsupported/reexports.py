@@ -48,6 +48,10 @@ datastream.connectors < datastream.connectors.pulsar: PulsarSource PulsarSourceB
 datastream.connectors < datastream.connectors.rabbitmq: RMQConnectionConfig RMQSink RMQSource
 datastream.connectors.base < datastream.functions: JavaFunctionWrapper
 datastream.connectors.base < java_gateway: get_gateway
+datastream.connectors.dynamic_kafka < common.serialization: DeserializationSchema
+datastream.connectors.dynamic_kafka < datastream.connectors.base: Source
+datastream.connectors.dynamic_kafka < datastream.connectors.kafka: KafkaOffsetsInitializer
+datastream.connectors.dynamic_kafka < java_gateway: get_gateway
 datastream.connectors.file_system < common.serialization: RowDataBulkWriterFactory
 datastream.connectors.file_system < common.time: Duration
 datastream.connectors.file_system < common.utils: JavaObjectWrapper

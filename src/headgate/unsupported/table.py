@@ -145,7 +145,6 @@ FEATURES: Final = (
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
             datastream.connectors.cassandra
-            datastream.connectors.dynamic_kafka
             datastream.connectors.elasticsearch
             datastream.connectors.hybrid_source
             datastream.connectors.kinesis
