@@ -40,7 +40,7 @@ lock: ## write the lock files anew from pyproject.toml (needs uv)
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group peers -o requirements/peers.lock
 	$(LOCK) pyproject.toml --extra spark --group build --group spark40 -o requirements/spark40.lock
-	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
+	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra avro --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
 	$(BIN)/ruff check .

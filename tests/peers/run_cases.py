@@ -14,8 +14,6 @@ import tempfile
 
 ROOT, OUT = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "reasons.json"), encoding="utf-8") as file:
-    REASONS = json.load(file)
 with open(os.path.join(HERE, "cases.py"), encoding="utf-8") as file:
     exec(compile(file.read(), "cases.py", "exec"))  # as this script's own, so that functions travel
 
