@@ -6,6 +6,7 @@ the table of docs/results.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -16,7 +17,14 @@ def main(command: str) -> int:
     """Do what the command says; return the exit code."""
     if command == "record":
         python = ROOT / ".venv-peers" / "bin" / "python"
-        return subprocess.run([python, HERE / "run_cases.py", "pyflink", PYFLINK], check=False).returncode
+        path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"  # where PyFlink's own processes find Python
+        environment = {**os.environ, "PATH": path}
+        PYFLINK.unlink(missing_ok=True)
+        while subprocess.run(
+            [python, HERE / "run_cases.py", "pyflink", PYFLINK], env=environment, check=False
+        ).returncode:
+            print("a case has ended the process: going on with the next one")
+        return 0
     rows = compared(ran())
     TABLE.write_text(table(rows))
     wrong = failures(rows)

@@ -14,11 +14,12 @@ import tempfile
 
 ROOT, OUT = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "cases.py"), encoding="utf-8") as file:
-    exec(compile(file.read(), "cases.py", "exec"))  # as this script's own, so that functions travel
+for part in ("cases.py", "cases_of_operators.py"):
+    with open(os.path.join(HERE, part), encoding="utf-8") as file:
+        exec(compile(file.read(), part, "exec"))  # as this script's own, so that functions travel
 
 MARK = "@@"
-TOGETHER = 25
+TOGETHER = 12
 
 
 def environment():
@@ -50,6 +51,7 @@ def run_alone(name):
             built.print(f"{MARK}{name}{MARK}")
             env.execute()
     except Exception as error:  # noqa: BLE001  # which is what is compared
+        print(name, "failed:", str(error)[-2000:], file=sys.stderr)
         return type(error).__name__
     return None
 
@@ -77,10 +79,23 @@ def taken(lines, results):
             results.setdefault(name, {"lines": []})["lines"].append(text)
 
 
+def kept(results):
+    for name, result in results.items():
+        if CASES[name].sorts and "lines" in result:
+            result["lines"].sort()
+    with open(OUT, "w", encoding="utf-8") as file:
+        json.dump({name: results[name] for name in sorted(results)}, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+
+
 def main():
+    """Run the cases whose results are not there yet: some take the process with them, and count as failed then."""
     results = {}
-    together = [name for name, each in CASES.items() if not each.alone]
-    alone = [name for name, each in CASES.items() if each.alone]
+    if os.path.exists(OUT):
+        with open(OUT, encoding="utf-8") as file:
+            results = json.load(file)
+    together = [name for name, each in CASES.items() if not each.alone and name not in results]
+    alone = [name for name, each in CASES.items() if each.alone and name not in results]
     for start in range(0, len(together), TOGETHER):
         names = together[start : start + TOGETHER]
         try:
@@ -88,22 +103,17 @@ def main():
         except Exception:  # noqa: BLE001  # one of them fails: which, is found out alone
             alone += names
         else:
+            results |= {name: {"lines": []} for name in names}
             taken(lines, results)
-        print("ran", start + len(names), flush=True)
+            kept(results)
     for name in alone:
+        kept(results | {name: {"error": "the end of the process"}})
         error, lines = captured(run_alone, name)
+        results[name] = {"lines": []}
         taken(lines, results)
         if error is not None:
             results[name] = {"error": error}
-        print("ran", name, flush=True)
-    for name, result in results.items():
-        if CASES[name].sorts and "lines" in result:
-            result["lines"].sort()
-    for name in CASES:
-        results.setdefault(name, {"lines": []})
-    with open(OUT, "w", encoding="utf-8") as file:
-        json.dump({name: results[name] for name in sorted(results)}, file, indent=1, ensure_ascii=False)
-        file.write("\n")
+        kept(results)
 
 
 if __name__ == "__main__":
