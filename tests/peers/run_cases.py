@@ -3,46 +3,66 @@
 """Run the cases with one import root, and write what each has printed: `run_cases.py <root> <out.json>`.
 
 Needs nothing but PyFlink, or headgate. Cases that end in a stream run together, many in one job, each under a prefix of
-its own; if that job fails, one by one.
+its own; if that job fails, one by one. Cases whose results are there already are left as they are.
 """
 
 import importlib
 import json
 import os
+import re
 import sys
 import tempfile
 
 ROOT, OUT = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
-for part in ("cases.py", "cases_of_operators.py"):
-    with open(os.path.join(HERE, part), encoding="utf-8") as file:
+for part in (
+    "base",
+    "values",
+    "rows",
+    "keys",
+    "operators",
+    "aggregations",
+    "connected",
+    "states",
+    "timers",
+    "collecting",
+    "files",
+):
+    with open(os.path.join(HERE, "cases", f"{part}.py"), encoding="utf-8") as file:
         exec(compile(file.read(), part, "exec"))  # as this script's own, so that functions travel
 
 MARK = "@@"
 TOGETHER = 12
+LONGEST = 160
+STDOUT = tempfile.NamedTemporaryFile(
+    "ab"
+)  # appended to by this process and by the JVM, which keeps what it starts with
+os.dup2(STDOUT.fileno(), 1)
 
 
-def environment():
+def environment(batch):
     configuration = importlib.import_module(f"{ROOT}.common").Configuration()
     if ROOT == "headgate":
         configuration.set_string("headgate.deploy.target", "minicluster")
     environments = importlib.import_module(f"{ROOT}.datastream").StreamExecutionEnvironment
     env = environments.get_execution_environment(configuration)
     env.set_parallelism(1)
+    if batch:
+        env.set_runtime_mode(datastream.RuntimeExecutionMode.BATCH)
     return env
 
 
 def run_together(names):
-    env = environment()
+    env = environment(CASES[names[0]].batch)
     for name in names:
         CASES[name].build(env).print(f"{MARK}{name}{MARK}")
     env.execute()
 
 
 def run_alone(name):
-    """Run one case; return the class of its error, None for none."""
+    """Run one case; return the innermost error, None for none."""
     try:
-        env = environment()
+        env = environment(CASES[name].batch)
         built = CASES[name].build(env)
         if isinstance(built, list):
             for value in built:
@@ -52,23 +72,30 @@ def run_alone(name):
             env.execute()
     except Exception as error:  # noqa: BLE001  # which is what is compared
         print(name, "failed:", str(error)[-2000:], file=sys.stderr)
-        return type(error).__name__
+        return innermost(error)
     return None
+
+
+def innermost(error):
+    """The line of the error that started it all, which PyFlink keeps in the text of a Java error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    python = [line for line in lines if re.match(r"[\w.]*(Error|Exception|KeyboardInterrupt)\b", line)]
+    java = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return next(iter(python[1:][::-1] or java[::-1] or python))[:LONGEST]
 
 
 def captured(work, *arguments):
     """Return what `work` returns, and the lines that reach standard output meanwhile, of this process and its JVM."""
     sys.stdout.flush()
-    saved = os.dup(1)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 1)
-        try:
-            returned = work(*arguments)
-        finally:
-            sys.stdout.flush()
-            os.dup2(saved, 1)
-            os.close(saved)
-        file.seek(0)
+    start = os.path.getsize(STDOUT.name)
+    try:
+        returned = work(*arguments)
+    finally:
+        sys.stdout.flush()
+    with open(STDOUT.name, "rb") as file:
+        file.seek(start)
         return returned, file.read().decode("utf-8", "replace").splitlines()
 
 
@@ -88,16 +115,21 @@ def kept(results):
         file.write("\n")
 
 
+def groups(names):
+    for batch in (False, True):
+        same = [name for name in names if CASES[name].batch == batch]
+        yield from (same[start : start + TOGETHER] for start in range(0, len(same), TOGETHER))
+
+
 def main():
     """Run the cases whose results are not there yet: some take the process with them, and count as failed then."""
     results = {}
     if os.path.exists(OUT):
         with open(OUT, encoding="utf-8") as file:
             results = json.load(file)
-    together = [name for name, each in CASES.items() if not each.alone and name not in results]
-    alone = [name for name, each in CASES.items() if each.alone and name not in results]
-    for start in range(0, len(together), TOGETHER):
-        names = together[start : start + TOGETHER]
+    left = [name for name in CASES if name not in results]
+    alone = [name for name in left if CASES[name].alone]
+    for names in groups([name for name in left if not CASES[name].alone]):
         try:
             _, lines = captured(run_together, names)
         except Exception:  # noqa: BLE001  # one of them fails: which, is found out alone

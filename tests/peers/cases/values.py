@@ -1,49 +1,9 @@
 # ruff: noqa
 # mypy: ignore-errors
-"""Small programs whose output PyFlink and headgate are compared by. The import root is a parameter: `ROOT`.
+"""Values of declared types: printed, seen by Python, from a source; and what cannot be of a type.
 
-This file is run, not imported, so that its functions travel with the jobs. A case is a function of an environment: it
-returns a stream, which the runner prints, or a list, of which it prints the `repr` of each value. Of one that fails, only
-that it does is compared.
+Run after `base.py`, in the same namespace.
 """
-
-import datetime as dt
-import importlib
-from dataclasses import dataclass
-from decimal import Decimal
-
-common = importlib.import_module(f"{ROOT}.common")
-datastream = importlib.import_module(f"{ROOT}.datastream")
-state = importlib.import_module(f"{ROOT}.datastream.state")
-
-Types, Row, RowKind, Instant = common.Types, common.Row, common.RowKind, common.Instant
-Time, Duration = common.Time, common.Duration
-OutputTag = datastream.OutputTag
-
-CASES = {}
-
-
-@dataclass
-class Case:
-    build: object
-    sorts: bool
-    alone: bool
-
-
-def case(*, sorts=False, alone=False, name=None):
-    """Add a case. `sorts`: the order of its lines means nothing. `alone`: it fails, or returns a list."""
-
-    def add(build):
-        CASES[name or build.__name__] = Case(build, sorts, alone)
-        return build
-
-    return add
-
-
-# --- values of declared types: through map, behind an exchange, and in from_collection
-
-AB = Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.STRING()])
-NOON = dt.datetime(2020, 1, 2, 12, 30, 5, 678000)
 
 VALUES = {
     "string": (Types.STRING(), ["a", "", "ä€", "it's", "two words"]),
@@ -87,6 +47,12 @@ VALUES = {
     "primitive array in a tuple": (Types.TUPLE([Types.PRIMITIVE_ARRAY(Types.INT())]), [([1, 2],)]),
     "primitive array of doubles in a tuple": (Types.TUPLE([Types.PRIMITIVE_ARRAY(Types.DOUBLE())]), [([1.5, 2.0],)]),
     "object array in a tuple": (Types.TUPLE([Types.OBJECT_ARRAY(Types.STRING())]), [(["a"],)]),
+    "primitive array of bytes in a tuple": (Types.TUPLE([Types.PRIMITIVE_ARRAY(Types.BYTE())]), [(b"ab",)]),
+    "primitive array of bools in a tuple": (Types.TUPLE([Types.PRIMITIVE_ARRAY(Types.BOOLEAN())]), [([True],)]),
+    "object array of tuples in a tuple": (
+        Types.TUPLE([Types.OBJECT_ARRAY(Types.TUPLE([Types.INT(), Types.STRING()]))]),
+        [([(1, "a")],)],
+    ),
     "map": (Types.MAP(Types.STRING(), Types.INT()), [{"a": 1}, {}]),
     "map with null": (Types.MAP(Types.STRING(), Types.INT()), [{"a": None}]),
     "map of doubles": (Types.MAP(Types.INT(), Types.DOUBLE()), [{1: 2}]),
@@ -110,13 +76,56 @@ VALUES = {
     "row in a tuple": (Types.TUPLE([Types.INT(), AB]), [(1, Row(2, "x"))]),
     "row of kinds": (AB, [Row.of_kind(kind, 1, "x") for kind in RowKind]),
     "row of dates": (Types.ROW([Types.SQL_DATE(), Types.SQL_TIMESTAMP()]), [Row(NOON.date(), NOON)]),
+    "row of nulls": (
+        Types.ROW(
+            [
+                Types.BOOLEAN(),
+                Types.LONG(),
+                Types.DOUBLE(),
+                Types.BIG_DEC(),
+                Types.SQL_DATE(),
+                Types.SQL_TIME(),
+                Types.SQL_TIMESTAMP(),
+                Types.LIST(Types.INT()),
+                Types.TUPLE([Types.INT()]),
+                AB,
+                Types.PICKLED_BYTE_ARRAY(),
+            ]
+        ),
+        [Row(*[None] * 11)],
+    ),
+    "row of extremes": (
+        Types.ROW([Types.LONG(), Types.DOUBLE(), Types.FLOAT()]),
+        [Row(-(2**63), 1.7976931348623157e308, 1.5e-45), Row(0, 5e-324, 0.3)],
+    ),
+    "row of a time and an instant": (
+        Types.ROW([Types.SQL_TIME(), Types.INSTANT()]),
+        [Row(dt.time(1, 2, 3), Instant(1, 5))],
+    ),
+    "row of an array": (
+        Types.ROW([Types.PRIMITIVE_ARRAY(Types.BYTE()), Types.BASIC_ARRAY(Types.STRING())]),
+        [Row(b"a", ["x"])],
+    ),
+    "row of kinds in a row": (Types.ROW([AB]), [Row(Row.of_kind(RowKind.DELETE, 1, "x"))]),
+    "tuple of dates": (Types.TUPLE([Types.SQL_DATE(), Types.SQL_TIMESTAMP()]), [(NOON.date(), NOON)]),
+    "tuple of a map and a list": (
+        Types.TUPLE([Types.MAP(Types.STRING(), Types.DOUBLE()), Types.LIST(Types.BOOLEAN())]),
+        [({"a": 1.0}, [True, False])],
+    ),
+    "tuple of a pickled one": (Types.TUPLE([Types.STRING(), Types.PICKLED_BYTE_ARRAY()]), [("a", [1])]),
+    "timestamp of microseconds": (Types.SQL_TIMESTAMP(), [dt.datetime(2020, 1, 2, 3, 4, 5, 123456)]),
+    "time of microseconds": (Types.SQL_TIME(), [dt.time(1, 2, 3, 456000)]),
+    "list of doubles": (Types.LIST(Types.DOUBLE()), [[1, 2.5, 1e10]]),
+    "list of dates": (Types.LIST(Types.SQL_DATE()), [[NOON.date()]]),
+    "list of maps": (Types.LIST(Types.MAP(Types.STRING(), Types.INT())), [[{"a": 1}]]),
+    "map of tuples": (Types.MAP(Types.INT(), Types.TUPLE([Types.INT(), Types.STRING()])), [{1: (2, "a")}]),
     "row of a list": (Types.ROW([Types.LIST(Types.INT())]), [Row([1, 2])]),
     "row of a map": (Types.ROW([Types.MAP(Types.STRING(), Types.INT())]), [Row({"a": 1})]),
     "list of rows": (Types.LIST(AB), [[Row(1, "x"), Row(b="y", a=2)]]),
     "list of tuples": (Types.LIST(Types.TUPLE([Types.INT(), Types.STRING()])), [[(1, "a")]]),
     "list of lists": (Types.LIST(Types.LIST(Types.INT())), [[[1], [2, 3]]]),
     "map of rows": (Types.MAP(Types.STRING(), AB), [{"k": Row(1, "x")}]),
-    "pickled": (Types.PICKLED_BYTE_ARRAY(), [1, "a", None, (1, "a"), [1], {"a": 1}, 1.5, True]),
+    "pickled": (Types.PICKLED_BYTE_ARRAY(), [1, "a", (1, "a"), [1], {"a": 1}, 1.5, True, b"a", Row(1, "a"), 2**70]),
 }
 
 
@@ -176,6 +185,24 @@ REFUSED = {
     "an int as a tuple": (Types.TUPLE([Types.INT()]), 1),
     "an int as a row": (AB, 1),
     "a row without a name": (AB, Row(a=1)),
+    "none as a text": (Types.STRING(), None),
+    "none as an int": (Types.INT(), None),
+    "none in a tuple": (Types.TUPLE([Types.INT(), Types.STRING()]), (1, None)),
+    "none in a list": (Types.LIST(Types.STRING()), ["a", None]),
+    "none as a pickled one": (Types.PICKLED_BYTE_ARRAY(), None),
+    "a long tuple": (Types.TUPLE([Types.INT()]), (1, 2)),
+    "a tuple as a row": (AB, (1, "x")),
+    "a list as a row": (AB, [1, "x"]),
+    "a dict as a row": (AB, {"a": 1, "b": "x"}),
+    "a row as a tuple": (Types.TUPLE([Types.INT(), Types.STRING()]), Row(1, "x")),
+    "a tuple as a list": (Types.LIST(Types.INT()), (1, 2)),
+    "a text as a big decimal": (Types.BIG_DEC(), "1.5"),
+    "a date as a timestamp": (Types.SQL_TIMESTAMP(), dt.date(2020, 1, 2)),
+    "a timestamp with a zone": (Types.SQL_TIMESTAMP(), dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC)),
+    "a number as an instant": (Types.INSTANT(), 5),
+    "a text as a boolean": (Types.BOOLEAN(), "x"),
+    "a key that is none": (Types.MAP(Types.STRING(), Types.INT()), {None: 1}),
+    "a lambda without a type": (None, lambda: 1),
 }
 
 
@@ -187,124 +214,3 @@ def add_refused(name, type_info, value):
 
 for name, (type_info, value) in REFUSED.items():
     add_refused(name, type_info, value)
-
-
-# --- rows by themselves
-
-
-@case(alone=True)
-def row_keeps_the_order_of_keywords(env):
-    row = Row(b=2, a=1)
-    return [row, row[0], row.a, list(row), row.as_dict(), row["b"], len(row)]
-
-
-@case(alone=True)
-def row_contains_names(env):
-    return ["a" in Row(a=1), 1 in Row(a=1), 1 in Row(1), "x" in Row("x"), "y" in Row("x")]
-
-
-@case(alone=True)
-def rows_are_equal_by_name(env):
-    return [
-        Row(a=1, b=2) == Row(b=2, a=1),
-        Row(1, 2) == Row(1, 2),
-        Row(1, 2) == Row(a=1, b=2),
-        Row(1) == (1,),
-        Row.of_kind(RowKind.DELETE, 1) == Row(1),
-    ]
-
-
-@case(alone=True)
-def row_kinds_have_signs(env):
-    return [str(kind) for kind in RowKind] + [Row.of_kind(RowKind.UPDATE_BEFORE, 1).get_row_kind()]
-
-
-@case(alone=True)
-def row_of_names_makes_rows(env):
-    person = Row("name", "age")
-    return [person, person("ann", 7), "name" in person]
-
-
-@case(alone=True)
-def row_as_dict_goes_into_rows(env):
-    row = Row(a=1, b=Row(c=2), d=[Row(e=3)], f={"g": Row(h=4)})
-    return [row.as_dict(), row.as_dict(True)]
-
-
-@case(alone=True)
-def row_is_changed_by_name_and_place(env):
-    row = Row(a=1, b=2)
-    row["a"], row[1] = 10, 20
-    return [row, row.get_fields_by_names(["b", "a"])]
-
-
-@case(alone=True)
-def row_is_named_later(env):
-    row = Row(1, 2)
-    row.set_field_names(["x", "y"])
-    return [row, row.x, row.as_dict()]
-
-
-@case(alone=True)
-def texts_of_types(env):
-    return [
-        str(Row(1, "a")),
-        str(Row(a=1)),
-        repr(Instant(1, 5)),
-        Types.INT() == Types.INT(),
-        Types.INT() == Types.LONG(),
-    ]
-
-
-@case(alone=True)
-def types_of_rows_have_names(env):
-    return [AB.get_field_names(), Types.ROW([Types.INT(), Types.INT()]).get_field_names(), len(AB.get_field_types())]
-
-
-@case(alone=True)
-def durations_and_times(env):
-    return [
-        Duration.of_seconds(2) == Duration.of_millis(2000),
-        Time.seconds(3).to_milliseconds(),
-        Time.days(1).to_milliseconds(),
-    ]
-
-
-@case(alone=True)
-def configurations_are_compared(env):
-    one, other = common.Configuration(), common.Configuration()
-    one.set_string("a", "1").set_integer("b", 2).set_boolean("c", True)
-    other.set_boolean("c", True).set_integer("b", 2).set_string("a", "1")
-    return [
-        one == other,
-        hash(one) == hash(other),
-        sorted(one.to_dict().items()),
-        one.get_integer("b", 0),
-        one.contains_key("x"),
-    ]
-
-
-@case(alone=True)
-def lists_of_configurations(env):
-    return [common.Configuration.parse_list_value(text) for text in ("", "a;b", "[a, b]", "a")]
-
-
-@case(alone=True)
-def settings_of_an_environment(env):
-    config = env.get_config()
-    return [
-        env.get_max_parallelism(), env.is_chaining_enabled(), env.get_buffer_timeout(), env.get_checkpoint_interval(),
-        config.is_object_reuse_enabled(), config.get_auto_watermark_interval(), config.get_task_cancellation_interval(),
-        env.get_checkpointing_mode().name, config.get_max_parallelism(),
-    ]  # fmt: skip
-
-
-@case(alone=True)
-def settings_of_checkpoints(env):
-    env.enable_checkpointing(3000)
-    config = env.get_checkpoint_config()
-    return [
-        env.get_checkpoint_interval(), env.get_checkpointing_mode().name, config.get_checkpoint_timeout(),
-        config.get_min_pause_between_checkpoints(), config.get_max_concurrent_checkpoints(),
-        config.get_tolerable_checkpoint_failure_number(), config.is_unaligned_checkpoints_enabled(),
-    ]  # fmt: skip
