@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import pickle
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +22,7 @@ from headgate.datastream.formats.avro import (
     AvroSchema,
     GenericRecordAvroTypeInfo,
 )
-from headgate.errors import ProgramError
+from headgate.errors import EnvironmentFault, ProgramError
 
 PAIR = """{"type": "record", "name": "TestRecord", "fields": [
     {"name": "id", "type": "int"}, {"name": "name", "type": "string"}]}"""
@@ -158,3 +161,16 @@ def test_the_type_of_dicts_is_that_of_any_object() -> None:
     assert GenericRecordAvroTypeInfo(AvroSchema(PAIR)) == Types.PICKLED_BYTE_ARRAY()
     with pytest.raises(ProgramError, match="AvroSchema"):
         GenericRecordAvroTypeInfo(PAIR)  # type: ignore[arg-type]
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = importlib.import_module("headgate.connectors.formats.avro_library")
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    with pytest.raises(EnvironmentFault, match=r"needs an extra: pip install 'headgate\[avro\]', in the driver and"):
+        importlib.reload(library)
+
+
+@pytest.mark.slow
+def test_parquet_needs_no_extra() -> None:
+    program = "import sys; sys.modules['fastavro'] = None; import headgate.datastream.formats.parquet"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
