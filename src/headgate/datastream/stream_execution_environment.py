@@ -205,9 +205,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
         return self._set(CHANGELOG, enabled)
 
-    def is_changelog_state_backend_enabled(self) -> bool:
-        """Return whether changes of keyed state are written ahead of the barriers."""
-        return self._settings().get(CHANGELOG)
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Return whether changes of keyed state are written ahead of the barriers, or None if that was not set."""
+        settings = self._settings()
+        return settings.get(CHANGELOG) if settings.is_given(CHANGELOG) else None
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Return False: such operators are never chained."""
