@@ -1,7 +1,6 @@
 """headgate: stateful stream processing in Python, with Apache Flink's state and fault-tolerance model, on Spark."""
 
 from headgate import unsupported as _unsupported
-
-__version__ = "0.1.0"
+from headgate.version import __version__ as __version__
 
 _unsupported.install()
