@@ -50,7 +50,7 @@ from headgate.operators.keys import DeclaredKeys
 from headgate.operators.map import MapFactory
 from headgate.operators.print import PrintFactory
 from headgate.operators.process import ProcessFactory
-from headgate.operators.reduce import ReduceFactory
+from headgate.operators.reduce import ReduceFactory, TypedReduce
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
@@ -379,30 +379,30 @@ class KeyedStream(DataStream):
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the records of each key; for each record, the combination so far is emitted."""
         check_function(func, ReduceFunction)
-        return self._then("Reduce", ReduceFactory(func), self._output_type)
+        return self._reduced("Reduce", func)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers.
 
         The other fields are those of the key's first record. TypeError fails the job for a value that is no number.
         """
-        return self._aggregate("Sum", aggregation.Sum(position_to_sum))
+        return self._reduced("Sum", aggregation.Sum(position_to_sum))
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
         """Keep the least value of a field; the other fields are those of the key's first record."""
-        return self._aggregate("Min", aggregation.Min(position_to_min))
+        return self._reduced("Min", aggregation.Min(position_to_min))
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
         """Keep the greatest value of a field; the other fields are those of the key's first record."""
-        return self._aggregate("Max", aggregation.Max(position_to_max))
+        return self._reduced("Max", aggregation.Max(position_to_max))
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
         """Keep the whole record with the least value of a field."""
-        return self._aggregate("MinBy", aggregation.min_by(position_to_min_by))
+        return self._reduced("MinBy", aggregation.min_by(position_to_min_by))
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """Keep the whole record with the greatest value of a field."""
-        return self._aggregate("MaxBy", aggregation.max_by(position_to_max_by))
+        return self._reduced("MaxBy", aggregation.max_by(position_to_max_by))
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
@@ -410,8 +410,9 @@ class KeyedStream(DataStream):
         """Partition the stream by another key."""
         return self._origin.key_by(key_selector, key_type)
 
-    def _aggregate(self, name: str, func: ReduceFunction) -> DataStream:
-        return self._then(name, ReduceFactory(func), self._output_type)
+    def _reduced(self, name: str, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        typed = func if self._output_type is None else TypedReduce(func, self._output_type)
+        return self._then_same(name, ReduceFactory(typed))
 
     def _repartitioned(self, partitioning: Partitioning, custom: CustomPartition | None = None) -> DataStream:
         raise ProgramError(

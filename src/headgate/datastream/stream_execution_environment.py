@@ -20,6 +20,7 @@ from headgate.config import Option, Settings
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.sink import FileSink
+from headgate.connectors.files.source import InputFormat
 from headgate.connectors.rate import RateLimitedSource
 from headgate.datastream.accepted_settings import AcceptedSettings
 from headgate.datastream.checkpoint_config import CheckpointConfig
@@ -227,6 +228,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         records = collection if type_info is None else typed_records(collection, type_info)
         return self._begin("Collection Source", CollectionSource(records), type_info)
 
+    def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
+        """Return a stream of the records of files by a format such as `AvroInputFormat`, of the given type, if any."""
+        if not isinstance(input_format, InputFormat):
+            raise ProgramError(
+                f"create_input() takes an input format, such as AvroInputFormat, not {input_format!r:.100}"
+            )
+        return self.from_source(input_format.source(), None, "Custom File Source", type_info)
+
     def from_source(
         self,
         source: Source[Split],
@@ -236,11 +245,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
     ) -> DataStream:
         """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
 
-        Raises ProgramError for anything but a source, or a strategy.
+        The records are of the given type, else of the one that the source knows. Raises ProgramError for anything but a
+        source, or a strategy.
         """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
         check_source(source)
+        if type_info is None:
+            return self._begin(source_name, source, source.produced_type, watermark_strategy)
         return self._begin(source_name, source, type_info, watermark_strategy)._converted()
 
     def add_source(

@@ -36,32 +36,62 @@ _COMPOUND: Final = (tuple, list, dict, set, frozenset, Row)
 _DOUBLE: Final = struct.Struct(">d").pack
 
 
+class _Mark:
+    """What no key of a user's has in it."""
+
+    __slots__ = ()
+
+
+_MARK: Final = _Mark()
+_KNOWN_MAX: Final = 1 << 16
+
+
 @final
-class TypedKey:
-    """A key, found by its identity. It keeps a copy of what could be changed."""
+class TypedKey(tuple[_Mark, bytes]):
+    """A key, found by its identity. It keeps a copy of what could be changed.
 
-    __slots__ = ("_value", "identity")
+    A tuple, as those are hashed and compared without any Python code: that is done several times for each record.
+    """
 
-    def __init__(self, value: Any) -> None:
-        self.identity = _identity(value)
-        self._value = _kept(value)
+    _value: Any
+
+    @staticmethod
+    def of(value: Any) -> TypedKey:
+        """Return the key that stands for a value. Raises SerializationError for what cannot be a key."""
+        made = tuple.__new__(TypedKey, (_MARK, _identity(value)))
+        made._value = _kept(value)
+        return made
+
+    @property
+    def identity(self) -> bytes:
+        """The bytes that stand for this key and no other."""
+        return self[1]
 
     @property
     def value(self) -> Any:
         """The user's key: each time another copy, if it could be changed."""
         return _kept(self._value)
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is TypedKey and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-    def __reduce__(self) -> tuple[type[TypedKey], tuple[Any]]:
-        return TypedKey, (self._value,)
+    def __reduce__(self) -> tuple[Callable[[Any], TypedKey], tuple[Any]]:
+        return TypedKey.of, (self._value,)
 
     def __repr__(self) -> str:
         return repr(self._value)
+
+
+_known_floats: Final[dict[float, TypedKey]] = {}
+"""Those used lately, but for 0.0 and -0.0, which Python calls equal."""
+
+
+def _typed_float(key: float) -> TypedKey:
+    found = _known_floats.get(key) if key else None
+    if found is None:
+        found = TypedKey.of(key)
+        if len(_known_floats) >= _KNOWN_MAX:
+            _known_floats.clear()
+        if key:
+            _known_floats[key] = found
+    return found
 
 
 def typed(key: Any) -> Any:
@@ -73,12 +103,14 @@ def typed(key: Any) -> Any:
     kind = type(key)
     if kind in _PLAIN or kind is TypedKey:
         return key
+    if kind is float:
+        return _typed_float(key)
     if isinstance(key, tuple):
-        return key if _PLAIN_ITEMS.issuperset(map(type, key)) or not any(map(_is_compound, key)) else TypedKey(key)
+        return key if _PLAIN_ITEMS.issuperset(map(type, key)) or not any(map(_is_compound, key)) else TypedKey.of(key)
     if kind.__module__ == "numpy" and not isinstance(key, int) and getattr(key, "ndim", 1) == 0:
         return typed(key.item())
     if key is None or isinstance(key, float | Decimal | bool) or _is_compound(key):
-        return TypedKey(key)
+        return TypedKey.of(key)
     return key
 
 

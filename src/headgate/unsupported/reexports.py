@@ -48,6 +48,10 @@ datastream.connectors < datastream.connectors.pulsar: PulsarSource PulsarSourceB
 datastream.connectors < datastream.connectors.rabbitmq: RMQConnectionConfig RMQSink RMQSource
 datastream.connectors.base < datastream.functions: JavaFunctionWrapper
 datastream.connectors.base < java_gateway: get_gateway
+datastream.connectors.dynamic_kafka < common.serialization: DeserializationSchema
+datastream.connectors.dynamic_kafka < datastream.connectors.base: Source
+datastream.connectors.dynamic_kafka < datastream.connectors.kafka: KafkaOffsetsInitializer
+datastream.connectors.dynamic_kafka < java_gateway: get_gateway
 datastream.connectors.file_system < common.serialization: RowDataBulkWriterFactory
 datastream.connectors.file_system < common.time: Duration
 datastream.connectors.file_system < common.utils: JavaObjectWrapper
@@ -97,6 +101,31 @@ datastream.data_stream < java_gateway: get_gateway
 datastream.data_stream < util.java_utils: get_j_env_configuration to_jarray
 datastream.execution_mode < java_gateway: get_gateway
 datastream.externalized_checkpoint_retention < java_gateway: get_gateway
+datastream.formats.avro < common.io: InputFormat
+datastream.formats.avro < common.serialization: BulkWriterFactory DeserializationSchema SerializationSchema
+datastream.formats.avro < common.typeinfo: TypeInformation
+datastream.formats.avro < datastream.utils: ResultTypeQueryable
+datastream.formats.avro < java_gateway: get_gateway
+datastream.formats.avro < util.java_utils: get_field_value load_java_class
+datastream.formats.csv < common.serialization: BulkWriterFactory DeserializationSchema RowDataBulkWriterFactory
+datastream.formats.csv < common.serialization: SerializationSchema
+datastream.formats.csv < common.typeinfo: TypeInformation
+datastream.formats.csv < datastream.connectors.file_system: StreamFormat
+datastream.formats.csv < java_gateway: get_gateway
+datastream.formats.json < common.serialization: DeserializationSchema SerializationSchema
+datastream.formats.json < common.typeinfo: TypeInformation
+datastream.formats.json < java_gateway: get_gateway
+datastream.formats.orc < common.configuration: Configuration
+datastream.formats.orc < common.serialization: BulkWriterFactory RowDataBulkWriterFactory
+datastream.formats.orc < datastream.utils: create_hadoop_configuration create_java_properties
+datastream.formats.orc < java_gateway: get_gateway
+datastream.formats.orc < util.java_utils: to_jarray
+datastream.formats.parquet < common.configuration: Configuration
+datastream.formats.parquet < common.serialization: BulkWriterFactory RowDataBulkWriterFactory
+datastream.formats.parquet < datastream.connectors.file_system: BulkFormat StreamFormat
+datastream.formats.parquet < datastream.formats.avro: AvroSchema
+datastream.formats.parquet < datastream.utils: create_hadoop_configuration
+datastream.formats.parquet < java_gateway: get_gateway
 datastream.functions < datastream.state: AggregatingState AggregatingStateDescriptor BroadcastState ListState
 datastream.functions < datastream.state: ListStateDescriptor MapState MapStateDescriptor ReadOnlyBroadcastState
 datastream.functions < datastream.state: ReducingState ReducingStateDescriptor ValueState ValueStateDescriptor

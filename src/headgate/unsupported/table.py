@@ -128,7 +128,6 @@ FEATURES: Final = (
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
             datastream.connectors.cassandra
-            datastream.connectors.dynamic_kafka
             datastream.connectors.elasticsearch
             datastream.connectors.hybrid_source
             datastream.connectors.kinesis
@@ -144,15 +143,6 @@ FEATURES: Final = (
             datastream.connectors.kafka: FlinkKafkaConsumer FlinkKafkaConsumerBase FlinkKafkaProducer
             datastream.connectors.kafka: FlinkKafkaProducerBase Semantic
             datastream.connectors.kafka.KafkaSink: get_transformer
-        """,
-    ),
-    Feature(
-        title="Formats of files and messages by their schemas of the Table API, Avro and ORC",
-        instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
-        "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
-        names="""
-            datastream.formats
-            common.serialization: RowDataBulkWriterFactory RowFieldExtractorSchema
         """,
     ),
     Feature(
@@ -192,9 +182,11 @@ FEATURES: Final = (
             gen_protos
             pyflink_callback_server
             shell
+            common.serialization: RowDataBulkWriterFactory
             common.typeinfo: ExternalTypeInfo
             common.types.RowKind: to_j_row_kind
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
+            datastream.formats.avro.GenericRecordAvroTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
             datastream.output_tag.OutputTag: get_java_output_tag
             datastream.slot_sharing_group.MemorySize: get_java_memory_size
@@ -208,7 +200,6 @@ FEATURES: Final = (
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
             datastream.state_backend: CustomStateBackend
-            datastream.stream_execution_environment.StreamExecutionEnvironment: create_input
         """,
     ),
     Feature(
@@ -229,10 +220,21 @@ FEATURES: Final = (
     ),
     Feature(
         title="The Table API and SQL",
-        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark()",
+        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark(); only DataTypes is there, "
+        "for the columns of files",
         planned=False,
         names="""
-            table
+            table: TableEnvironment StreamTableEnvironment Table StatementSet EnvironmentSettings TableConfig
+            table: GroupedTable GroupWindowedTable OverWindowedTable WindowGroupedTable ScalarFunction TableFunction
+            table: AggregateFunction TableAggregateFunction AsyncScalarFunction FunctionContext DataView ListView
+            table: MapView TableDescriptor FormatDescriptor Schema Module ModuleEntry SqlDialect UserDefinedType
+            table: Expression TableSchema TableResult ChangelogMode ExplainDetail ResultKind CompiledPlan PlanReference
+            table: TablePipeline
+            table: catalog changelog_mode compiled_plan data_view descriptors environment_settings explain_detail
+            table: expression expressions functions model_descriptor module plan_reference resolved_expression
+            table: result_kind schema serializers sql_dialect statement_set table table_config table_descriptor
+            table: table_environment table_pipeline table_result table_schema udf utils window
+            table.types: UserDefinedType
             dataset
             fn_execution
         """,

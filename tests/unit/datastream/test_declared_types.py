@@ -20,12 +20,13 @@ from headgate.datastream import (
     KeyedProcessFunction,
     OutputTag,
     ProcessFunction,
+    ReduceFunction,
     RuntimeContext,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
 )
 from headgate.datastream.connectors.file_system import FileSink
-from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from headgate.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError
 from headgate.functions.record_errors import RecordErrors
 
@@ -195,3 +196,40 @@ def test_keys_of_a_declared_type_are_of_that_type(mode: RuntimeExecutionMode) ->
     counted = numbers.key_by(lambda key: key, key_type=Types.INT()).process(Counted())
     with counted.execute_and_collect() as records:
         assert sorted(records) == [("1", 1), ("1", 2), ("1", 3), ("2", 1)]
+
+
+class Merged(ReduceFunction):
+    def reduce(self, value1: Row, value2: Row) -> Any:
+        return Row(value1.a + value2.a + 0.5, value1.b)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_what_a_reduce_function_returns_is_of_the_type_for_its_next_call(mode: RuntimeExecutionMode) -> None:
+    rows = environment(mode).from_collection([(1, "x"), (2, "x"), (3, "x")], type_info=AB)
+    with rows.key_by(lambda row: row.b).reduce(Merged()).execute_and_collect() as records:
+        *_, last = records
+    assert last == Row(a=6, b="x")
+
+
+class Remembers(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.last = runtime_context.get_state(ValueStateDescriptor("last", AB))
+        self.all = runtime_context.get_list_state(ListStateDescriptor("all", AB))
+        self.by_name = runtime_context.get_map_state(MapStateDescriptor("by name", Types.STRING(), AB))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+        row = Row(*value)
+        self.last.update(row)
+        self.all.add_all([row])
+        self.by_name.put("last", row)
+        found = self.by_name.get("last")
+        yield self.last.value(), list(self.all.get())[-1], found
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_rows_in_state_have_the_names_of_the_declared_type(backend: str) -> None:
+    env = environment(RuntimeExecutionMode.STREAMING)
+    env.configure(Configuration().set_string("state.backend.type", backend))
+    remembered = env.from_collection([(1, "x"), (2, "y")]).key_by(lambda pair: pair[1]).process(Remembers())
+    with remembered.execute_and_collect() as records:
+        assert sorted(row.as_dict()["a"] for rows in records for row in rows) == [1, 1, 1, 2, 2, 2]

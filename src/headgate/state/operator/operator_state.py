@@ -53,8 +53,7 @@ class OperatorListState(Generic[T]):
         """Append an element. Raises `StateAccessError` for None."""
         if value is None:
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
-        self._type_check.value(value)
-        self._values.append(value)
+        self._values.append(self._type_check.value(value))
 
     def add_all(self, values: Iterable[T]) -> None:
         """Append elements. Raises `StateAccessError` for None, and when one of them is None; then none is appended."""
@@ -76,9 +75,7 @@ class OperatorListState(Generic[T]):
         elements = list(values)
         if any(value is None for value in elements):
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
-        for value in elements:
-            self._type_check.value(value)
-        return elements
+        return list(map(self._type_check.value, elements))
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.get())
