@@ -10,7 +10,6 @@ if sys.version_info < (3, 11):  # noqa: UP036  # pip checks it, but images and a
     )
 
 from headgate import unsupported as _unsupported
-
-__version__ = "0.1.0"
+from headgate.version import __version__ as __version__
 
 _unsupported.install()

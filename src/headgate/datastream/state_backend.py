@@ -103,10 +103,10 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         """Return what was set."""
         return self._options
 
-    def set_number_of_transfer_threads(self, number_of_transfer_threads: int) -> None:
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
         """Change nothing, with a warning: files are written on the slot's I/O threads."""
         unsupported.ignored("set_number_of_transfer_threads()", "files are written on the I/O threads of the slot")
-        self._transfer_threads = number_of_transfer_threads
+        self._transfer_threads = number_of_transfering_threads
 
     def get_number_of_transfer_threads(self) -> int:
         """Return what was set."""

@@ -206,9 +206,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
         return self._set(CHANGELOG, enabled)
 
-    def is_changelog_state_backend_enabled(self) -> bool:
-        """Return whether changes of keyed state are written ahead of the barriers."""
-        return self._settings().get(CHANGELOG)
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Return whether changes of keyed state are written ahead of the barriers, or None if that was not set."""
+        settings = self._settings()
+        return settings.get(CHANGELOG) if settings.is_given(CHANGELOG) else None
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Return False: such operators are never chained."""
@@ -227,13 +228,13 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         records = collection if type_info is None else typed_records(collection, type_info)
         return self._begin("Collection Source", CollectionSource(records), type_info)
 
-    def create_input(self, input_format: InputFormat) -> DataStream:
-        """Return a stream of the records of files by a format such as `AvroInputFormat`."""
+    def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
+        """Return a stream of the records of files by a format such as `AvroInputFormat`, of the given type, if any."""
         if not isinstance(input_format, InputFormat):
             raise ProgramError(
                 f"create_input() takes an input format, such as AvroInputFormat, not {input_format!r:.100}"
             )
-        return self.from_source(input_format.source(), None, "Custom File Source")
+        return self.from_source(input_format.source(), None, "Custom File Source", type_info)
 
     def from_source(
         self,

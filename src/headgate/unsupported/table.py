@@ -178,8 +178,13 @@ FEATURES: Final = (
             common.serializer
             common.utils
             datastream.utils
+            find_flink_home
+            gen_protos
+            pyflink_callback_server
+            shell
             common.serialization: RowDataBulkWriterFactory
             common.typeinfo: ExternalTypeInfo
+            common.types.RowKind: to_j_row_kind
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
             datastream.formats.avro.GenericRecordAvroTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
@@ -202,6 +207,16 @@ FEATURES: Final = (
         instead="give the checkpoints a folder: execution.checkpointing.dir",
         planned=False,
         options="execution.checkpointing.storage=custom",
+    ),
+    Feature(
+        title="The test kit of PyFlink itself",
+        instead="test functions with headgate.testing.harness, and run programs in this process with "
+        "headgate.deploy.target=minicluster",
+        planned=False,
+        names="""
+            testing.source_sink_utils
+            testing.test_case_utils
+        """,
     ),
     Feature(
         title="The Table API and SQL",

@@ -18,9 +18,10 @@ SHOWN: dict[str, dict[str, str]] = json.loads(
 
 
 def imported(module: str, name: str) -> Any:
-    """Do `from headgate.module import name`."""
+    """Do `from headgate.module import name`; without a module, `from headgate import name`."""
     namespace: dict[str, Any] = {}
-    exec(f"from headgate.{module} import {name} as found", namespace)  # as a program does it
+    owner = f"headgate.{module}" if module else "headgate"
+    exec(f"from {owner} import {name} as found", namespace)  # as a program does it
     return namespace["found"]
 
 
@@ -31,13 +32,22 @@ def imported_or_refused(module: str, name: str) -> Any:
         return error
 
 
+def assert_there_or_refused_with_advice(found: object) -> None:
+    if isinstance(found, UnsupportedError):
+        assert isinstance(found, ImportError)
+        assert ": " in str(found)
+
+
 @pytest.mark.parametrize("module", SHOWN)
 def test_each_name_that_a_module_shows_is_there_or_refused_with_advice(module: str) -> None:
     for name in SHOWN[module]:
-        found = imported_or_refused(module, name)
-        if isinstance(found, UnsupportedError):
-            assert isinstance(found, ImportError)
-            assert ": " in str(found), name
+        assert_there_or_refused_with_advice(imported_or_refused(module, name))
+
+
+@pytest.mark.parametrize("module", SHOWN)
+def test_each_module_is_there_or_refused_with_advice(module: str) -> None:
+    package, _, name = f"headgate.{module}".rpartition(".")
+    assert_there_or_refused_with_advice(imported_or_refused(package.removeprefix("headgate").lstrip("."), name))
 
 
 def test_a_module_shows_the_very_class_of_its_home() -> None:
