@@ -5,8 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.locked
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.locked
-SPARK40 := .venv-spark40
-SPARK40_STAMP := $(SPARK40)/.locked
+SPARKS := spark35 spark40
 SEED ?= 1
 # Three for two cores: many tests wait for a while for what a job does at an interval.
 WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
@@ -17,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs spark40 clean
+.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,8 +38,8 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock: ## write the lock files anew from pyproject.toml (needs uv)
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group peers -o requirements/peers.lock
-	$(LOCK) pyproject.toml --extra spark --group build --group spark40 -o requirements/spark40.lock
-	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
+	for spark in $(SPARKS); do $(LOCK) pyproject.toml --extra spark --group build --group $$spark -o requirements/$$spark.lock || exit; done
+	$(LOCK) pyproject.toml --extra spark --extra rocksdb --extra kafka --extra avro --extra postgres --extra delta --extra testing --group dev -o requirements/dev.lock
 
 quick: $(STAMP) ## lint, types, import rules and every test that starts no JVM (under a minute)
 	$(BIN)/ruff check .
@@ -85,15 +84,18 @@ sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 mutants: $(STAMP) ## small changes of the cores that some test has to notice, result into docs/results (under half an hour)
 	$(BIN)/python -m tests.mutants --sample 160 --seed $(SEED) --out docs/results/mutants.txt
 
-spark40: $(STAMP) $(SPARK40_STAMP) ## the programs of the documentation and one job on Spark 4.0, the oldest there is, and the job on the newest
-	PYTHONPATH=src $(SPARK40)/bin/python -m tests.cluster.barrier_job
-	PYTHONPATH=$(CURDIR)/src SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1 $(SPARK40)/bin/python -m tests.docs.on_spark
-	$(BIN)/python -m tests.cluster.barrier_job
+spark35: ## a job of each kind, and the programs of the documentation, on Spark 3.5, the oldest there is
+spark40: ## the same on Spark 4.0, the oldest with Python data sources; make test has the newest
+$(SPARKS): export PYTHONPATH = $(CURDIR)/src
+$(SPARKS): export SPARK_SUBMIT_OPTS = -XX:TieredStopAtLevel=1
+$(SPARKS): %: .venv-%/.locked
+	.venv-$@/bin/python -m tests.cluster.job_kinds
+	.venv-$@/bin/python -m tests.docs.on_spark
 
-$(SPARK40_STAMP): requirements/build.lock requirements/spark40.lock
-	$(PYTHON) -m venv $(SPARK40)
-	$(SPARK40)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
-	$(SPARK40)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark40.lock
+.venv-spark%/.locked: requirements/build.lock requirements/spark%.lock
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.lock
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-build-isolation -r requirements/spark$*.lock
 	@touch $@
 
 soak: $(STAMP) ## the demo, and half a minute of killed and frozen processes, as tests
@@ -112,5 +114,5 @@ docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate
 
 clean: ## remove the virtual environment, caches and build output
-	rm -rf $(VENV) $(PEERS) $(SPARK40) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
+	rm -rf $(VENV) $(PEERS) $(SPARKS:%=.venv-%) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis spark-warehouse bench/out
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -31,6 +31,10 @@ class UnsupportedImportError(UnsupportedError, ImportError):
     """An unsupported module or name was imported. An `ImportError` too, so that guarded imports go on as usual."""
 
 
+class IgnoredWarning(UserWarning):
+    """Something of PyFlink was accepted that changes nothing here; the message says why, or what to use instead."""
+
+
 class SerializationError(ProgramError):
     """A function, key, record or state value cannot be serialised; the message names which, and what in it."""
 

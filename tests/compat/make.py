@@ -81,7 +81,7 @@ def _submitted(folder: str, settings: dict[str, str]) -> Any:
 def _run(job: Any) -> None:
     for limit, more in ((FIRST, 1), (LAST, 2)):
         program.LIMIT[0] = limit
-        wait_for(2 * limit, program.SEEN)
+        wait_for(3 * limit, program.SEEN)
         wait_for(len(job.progress.checkpoints) + more, job.progress.checkpoints)
 
 

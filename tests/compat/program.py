@@ -5,12 +5,14 @@ It takes numbers, as many as `LIMIT` says, and waits for more; when `ENDS` is se
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, Final
 
-from headgate.common import Time, Types
+from headgate.common import Row, Time, Types
 from headgate.datastream import (
     KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
@@ -51,7 +53,8 @@ ENDS: Final = threading.Event()
 DAWDLES: Final = threading.Event()
 """Makes the program so slow that numbers wait in it."""
 SEEN: Final[list[Any]] = []
-"""What came out: `("passed", number)`, `("ruled", number, rules)` and, at the end, `("kept", ...)` for each key."""
+"""What came out: `("passed", number)`, `("ruled", number, rules)`, `("typed", number, key, count)` and, at the end,
+`("kept", ...)` for each key."""
 RESTORED: Final[dict[int, tuple[list[Any], list[Any]]]] = {}
 """What each subtask found in its operator list and in its union list."""
 
@@ -186,6 +189,29 @@ class Ruled(KeyedBroadcastProcessFunction[str, int, int, Any]):
         yield "ruled", value, dict(sorted(ctx.get_broadcast_state(RULES).items()))
 
 
+TYPED_KEYS: Final = (
+    True, 2.0, 2.5, Decimal("3.00"), Decimal("3.5"), 7, "a", b"b", (8, True), dt.date(2024, 2, 29), Row(a=1, b=2.0),
+)  # fmt: skip
+"""Keys of many types, of which no two are equal."""
+
+
+class Typed(KeyedProcessFunction):
+    """Counts the numbers of keys of many types, in a value and in a map."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.counts = runtime_context.get_map_state(
+            MapStateDescriptor("counts", Types.PICKLED_BYTE_ARRAY(), Types.LONG())
+        )
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        key = ctx.get_current_key()
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        self.counts.put(key, count)
+        yield "typed", value, repr(key), count, self.counts.get(key)
+
+
 class Seeing(SinkFunction):
     """Notes all records in `SEEN`."""
 
@@ -197,11 +223,16 @@ def key_of(value: int) -> str:
     return f"key {value % KEYS}"
 
 
+def typed_key_of(value: int) -> Any:
+    return TYPED_KEYS[value % len(TYPED_KEYS)]
+
+
 def build(env: StreamExecutionEnvironment) -> None:
     """Add the program to an environment."""
     numbers = env.from_source(Gated(), None, "numbers").uid("numbers").set_parallelism(1)
     listed = numbers.rebalance().map(Listing()).uid("listing")
     listed.key_by(key_of).process(Keeping()).uid("keeping").add_sink(Seeing()).uid("kept")
+    numbers.key_by(typed_key_of).process(Typed()).uid("typing").add_sink(Seeing()).uid("typed")
     rules = numbers.filter(lambda value: value < 3).uid("filter").broadcast(RULES)
     numbers.key_by(key_of).connect(rules).process(Ruled()).uid("ruling").add_sink(Seeing()).uid("ruled")
 

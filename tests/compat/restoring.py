@@ -44,6 +44,7 @@ def restore(kept: Path, folder: Path, backend: str, parallelism: int) -> None:
         assert len(range(LAST, COUNT)) < len(passed) == len(set(passed)) < COUNT
     else:
         _check_new(parallelism)
+        _check_typed(LAST if "keys" in kept.parent.name else 0)
 
 
 def _check_end() -> None:
@@ -63,6 +64,15 @@ def _check_new(parallelism: int) -> None:
     assert sum(count for counts in own for count in counts) == LAST
     assert all(union == unions[0] for union in unions)
     assert sum(count for _, count in unions[0]) == LAST
+
+
+def _check_typed(before: int) -> None:
+    """Assert that keys of all types went on from their counts; `before` is how many numbers had been counted."""
+    for _, value, key, count, in_map in (entry for entry in program.SEEN if entry[0] == "typed"):
+        assert key == repr(program.typed_key_of(value))
+        width = len(program.TYPED_KEYS)
+        earlier = len(range(value % width, LAST, width)) if before else 0
+        assert earlier < count == in_map <= len(range(value % width, COUNT, width))
 
 
 def _ordered(key: str, timestamp: int, count: int, last: Any, values: list[int], *rest: Any) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastavro import writer
 
 from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
@@ -16,6 +17,11 @@ from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.formats.avro_files import AvroInputFormat
+from headgate.connectors.formats.avro_parquet import AvroParquetReaders
+from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.csv_files import CsvReaderFormat
+from headgate.connectors.formats.csv_schema import CsvSchema
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
@@ -92,8 +98,39 @@ def parquet_rows(folder: Path) -> SourceCase:
     )
 
 
+WORD_SCHEMA = AvroSchema(
+    '{"type":"record","name":"Word","fields":[{"name":"number","type":"long"},{"name":"word","type":"string"}]}'
+)
+
+
+def avro_records(folder: Path) -> SourceCase:
+    records = [{"number": i, "word": word} for i, word in enumerate(WORDS)]
+    (folder / "in").mkdir()
+    for name, some in {"1.avro": records[:30], "2.avro": records[30:]}.items():
+        with (folder / "in" / name).open("wb") as file:
+            writer(file, WORD_SCHEMA.parsed, some, sync_interval=1)  # a block for each record
+    return SourceCase(source=AvroInputFormat(str(folder / "in"), WORD_SCHEMA).source(), expected=records)
+
+
+def avro_records_in_parquet(folder: Path) -> SourceCase:
+    case = parquet_rows(folder)
+    readers = AvroParquetReaders.for_generic_record(WORD_SCHEMA)
+    source = FileSource.for_record_stream_format(readers, str(folder / "in")).build()
+    return SourceCase(source=source, expected=case.expected)
+
+
+def csv_by_a_schema(folder: Path) -> SourceCase:
+    (folder / "in.csv").write_text("\n".join(["number,word", *(f'{i},"{word}\n"' for i, word in enumerate(WORDS))]))
+    schema = CsvSchema.builder().add_number_column("number").add_string_column("word").set_use_header().build()
+    source = FileSource.for_record_stream_format(CsvReaderFormat.for_schema(schema), str(folder / "in.csv")).build()
+    return SourceCase(source=source, expected=[Row("number", "word")(i, f"{word}\n") for i, word in enumerate(WORDS)])
+
+
 CASES = [
     parquet_rows,
+    avro_records,
+    avro_records_in_parquet,
+    csv_by_a_schema,
     lines,
     compressed_lines,
     csv_rows,

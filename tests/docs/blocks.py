@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MINICLUSTER = "-Dheadgate.deploy.target=minicluster"
-ON_SPARK = "<!-- runs on Spark -->\n"
+SPARK_MIN = 3
 
 _NEEDS = r"(?:<!-- needs (\w+) -->\n)?"
-_BLOCK = re.compile(rf"({re.escape(ON_SPARK)})?{_NEEDS}```(python|text)\n(.*?)```", re.DOTALL)
+_ON_SPARK = r"(?:(<!-- runs on Spark)(?: (\d))? -->\n)?"
+_BLOCK = re.compile(rf"{_ON_SPARK}{_NEEDS}```(python|text)\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
     """A program in a page, and what the page says that it prints (None: nothing is said).
 
-    `needs` is the server that has to be there, after a line `<!-- needs postgres -->`: a fixture of these tests.
+    `spark` is the major version that it needs, after a line `<!-- runs on Spark -->` or `<!-- runs on Spark 4 -->`; 0:
+    none. `needs` is the server that has to be there, after a line `<!-- needs postgres -->`: a fixture of these tests.
     """
 
     page: Path
     number: int
     code: str
     printed: str | None
-    on_spark: bool
+    spark: int
     needs: str | None
 
     def __str__(self) -> str:
@@ -44,18 +46,19 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Return the programs of a page. A block of text after a program is its output."""
     found: list[Block] = []
-    for on_spark, needs, language, content in _BLOCK.findall(page.read_text()):
+    for on_spark, major, needs, language, content in _BLOCK.findall(page.read_text()):
         if language == "python":
-            found.append(Block(page, len(found) + 1, content, None, bool(on_spark), needs or None))
+            spark = int(major or SPARK_MIN) if on_spark else 0
+            found.append(Block(page, len(found) + 1, content, None, spark, needs or None))
         elif found and found[-1].printed is None:
             last = found.pop()
-            found.append(Block(last.page, last.number, last.code, content, last.on_spark, last.needs))
+            found.append(Block(last.page, last.number, last.code, content, last.spark, last.needs))
     return found
 
 
 def all_blocks(*, on_spark: bool) -> list[Block]:
     """Return the programs of all pages that run on Spark, or those that do not; none that needs a server."""
-    return [block for page in PAGES for block in blocks(page) if block.on_spark is on_spark and not block.needs]
+    return [block for page in PAGES for block in blocks(page) if bool(block.spark) is on_spark and not block.needs]
 
 
 def blocks_with_server() -> list[Block]:

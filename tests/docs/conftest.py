@@ -12,6 +12,7 @@ from headgate.testing.servers.kafka import KafkaBroker
 from headgate.testing.servers.postgres import PostgresServer
 from tests.kafka.broker import shared_broker
 from tests.postgres.server import postgres_server
+from tests.unit.connectors.formats.registry import running_registry
 
 __all__ = ["postgres_server"]
 
@@ -33,6 +34,13 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBrok
 @pytest.fixture
 def kafka(kafka_broker: KafkaBroker) -> dict[str, str]:
     """A broker with the topics that the programs use."""
-    for topic in {"orders", "totals", "clicks"} - kafka_broker.topics():
+    for topic in {"orders", "totals", "clicks", "texts", "prices"} - kafka_broker.topics():
         kafka_broker.create_topic(topic)
     return {"KAFKA": kafka_broker.bootstrap}
+
+
+@pytest.fixture
+def registry(kafka: dict[str, str]) -> Iterator[dict[str, str]]:
+    """A broker, and a schema registry."""
+    with running_registry() as running:
+        yield {**kafka, "REGISTRY": running.url}

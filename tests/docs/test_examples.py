@@ -16,7 +16,7 @@ Printed = pytest.CaptureFixture[str]
 def test_word_count_counts_each_word_up(monkeypatch: pytest.MonkeyPatch, capfd: Printed) -> None:
     run_here(EXAMPLES / "word_count.py", monkeypatch)
     counts = [line.split("> ")[1] for line in capfd.readouterr().out.splitlines()]
-    assert [count for count in counts if count.startswith("('to',")] == [f"('to', {n})" for n in range(1, 5)]
+    assert [count for count in counts if count.startswith("(to,")] == [f"(to,{n})" for n in range(1, 5)]
     assert len(counts) == 34
 
 
@@ -66,5 +66,5 @@ def test_every_example_has_a_test() -> None:
 def test_word_count_runs_on_an_embedded_session() -> None:
     console = run_apart(EXAMPLES / "word_count.py").stdout
     counts = [line.split("> ")[1] for line in console.splitlines() if "> (" in line]
-    assert [count for count in counts if count.startswith("('to',")] == [f"('to', {n})" for n in range(1, 5)]
+    assert [count for count in counts if count.startswith("(to,")] == [f"(to,{n})" for n in range(1, 5)]
     assert len(counts) == 34

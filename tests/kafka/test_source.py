@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from headgate.common import SimpleStringSchema
+from headgate.datastream.connectors.dynamic_kafka import DynamicKafkaSource, SingleClusterTopicMetadataService
 from headgate.datastream.connectors.kafka import (
     BrokenMessages,
     KafkaOffsetResetStrategy,
@@ -174,3 +175,10 @@ def test_a_position_whose_messages_are_deleted_is_an_error(broker: KafkaBroker, 
     with pytest.raises(SourceError, match=rf"offset 500 of partition 0 of topic '{ten}' is not there"):
         read(reader, context, 1)
     close(reader, context)
+
+
+def test_streams_of_a_cluster_are_topics(broker: KafkaBroker, ten: str) -> None:
+    cluster = SingleClusterTopicMetadataService("local", {"bootstrap.servers": broker.bootstrap})
+    builder = DynamicKafkaSource.builder().set_kafka_metadata_service(cluster).set_stream_ids({ten})
+    builder.set_value_only_deserializer(SimpleStringSchema()).set_bounded(KafkaOffsetsInitializer.latest())
+    assert read_all(builder.build()) == [str(number) for number in range(10)]

@@ -105,6 +105,10 @@ PLAIN: Final[dict[str, Build]] = {
     "filter": lambda streams, step: streams[0].filter(lambda r: (r[2] + step.number) % 4 != 0),
     "process": lambda streams, step: _with_side(streams[0].process(Aside(), ANY)),
     "rebalance": lambda streams, step: streams[0].rebalance().map(lambda r: r),
+    "rescale": lambda streams, step: streams[0].rescale().map(lambda r: r),
+    "custom": lambda streams, step: (
+        streams[0].partition_custom(lambda key, count: (key + step.number) % count, lambda r: r[2]).map(lambda r: r)
+    ),
     "restamp": _restamped,
 }
 """What leaves the order of records as it is, though not their times."""

@@ -9,6 +9,7 @@ from headgate.dataflow.partition import KeyGroupPartitioner, Rebalance
 from headgate.elements import Batch
 from headgate.state.keygroups import key_group, key_group_range
 from headgate.types.keys import hash_code
+from headgate.types.typed_key import typed
 
 KEYS = st.integers() | st.text(max_size=5) | st.binary(max_size=5) | st.booleans() | st.tuples(st.integers(), st.text())
 
@@ -29,7 +30,7 @@ def test_every_record_goes_once_and_in_order_to_the_owner_of_its_key_group(
         size = cuts.pop() if cuts else len(records)
         piece, records = records[:size], records[size:]
         for index, batch in part.split(Batch(list(piece), [number for number, _ in piece])):
-            assert batch.keys == [key for _, key in batch.records]
+            assert batch.keys == [typed(key) for _, key in batch.records]
             assert batch.timestamps == [number for number, _ in batch.records]
             received.setdefault(index, []).extend(batch.records)
     assert sorted(number for each in received.values() for number, _ in each) == list(range(len(keys)))

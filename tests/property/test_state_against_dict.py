@@ -13,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from headgate.state.backend import KeyedSnapshot
 from headgate.state.files import FetchedKeyed
 from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.types.typed_key import typed
 from tests.unit.state.backends import at, backend_of, begin, contents, finish, get, restored, value_state
 
-KEYS = st.integers(0, 12) | st.sampled_from(["a", "b", 1.0, True, ("t", 1)])
+KEYS = (st.integers(0, 12) | st.sampled_from(["a", "b", None, 1.0, True, ("t", 1), [1], {"a": 1}])).map(typed)
 VALUES = st.none() | st.integers() | st.lists(st.integers(), max_size=2)
 
 

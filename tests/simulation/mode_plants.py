@@ -104,7 +104,7 @@ def routed_again_without_a_look_at_the_keys(patch: pytest.MonkeyPatch) -> None:
     _slow(patch)
 
     def everything(self: Share, batch: Batch) -> Batch:
-        keys = [self.select(record) for record in batch.records] if batch.keys is None else batch.keys
+        keys = self.selection.keys(batch) if batch.keys is None else batch.keys
         return Batch(batch.records, batch.timestamps, keys)
 
     patch.setattr(Share, "of", everything)

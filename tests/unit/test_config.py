@@ -136,7 +136,7 @@ def test_a_key_that_only_flink_has_is_warned_of(key: str, caplog: pytest.LogCapt
     [
         {"state.backend.type": "forst"},
         {"state.backend": "ForSt"},
-        {"pipeline.jars": "file:///x.jar"},
+        {"execution.checkpointing.storage": "custom"},
         {"execution.checkpointing.interval-during-backlog": "1 min"},
     ],
 )

@@ -16,8 +16,9 @@ from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.functions.source import EndOfInput, NotReady
 from headgate.operators.base import Operator
-from headgate.operators.keys import select_keys
+from headgate.operators.keys import KeySelection
 from headgate.types.arrow import rows_from_batch
+from headgate.types.typed_key import typed
 
 _WAIT_S_MAX = 1.0
 
@@ -65,11 +66,11 @@ class TaskInput:
         else:
             yield from _sorted_runs(rows.column(KEY), fitted(rows.drop_columns([KEY]), self.schema), self.sorted_by)
 
-    def keys(self, select: Callable[[Any], Any], batch: Batch) -> list[Any]:
+    def keys(self, selection: KeySelection, batch: Batch) -> list[Any]:
         """Return the keys of records of one run. Raises `UserCodeError`, ProgramError."""
         if self.sorted_by is None:
-            return select_keys(select, batch)
-        return [taken(select, "key selector", batch, self.sorted_by.key)] * len(batch)
+            return selection.keys(batch)
+        return [typed(taken(selection.select, "key selector", batch, self.sorted_by.key))] * len(batch)
 
     def polled(self, source: Operator, records_max: Callable[[], int]) -> Iterator[Batch]:
         """Yield what a source has, to its end. Blocks while it has nothing."""

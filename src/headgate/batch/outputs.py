@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import pyarrow as pa
 
@@ -12,8 +11,9 @@ from headgate.batch.rows import ORDER_BITS, KeyRoutes, dealt, encoded
 from headgate.batch.stages import Shuffle, Target
 from headgate.elements import Batch, Element
 from headgate.errors import SerializationError
+from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.error_text import short_repr
-from headgate.operators.keys import look_up, select_keys
+from headgate.operators.keys import KeySelection, look_up
 
 
 @final
@@ -38,9 +38,11 @@ class RowsChannel:
     writable = True
     sent_bytes = 0
 
-    def __init__(self, target: Target, select: Callable[[Any], Any] | None, sent: Sent) -> None:
+    def __init__(self, target: Target, sent: Sent) -> None:
+        """The key selector of the target has to be open."""
         self._target = target
-        self._select = select
+        selector = target.key_selector if target.shuffle is Shuffle.BY_KEY else None
+        self._selection = None if selector is None else KeySelection(selector)
         self._sent = sent
         self._routes = KeyRoutes(target.parallelism, target.max_parallelism)
 
@@ -58,11 +60,12 @@ class RowsChannel:
 
     def _routed(self, batch: Batch) -> tuple[list[int] | None, list[int] | None]:
         """Return the task of each record, and what it is sorted by."""
-        if self._target.shuffle is Shuffle.BY_KEY:
-            assert self._select is not None
-            keys = select_keys(self._select, batch)
+        if self._selection is not None:
+            keys = self._selection.keys(batch)
             routes = look_up(self._routes, keys, batch)
             return [task for task, _ in routes], [key for _, key in routes]
+        if isinstance(self._target.key_selector, CustomPartition):
+            return self._target.key_selector.targets(batch, self._target.parallelism), None
         if self._target.shuffle is Shuffle.BY_TASK and not self._target.deals:
             return [self._sent.task % self._target.parallelism] * len(batch), None
         return None, None

@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from headgate.elements import Batch
 from headgate.state.keygroups import key_group, subtask_of_group
-from headgate.types.keys import canonical_bytes, hash_code
+from headgate.types.typed_key import key_bytes, key_hash_code
 
 EDGE: Final = "_edge"
 INPUT: Final = "_input"
@@ -72,8 +72,8 @@ class KeyRoutes(dict[Any, tuple[int, int]]):
         self._max_parallelism = max_parallelism
 
     def __missing__(self, key: Any) -> tuple[int, int]:
-        group = key_group(hash_code(key), self._max_parallelism)
-        digest = blake2b(canonical_bytes(key), digest_size=8).digest()
+        group = key_group(key_hash_code(key), self._max_parallelism)
+        digest = blake2b(key_bytes(key), digest_size=8).digest()
         route = subtask_of_group(group, self._parallelism, self._max_parallelism), int.from_bytes(digest, signed=True)
         if len(self) >= _ROUTES_MAX:
             self.clear()

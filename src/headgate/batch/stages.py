@@ -20,6 +20,7 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.watermarks import AssignFactory
 from headgate.options import CHANGELOG, CHECKPOINT_INCREMENTAL, STATE_BACKEND
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -58,6 +59,7 @@ class Target:
     shuffle: Shuffle
     index: int
     tag: str | None
+    tag_type: TypeInformation | None
     key_selector: AnyKeySelector | None
     deals: bool
     """BY_TASK: to all tasks, by the record; else to the one with the sender's own number."""
@@ -123,8 +125,9 @@ def _target(plan: JobGraph, index: int) -> Target:
         shuffle=_shuffle(plan, edge),
         index=edge.input_index,
         tag=edge.tag,
+        tag_type=edge.tag_type,
         key_selector=edge.key_selector,
-        deals=edge.partitioning is Partitioning.REBALANCE,
+        deals=edge.partitioning in (Partitioning.REBALANCE, Partitioning.RESCALE, Partitioning.SHUFFLE),
         parallelism=vertex.parallelism,
         max_parallelism=vertex.max_parallelism,
     )

@@ -19,7 +19,7 @@ from headgate import options
 from headgate.batch.inputs import TaskInput
 from headgate.batch.outputs import RowsChannel, Sent
 from headgate.batch.services import TaskServices
-from headgate.batch.stages import stages
+from headgate.batch.stages import Shuffle, stages
 from headgate.checkpoint.commit import PendingCommit
 from headgate.dataflow.chain import Chain
 from headgate.dataflow.output import Output
@@ -36,11 +36,12 @@ from headgate.operators.base import (
     RestoredState,
     Runtime,
     close_function,
-    method_of,
     open_function,
 )
 from headgate.operators.failure import failure_of
 from headgate.operators.keyed import KeyedOperator
+from headgate.operators.keys import KeySelection
+from headgate.operators.output_type import OutputType
 from headgate.operators.sink import COMMITTABLES_STATE, SinkOperator
 
 CHECKPOINT: Final = CheckpointId(1)
@@ -79,7 +80,7 @@ class StageTask:
         self._open_selectors: list[KeySelector] = []
         self._to_close: list[tuple[Operator, Callable[[], None]]] = []
         """What was opened, and the operator that it is part of."""
-        self._selects: dict[int, Any] = {}
+        self._selections: dict[int, KeySelection] = {}
         self._key: Any = None
 
     def run(self, rows: Iterable[pa.RecordBatch], for_all: Iterable[pa.RecordBatch] = ()) -> Iterator[pa.RecordBatch]:
@@ -128,6 +129,7 @@ class StageTask:
                 restored=RestoredState(),
                 splits=list(self._place.splits[self._place.task :: self._place.tasks]),
                 settings=self._plan.settings,
+                output_type=plan.output_type,
                 all_keys=True,
             )
             self._operators.append(operator)
@@ -135,27 +137,29 @@ class StageTask:
             operator.open(operator.context)
             operator.start()
         records = self._plan.settings.get(options.BATCH_RECORDS)
-        self._selects = {
-            each.index: self._selector(each.key_selector, self._operators[0])
+        self._selections = {
+            each.index: KeySelection(self._opened(each.key_selector, self._operators[0]))
             for each in self._stage.inputs
-            if each.key_selector is not None
+            if each.shuffle is Shuffle.BY_KEY and each.key_selector is not None
         }
         return Chain(self._operators, self._outputs(records), self._services.clock, records)
 
     def _outputs(self, batch_records: int) -> list[Output]:
         outputs = []
         for target in self._stage.targets:
-            selector = target.key_selector
-            select = None if selector is None else self._selector(selector, self._operators[-1])
-            outputs.append(Output([RowsChannel(target, select, self._sent)], Forward(), batch_records, -1, target.tag))
+            if target.key_selector is not None:
+                self._opened(target.key_selector, self._operators[-1])
+            output = Output([RowsChannel(target, self._sent)], Forward(), batch_records, -1, target.tag)
+            output.tag_type = OutputType.of(target.tag_type)
+            outputs.append(output)
         return outputs
 
-    def _selector(self, selector: AnyKeySelector, operator: Operator) -> Any:
+    def _opened(self, selector: AnyKeySelector, operator: Operator) -> AnyKeySelector:
         if isinstance(selector, KeySelector) and all(selector is not each for each in self._open_selectors):
             self._open_selectors.append(selector)
             self._to_close.append((operator, functools.partial(close_function, selector)))
             open_function(selector, Runtime(operator.context))
-        return method_of(selector, "get_key")
+        return selector
 
     # --- records
 
@@ -177,7 +181,7 @@ class StageTask:
             if key != self._key:
                 self._end_key(chain)
                 self._key = key
-            batch.keys = self._reading.keys(self._selects[index], batch)
+            batch.keys = self._reading.keys(self._selections[index], batch)
         if head.is_source:
             chain.process(batch, 0 if head.makes_watermarks else 1)
         elif index:

@@ -266,6 +266,7 @@ def _encode_keyed(keyed: KeyedState) -> dict[str, object]:
     return {
         "key_groups": keyed.key_groups,
         "kind": keyed.kind,
+        "key_format": keyed.key_format,
         "base": [_encode_file(file) for file in keyed.base],
         "log": [_encode_file(file) for file in keyed.log],
     }
@@ -276,6 +277,7 @@ def _decode_keyed(document: dict[str, Any]) -> KeyedState:
     return KeyedState(
         key_groups=(first, last),
         kind=document["kind"],
+        key_format=document.get("key_format", 1),
         base=tuple(_decode_file(file) for file in document["base"]),
         log=tuple(_decode_file(file) for file in document["log"]),
     )

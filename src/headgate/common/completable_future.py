@@ -5,6 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TypeVar
 
+from headgate import unsupported
+
 __all__ = ["CompletableFuture"]
 
 T = TypeVar("T")
@@ -23,3 +25,6 @@ class CompletableFuture(Future[T]):
         future = CompletableFuture[T]()
         future.set_result(value)
         return future
+
+
+unsupported.guard(__name__, globals())

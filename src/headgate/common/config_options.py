@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar, final
 
+from headgate import unsupported
+
 __all__ = ["ConfigOption", "ConfigOptions"]
 
 T = TypeVar("T")
@@ -82,3 +84,6 @@ class ConfigOptions:
         def no_default_value(self) -> ConfigOption[str]:
             """End the description without a default."""
             return ConfigOption(self.key, self.value_type)
+
+
+unsupported.guard(__name__, globals())

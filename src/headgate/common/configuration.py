@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 from headgate import unsupported
 from headgate.config import Option, SettingSource
@@ -14,6 +15,9 @@ from headgate.errors import ConfigError
 __all__ = ["Choice", "Configuration"]
 
 T = TypeVar("T")
+
+_ITEM: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,\s][^,]*)""")
+"""An item of a list in brackets; one with commas is in quotes."""
 
 
 class Choice(Protocol):
@@ -72,6 +76,22 @@ class Configuration:
             else:
                 self.write(option, value)
 
+    @staticmethod
+    def parse_list_value(value: str) -> list[str]:
+        """Return the items of a list: `[a, b]`, `a;b`, or a line `- a` for each.
+
+        >>> Configuration.parse_list_value("[a, 'b, c']"), Configuration.parse_list_value("a;b")
+        (['a', 'b, c'], ['a', 'b'])
+        """
+        text = value.strip() if value else ""
+        if text.startswith("[") and text.endswith("]"):
+            items = _ITEM.findall(text[1:-1])
+        elif text.startswith("- "):
+            items = [line.strip().removeprefix("- ") for line in text.splitlines()]
+        else:
+            return text.split(";") if text else []
+        return [item.strip().strip("'\"") for item in items]
+
     def get_string(self, key: str, default_value: str) -> str:
         """Return the key's value as text, or the default."""
         return _text(self._values[key]) if key in self._values else default_value
@@ -98,15 +118,18 @@ class Configuration:
 
     def get_float(self, key: str, default_value: float) -> float:
         """Return the key's value as a number, or the default. Raises ConfigError if it is none."""
-        return self.read(Option[float](key, NUMBER, default_value, ""))
+        return float(self.read(Option[float](key, NUMBER, default_value, "")))
 
     def set_float(self, key: str, value: float) -> Configuration:
         """Set the key to a number."""
         return self._set(key, value)
 
     def get_bytearray(self, key: str, default_value: bytearray) -> bytearray:
-        """Return the key's bytes, or the default."""
-        return bytearray(self._values.get(key, default_value))
+        """Return the key's bytes, or the default. Raises ConfigError if it has a value that is none."""
+        found = self._values.get(key, default_value)
+        if not isinstance(found, (bytes, bytearray)):
+            raise ConfigError(f"{key} is {found!r}; get_bytearray() reads what set_bytearray() has set")
+        return bytearray(found)
 
     def set_bytearray(self, key: str, value: bytearray) -> Configuration:
         """Set the key to bytes."""
@@ -143,12 +166,25 @@ class Configuration:
         return {key: _text(value) for key, value in self._values.items()}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
+        return isinstance(other, Configuration) and self._typed() == other._typed()
 
-    __hash__ = None  # type: ignore[assignment]
+    def _typed(self) -> dict[str, tuple[type, Any]]:
+        return {key: (type(value), value) for key, value in self._values.items()}
+
+    def __hash__(self) -> int:
+        """Of what is set now: do not change a configuration that is a key."""
+        return hash(frozenset(self.to_dict().items()))
+
+    def __str__(self) -> str:
+        """Return all keys and values as Java shows a map.
+
+        >>> print(Configuration().set_string("pipeline.name", "a job").set_integer("parallelism.default", 2))
+        {pipeline.name=a job, parallelism.default=2}
+        """
+        return "{" + ", ".join(f"{key}={value}" for key, value in self.to_dict().items()) + "}"
 
     def __repr__(self) -> str:
-        return repr(self.to_dict())
+        return f"Configuration.from_dict({self.to_dict()!r})"
 
 
 def _text(value: Any) -> str:

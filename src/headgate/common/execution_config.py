@@ -56,12 +56,16 @@ class ExecutionConfig:
         return self
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Hand records on without copying them, which headgate always does."""
-        return self
+        """Note it: records are never copied between operators of one slot, as between Python functions in PyFlink."""
+        return self._note("pipeline.object-reuse", value=True)
+
+    def disable_object_reuse(self) -> ExecutionConfig:
+        """Note it; see `enable_object_reuse`."""
+        return self._note("pipeline.object-reuse", value=False)
 
     def is_object_reuse_enabled(self) -> bool:
-        """Return True: records are never copied between operators of one slot."""
-        return True
+        """Return whether it was enabled."""
+        return self._configuration.get_boolean("pipeline.object-reuse", False)
 
     def get_global_job_parameters(self) -> dict[str, str]:
         """Return the parameters that functions read with `get_job_parameter`."""
@@ -74,6 +78,124 @@ class ExecutionConfig:
             JOB_PARAMETERS, {key: str(value) for key, value in global_job_parameters_dict.items()}
         )
         return self
+
+    def enable_closure_cleaner(self) -> ExecutionConfig:
+        """Change nothing, with a warning: functions are pickled as they are."""
+        return self._ignore("pipeline.closure-cleaner", value=True)
+
+    def disable_closure_cleaner(self) -> ExecutionConfig:
+        """Change nothing, with a warning: functions are pickled as they are."""
+        return self._ignore("pipeline.closure-cleaner", value=False)
+
+    def is_closure_cleaner_enabled(self) -> bool:
+        """Return what was set."""
+        return self._configuration.get_boolean("pipeline.closure-cleaner", True)
+
+    def enable_force_kryo(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.force-kryo", value=True)
+
+    def disable_force_kryo(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.force-kryo", value=False)
+
+    def is_force_kryo_enabled(self) -> bool:
+        """Return what was set."""
+        return self._configuration.get_boolean("pipeline.force-kryo", False)
+
+    def enable_force_avro(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.force-avro", value=True)
+
+    def disable_force_avro(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.force-avro", value=False)
+
+    def is_force_avro_enabled(self) -> bool:
+        """Return what was set."""
+        return self._configuration.get_boolean("pipeline.force-avro", False)
+
+    def enable_generic_types(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.generic-types", value=True)
+
+    def disable_generic_types(self) -> ExecutionConfig:
+        """Change nothing, with a warning: values travel as Python objects."""
+        return self._ignore("pipeline.generic-types", value=False)
+
+    def has_generic_types_disabled(self) -> bool:
+        """Return what was set."""
+        return not self._configuration.get_boolean("pipeline.generic-types", True)
+
+    def enable_auto_generated_uids(self) -> ExecutionConfig:
+        """Change nothing, with a warning: operators without a uid get one; give those with state a uid by uid()."""
+        return self._ignore("pipeline.auto-generate-uids", value=True)
+
+    def disable_auto_generated_uids(self) -> ExecutionConfig:
+        """Change nothing, with a warning: operators without a uid get one; give those with state a uid by uid()."""
+        return self._ignore("pipeline.auto-generate-uids", value=False)
+
+    def has_auto_generated_uids_enabled(self) -> bool:
+        """Return what was set."""
+        return self._configuration.get_boolean("pipeline.auto-generate-uids", True)
+
+    def get_latency_tracking_interval(self) -> int:
+        """Return what was set, in milliseconds."""
+        return self._configuration.get_integer("metrics.latency.interval", 0)
+
+    def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
+        """Change nothing, with a warning: metrics have latencies of their own."""
+        return self._ignore("metrics.latency.interval", interval)
+
+    def get_task_cancellation_interval(self) -> int:
+        """Return what was set, in milliseconds."""
+        return self._configuration.get_integer("task.cancellation.interval", 30000)
+
+    def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
+        """Change nothing, with a warning: Spark ends the tasks."""
+        return self._ignore("task.cancellation.interval", interval)
+
+    def get_task_cancellation_timeout(self) -> int:
+        """Return what was set, in milliseconds."""
+        return self._configuration.get_integer("task.cancellation.timeout", 180000)
+
+    def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
+        """Change nothing, with a warning: Spark ends the tasks."""
+        return self._ignore("task.cancellation.timeout", timeout)
+
+    def is_use_snapshot_compression(self) -> bool:
+        """Return what was set."""
+        return self._configuration.get_boolean("execution.checkpointing.snapshot-compression", False)
+
+    def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
+        """Change nothing, with a warning: files of RocksDB are compressed, others are not."""
+        return self._ignore("execution.checkpointing.snapshot-compression", use_snapshot_compression)
+
+    def get_default_kryo_serializer_classes(self) -> dict[str, str]:
+        """Return nothing: values travel as Python objects."""
+        return {}
+
+    def get_registered_kryo_types(self) -> list[str]:
+        """Return nothing: values travel as Python objects."""
+        return []
+
+    def get_registered_pojo_types(self) -> list[str]:
+        """Return nothing: values travel as Python objects."""
+        return []
+
+    def _ignore(self, key: str, value: bool | int) -> ExecutionConfig:
+        unsupported.ignored(key, "values travel as Python objects, and Spark keeps the processes")
+        return self._note(key, value)
+
+    def _note(self, key: str, value: bool | int) -> ExecutionConfig:
+        self._configuration.set_string(key, str(value).lower())
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExecutionConfig) and self._configuration == other._configuration
+
+    def __hash__(self) -> int:
+        return hash(self._configuration)
 
 
 unsupported.guard(__name__, globals())

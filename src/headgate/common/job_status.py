@@ -1,5 +1,9 @@
 """Where a job is in its life, under PyFlink's name."""
 
+from headgate import unsupported
 from headgate.deploy.handles.handle import JobStatus
 
 __all__ = ["JobStatus"]
+
+
+unsupported.guard(__name__, globals())

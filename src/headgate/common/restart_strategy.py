@@ -6,6 +6,7 @@ import datetime as dt
 from abc import ABC, abstractmethod
 from typing import final
 
+from headgate import unsupported
 from headgate.config import Option
 from headgate.options import (
     FAILURE_RATE_DELAY,
@@ -159,3 +160,6 @@ class RestartStrategies:
 
 def _milliseconds(length: dt.timedelta | int) -> int:
     return length // dt.timedelta(milliseconds=1) if isinstance(length, dt.timedelta) else length
+
+
+unsupported.guard(__name__, globals())

@@ -9,6 +9,7 @@ from headgate.connectors.message_schemas import (
     ByteArraySchema,
     DeserializationSchema,
     JsonSchema,
+    RowFieldExtractorSchema,
     SerializationSchema,
     SimpleStringSchema,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "DeserializationSchema",
     "Encoder",
     "JsonSchema",
+    "RowFieldExtractorSchema",
     "SerializationSchema",
     "SimpleStringSchema",
 ]

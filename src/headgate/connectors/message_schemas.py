@@ -7,6 +7,8 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, Final, final
 
+from headgate.types.type_information import TypeInformation
+
 
 class SerializationSchema(ABC):
     """Turns a record into the bytes of a message."""
@@ -15,13 +17,27 @@ class SerializationSchema(ABC):
     def serialize(self, element: Any) -> bytes:
         """Return the record's bytes."""
 
+    def serialize_all(self, elements: list[Any]) -> list[bytes]:
+        """Return what `serialize` returns for each record. Override it where many are faster at once."""
+        return list(map(self.serialize, elements))
+
 
 class DeserializationSchema(ABC):
     """Turns the bytes of a message into a record."""
 
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
+
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
-        """Return the message's record."""
+        """Return the message's record, or None to leave the message out."""
+
+    def deserialize_all(self, messages: list[bytes]) -> list[Any]:
+        """Return what `deserialize` returns for each message. Override it where many are faster at once.
+
+        It may raise anything for a message that is no record: `deserialize` is called to tell which, and why.
+        """
+        return list(map(self.deserialize, messages))
 
 
 @final
@@ -68,6 +84,30 @@ class JsonSchema(SerializationSchema, DeserializationSchema):
 
     def deserialize(self, message: bytes) -> Any:
         return json.loads(message)
+
+
+@final
+class RowFieldExtractorSchema(SerializationSchema):
+    """Takes one field of a row, which is bytes already, as the key or the value of a message; None as no bytes.
+
+    >>> RowFieldExtractorSchema(1).serialize(("user", b"clicked"))
+    b'clicked'
+    """
+
+    def __init__(self, field_index: int) -> None:
+        if field_index < 0:
+            raise ValueError(f"the index of a field is 0 or more, not {field_index}")
+        self._index = field_index
+
+    def serialize(self, element: Any) -> bytes:
+        value = element[self._index]
+        if value is None:
+            return b""
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
+        raise TypeError(
+            f"field {self._index} is {value!r:.100}, a {type(value).__name__} and not bytes: encode it in a map()"
+        )
 
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode

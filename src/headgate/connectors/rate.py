@@ -45,6 +45,7 @@ class RateLimitedSource(Source[Split]):
         self.discovery_ends = source.discovery_ends
         self.watermarks_per_split = source.watermarks_per_split
         self.one_split_at_a_time = source.one_split_at_a_time
+        self.produced_type = source.produced_type
 
     def prepare(self, job_id: JobId) -> None:
         self._source.prepare(job_id)

@@ -17,6 +17,7 @@ from headgate.dataflow.pace import Pace
 from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
+from headgate.operators.output_type import OutputType
 
 
 @final
@@ -38,6 +39,7 @@ class Chain:
         self._main = [output for output in outputs if output.tag is None]
         self._sides = [output for output in outputs if output.tag is not None]
         makers = [at for at, operator in enumerate(operators) if operator.makes_watermarks]
+        self._types = [OutputType.of(operator.context.output_type) for operator in operators]
         self._until = [next((at for at in makers if at >= first), None) for first in range(len(operators) + 1)]
 
     # --- what runs through
@@ -149,16 +151,28 @@ class Chain:
         An operator that makes watermarks ends that: what it makes of the batch waits for the rest of the way.
         """
         until = self._until[first]
-        for operator in self.operators[first:until]:
+        if first:
+            batch = self._typed(batch, first - 1)
+        for index in range(first, len(self.operators) if until is None else until):
             if not len(batch):
                 break
-            self.current = operator
+            self.current = operator = self.operators[index]
             batch = operator.process(batch)
+            if self._types[index] is not None:
+                batch = self._typed(batch, index)
         if until is not None:
             return self._mark(batch, until)
         emitted = self._emit_sides(now_ms) if self._sides else 0
         self._emit(batch, now_ms)
         return emitted + len(batch)
+
+    def _typed(self, batch: Batch, index: int) -> Batch:
+        """Return what the operator has emitted as records of its output type."""
+        output_type = self._types[index]
+        if output_type is None:
+            return batch
+        self.current = self.operators[index]
+        return output_type.converted(batch)
 
     def _mark(self, batch: Batch, at: int) -> int:
         self.current = self.operators[at]
@@ -250,7 +264,8 @@ class Chain:
             for output in self._sides:
                 if output.tag == tag:
                     emitted += len(batch)
-                    output.emit(batch.copy(), now_ms)
+                    own = batch.copy()
+                    output.emit(own if output.tag_type is None else output.tag_type.converted(own), now_ms)
         return emitted
 
     def broadcast(self, element: Control) -> None:

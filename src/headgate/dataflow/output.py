@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import final
 
 from headgate.dataflow.channel import ChannelAddress, OutputChannel, OvertakableChannel
-from headgate.dataflow.partition import Partitioner
+from headgate.dataflow.partition import StreamPartitioner
 from headgate.elements import Barrier, Batch, Control, Payload
+from headgate.operators.output_type import OutputType
 
 
 @final
@@ -28,18 +29,21 @@ class Output:
         "overtakable",
         "records_out",
         "tag",
+        "tag_type",
     )
 
     def __init__(
         self,
         channels: Sequence[OutputChannel],
-        partitioner: Partitioner,
+        partitioner: StreamPartitioner,
         batch_records: int,
         timeout_ms: int,
         tag: str | None = None,
     ) -> None:
         """`tag` is the id of the side output that leaves here; None: the main output."""
         self.tag = tag
+        self.tag_type: OutputType | None = None
+        """What the records of the side output become."""
         self.overtakable: Sequence[tuple[ChannelAddress, OvertakableChannel]] = ()
         """The channels with their addresses, if barriers may overtake what they hold; else empty."""
         self._channels = channels

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
 from typing import Any, Final, Protocol, final
 
 from headgate.elements import Batch
 from headgate.graph.job_graph import EdgePlan
-from headgate.graph.logical import Partitioning
-from headgate.operators.base import method_of
-from headgate.operators.keys import look_up, select_keys
+from headgate.graph.logical import AnyKeySelector, Partitioning
+from headgate.operators.custom_partition import CustomPartition
+from headgate.operators.keys import KeySelection, look_up
 from headgate.state.keygroups import key_group, subtask_of_group
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 ROUTES_MAX: Final = 1 << 20
 
@@ -22,7 +22,7 @@ Parts = list[tuple[int, Batch]]
 """Indexes of target channels with what goes there."""
 
 
-class Partitioner(Protocol):
+class StreamPartitioner(Protocol):
     """Deals a batch out."""
 
     def split(self, batch: Batch) -> Parts:
@@ -61,6 +61,51 @@ class Rebalance:
 
 
 @final
+class Rescale:
+    """Round robin over the subtasks that lie nearest by their numbers: each sender has its own, or shares one."""
+
+    def __init__(self, channels: int, sender: int, senders: int) -> None:
+        self._first = sender * channels // senders
+        own = max(1, (sender + 1) * channels // senders - self._first)
+        self._among_own = Rebalance(own, 0)
+
+    def split(self, batch: Batch) -> Parts:
+        return [(self._first + index, part) for index, part in self._among_own.split(batch)]
+
+
+@final
+class Shuffle:
+    """By chance, evenly; what chance it is follows from `seed`."""
+
+    def __init__(self, channels: int, seed: int) -> None:
+        self._channels = channels
+        self._random = random.Random(seed)  # nothing secret
+
+    def split(self, batch: Batch) -> Parts:
+        return _dealt(batch, self._random.choices(range(self._channels), k=len(batch)))
+
+
+@final
+class Custom:
+    """As the user's partitioner says."""
+
+    def __init__(self, partition: CustomPartition, channels: int) -> None:
+        self._partition = partition
+        self._channels = channels
+
+    def split(self, batch: Batch) -> Parts:
+        """Raises `UserCodeError` naming the record for which the user's functions fail."""
+        return _dealt(batch, self._partition.targets(batch, self._channels))
+
+
+def _dealt(batch: Batch, targets: list[int]) -> Parts:
+    places: dict[int, list[int]] = {}
+    for place, target in enumerate(targets):
+        places.setdefault(target, []).append(place)
+    return [(target, batch.take(own)) for target, own in sorted(places.items())]
+
+
+@final
 class Broadcast:
     """Everything goes to every channel, in lists of its own."""
 
@@ -83,7 +128,7 @@ class RouteCache(dict[Any, int]):
         self._max_parallelism = max_parallelism
 
     def __missing__(self, key: Any) -> int:
-        group = key_group(hash_code(key), self._max_parallelism)
+        group = key_group(key_hash_code(key), self._max_parallelism)
         target = subtask_of_group(group, self._parallelism, self._max_parallelism)
         if len(self) >= ROUTES_MAX:
             self.clear()
@@ -95,14 +140,14 @@ class RouteCache(dict[Any, int]):
 class KeyGroupPartitioner:
     """By the key group of the record's key. The keys go along with the records."""
 
-    def __init__(self, select: Callable[[Any], Any], parallelism: int, max_parallelism: int) -> None:
-        self._select = select
+    def __init__(self, selector: AnyKeySelector, parallelism: int, max_parallelism: int) -> None:
+        self._selection = KeySelection(selector)
         self._parallelism = parallelism
         self._routes = RouteCache(parallelism, max_parallelism)
 
     def split(self, batch: Batch) -> Parts:
         """Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key."""
-        keys = select_keys(self._select, batch)
+        keys = self._selection.keys(batch)
         if self._parallelism == 1:
             if not _ALWAYS_KEYS.issuperset(map(type, keys)):
                 look_up(self._routes, keys, batch)
@@ -111,15 +156,22 @@ class KeyGroupPartitioner:
         return batch.deal(keys, look_up(self._routes, keys, batch), self._parallelism)
 
 
-def partitioner(edge: EdgePlan, sender: int, channels: int, max_parallelism: int) -> Partitioner:
-    """Return the partitioner of subtask `sender` for `edge`, which has `channels` targets."""
+def partitioner(edge: EdgePlan, sender: int, senders: int, channels: int, max_parallelism: int) -> StreamPartitioner:
+    """Return the partitioner of subtask `sender`, of `senders`, for `edge`, which has `channels` targets."""
     match edge.partitioning:
         case Partitioning.FORWARD:
             return Forward()
         case Partitioning.REBALANCE:
             return Rebalance(channels, sender)
+        case Partitioning.RESCALE:
+            return Rescale(channels, sender, senders)
+        case Partitioning.SHUFFLE:
+            return Shuffle(channels, sender)
+        case Partitioning.CUSTOM:
+            assert isinstance(edge.key_selector, CustomPartition)
+            return Custom(edge.key_selector, channels)
         case Partitioning.BROADCAST:
             return Broadcast(channels)
         case Partitioning.KEY_GROUP:
             assert edge.key_selector is not None
-            return KeyGroupPartitioner(method_of(edge.key_selector, "get_key"), channels, max_parallelism)
+            return KeyGroupPartitioner(edge.key_selector, channels, max_parallelism)

@@ -34,6 +34,7 @@ from headgate.datastream.functions import (
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    Partitioner,
     ProcessFunction,
     ReduceFunction,
     RuntimeContext,
@@ -48,6 +49,7 @@ from headgate.datastream.legacy import (
 )
 from headgate.datastream.output_tag import OutputTag
 from headgate.datastream.record_errors import FailedRecord, RecordErrors
+from headgate.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from headgate.datastream.state_backend import (
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
@@ -90,8 +92,10 @@ __all__ = [
     "KeyedProcessFunction",
     "KeyedStream",
     "MapFunction",
+    "MemorySize",
     "MemoryStateBackend",
     "OutputTag",
+    "Partitioner",
     "PredefinedOptions",
     "ProcessFunction",
     "RecordErrors",
@@ -100,6 +104,7 @@ __all__ = [
     "RuntimeContext",
     "RuntimeExecutionMode",
     "SinkFunction",
+    "SlotSharingGroup",
     "SourceFunction",
     "StateBackend",
     "StreamExecutionEnvironment",

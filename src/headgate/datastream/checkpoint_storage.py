@@ -64,6 +64,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     """
 
     MAX_FILE_STATE_THRESHOLD: Final = 2**20
+    DEFAULT_WRITE_BUFFER_SIZE: Final = 4096
 
     def __init__(
         self, checkpoint_path: str, file_state_size_threshold: int | None = None, write_buffer_size: int = -1
@@ -92,8 +93,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         return CHECKPOINT_INLINE_THRESHOLD.default if self._threshold is None else self._threshold
 
     def get_write_buffer_size(self) -> int:
-        """Return what was given. It changes nothing."""
-        return self._write_buffer_size
+        """Return what was given, else Flink's default. It changes nothing."""
+        return self.DEFAULT_WRITE_BUFFER_SIZE if self._write_buffer_size < 0 else self._write_buffer_size
 
     def settings(self) -> dict[Option[object], object]:
         return {

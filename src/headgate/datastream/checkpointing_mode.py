@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from headgate import unsupported
+
 __all__ = ["CheckpointingMode"]
 
 
@@ -11,3 +13,6 @@ class CheckpointingMode(Enum):
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1
     """Barriers are not aligned: a channel never waits for another one's barrier."""
+
+
+unsupported.guard(__name__, globals())

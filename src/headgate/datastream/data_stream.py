@@ -10,7 +10,6 @@ from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
 from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
-    check_broadcast,
     check_function,
     check_other_stream,
     check_positive,
@@ -23,11 +22,11 @@ from headgate.datastream.checks import (
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
-from headgate.datastream.operator_settings import OperatorSettings
+from headgate.datastream.partitioned_stream import PartitionedStream
 from headgate.datastream.program import Program, Upstream
-from headgate.datastream.row_text import row_text
 from headgate.errors import ProgramError
 from headgate.functions import aggregation
+from headgate.functions.aggregation import Projection
 from headgate.functions.api import (
     FilterFunction,
     FlatMapFunction,
@@ -42,20 +41,21 @@ from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.graph.logical import AnyOperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
+from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
+from headgate.operators.keys import DeclaredKeys
 from headgate.operators.map import MapFactory
 from headgate.operators.print import PrintFactory
 from headgate.operators.process import ProcessFactory
-from headgate.operators.reduce import ReduceFactory
+from headgate.operators.reduce import ReduceFactory, TypedReduce
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
-from headgate.state.descriptors import MapStateDescriptor
 from headgate.types.output_tag import OutputTag
-from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
+from headgate.types.typeinfo import TupleTypeInfo, TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BroadcastConnectedStream",
     "BroadcastStream",
+    "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",
     "DataStream",
@@ -75,7 +76,7 @@ __all__ = [
 Committable = TypeVar("Committable")
 
 
-class DataStream(OperatorSettings):
+class DataStream(PartitionedStream):
     """A stream of records: the output of one operator, or of several (a union).
 
     Methods that make a new stream add an operator to the program; nothing runs before `execute()`. Methods that set
@@ -139,7 +140,7 @@ class DataStream(OperatorSettings):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which `func` is true."""
         check_function(func, FilterFunction)
-        return self._then("Filter", FilterFactory(func), self._output_type)
+        return self._then_same("Filter", FilterFactory(func))
 
     def process(self, func: ProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Call a `ProcessFunction` for each record; what it yields or returns is the new stream."""
@@ -151,17 +152,29 @@ class DataStream(OperatorSettings):
     ) -> KeyedStream:
         """Partition the stream by key: all records of a key go to the same subtask, where functions have its state.
 
-        The selector must always return the same key for the same record, in every process. The key is the Python value
-        that it returns: unlike in PyFlink, `key_type` changes nothing about it. A key of a type that has no stable form
-        fails the job with a SerializationError that says what to use instead.
+        The selector must always return the same key for the same record, in every process. With a `key_type` keys are
+        converted to it; without one 1, True, 1.0 and None are keys of their own. A key may be anything of which
+        `docs/key-hash.md` says so; any other fails the job with an error that says what to use instead.
         """
         check_function(key_selector, KeySelector)
-        return KeyedStream(self, key_selector)
+        check_type("key_by", key_type)
+        return KeyedStream(self, key_selector if key_type is None else DeclaredKeys(key_selector, key_type))
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep these fields of the tuples, in this order. Raises ProgramError unless the stream has a tuple type."""
+        if not isinstance(self._output_type, TupleTypeInfo):
+            raise ProgramError(
+                f"project() needs a stream of tuples, but its type is {self.get_type()}: give the operator before it "
+                "output_type=Types.TUPLE([...])"
+            )
+        types = self._output_type.field_types
+        if not field_indexes or not all(index in range(len(types)) for index in field_indexes):
+            raise ProgramError(f"project() takes positions from 0 to {len(types) - 1}, not {field_indexes}")
+        kept = TupleTypeInfo([types[index] for index in field_indexes])
+        return self._then("Projection", MapFactory(Projection(field_indexes)), kept)
 
     def union(self, *streams: DataStream) -> DataStream:
-        """Merge streams of this environment into one; the records of each keep their order."""
-        if not streams:
-            raise ProgramError("union() needs at least one other stream")
+        """Merge this stream and others of this environment into one; the records of each keep their order."""
         for stream in streams:
             check_other_stream("union", self, stream, DataStream)
         merged = (*self._inputs, *(upstream for stream in streams for upstream in stream._inputs))
@@ -187,61 +200,29 @@ class DataStream(OperatorSettings):
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps, and the stream watermarks, in place of those that they have."""
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
-        return self._then("Timestamps/Watermarks", AssignFactory(watermark_strategy), self._output_type)
+        return self._then_same("Timestamps/Watermarks", AssignFactory(watermark_strategy))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
         check_tag(output_tag)
-        upstream = replace(self._only_input("get_side_output"), tag=output_tag.tag_id)
+        only = self._only_input("get_side_output")
+        upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)
 
-    # --- partitioning ---
-
-    def rebalance(self) -> DataStream:
-        """Send the records round-robin to all subtasks of the next operator."""
-        return self._repartitioned(Partitioning.REBALANCE)
-
-    @overload
-    def broadcast(self) -> DataStream: ...
-
-    @overload
-    def broadcast(
-        self, broadcast_state_descriptor: MapStateDescriptor, *other_broadcast_state_descriptors: MapStateDescriptor
-    ) -> BroadcastStream: ...
-
-    def broadcast(
-        self,
-        broadcast_state_descriptor: MapStateDescriptor | None = None,
-        *other_broadcast_state_descriptors: MapStateDescriptor,
-    ) -> DataStream | BroadcastStream:
-        """Send every record to all subtasks of the next operator.
-
-        With descriptors of the broadcast states in which that operator keeps what it needs of the records, pass the
-        result to `connect` of another stream.
-        """
-        everywhere = self._repartitioned(Partitioning.BROADCAST)
-        if broadcast_state_descriptor is None:
-            return everywhere
-        descriptors = [broadcast_state_descriptor, *other_broadcast_state_descriptors]
-        check_broadcast(descriptors)
-        return BroadcastStream(everywhere, descriptors)
-
-    def forward(self) -> DataStream:
-        """Send each record to the subtask of the same index; the next operator must have the same parallelism."""
-        return self._repartitioned(Partitioning.FORWARD)
+    def cache(self) -> CachedDataStream:
+        """Return the stream, with a warning: its records are not kept, each job computes them again."""
+        unsupported.ignored("cache()", "each job computes the stream again; write it to files to have it kept")
+        return CachedDataStream(self._environment, self._program, self._inputs, self._output_type)
 
     # --- the end of a stream ---
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Write each record to the standard output: the console in local mode, executor logs on a cluster.
 
-        Rows of a declared row type are written as in PyFlink, for instance `+I[1,a]`, all other records by `str`.
-        `sink_identifier` is written before each.
+        Records of a declared type are written as in PyFlink: rows as `+I[1,a]`, others as Java does, for instance
+        `(a,1)`, `true`, `1.0E10`, `null`; all others by `str`. `sink_identifier` is written before each.
         """
-        printable = self
-        if isinstance(self._output_type, RowTypeInfo):
-            printable = self._then("Map", MapFactory(row_text), Types.STRING())
-        return printable._end("Print to Std. Out", PrintFactory(sink_identifier))
+        return self._end("Print to Std. Out", PrintFactory(sink_identifier, self._output_type))
 
     def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
         """Hand each record to a `SinkFunction`, at least once; a `Sink`, such as StreamingFileSink, as `sink_to`."""
@@ -253,7 +234,8 @@ class DataStream(OperatorSettings):
     def sink_to(self, sink: Sink[Committable]) -> DataStreamSink:
         """Hand each record to a `Sink`, exactly once."""
         check_sink(sink)
-        return self._end("Writer", SinkFactory(sink))
+        typed = sink if self._output_type is None else sink.of_type(self._output_type)
+        return self._end("Writer", SinkFactory(typed))
 
     @overload
     def execute_and_collect(self, job_execution_name: str | None = None, limit: None = None) -> CloseableIterator: ...
@@ -308,17 +290,33 @@ class DataStream(OperatorSettings):
         """Add an operator whose second input is `second`."""
         check_type(name, output_type)
         node = self._program.add(name, operator, self._inputs, () if second is None else second._inputs)
-        node.output_type = output_type
-        return DataStream(self._environment, self._program, (Upstream(node),), output_type)
+        return DataStream(self._environment, self._program, (Upstream(node),), output_type)._converted()
+
+    def _then_same(self, name: str, operator: AnyOperatorFactory) -> DataStream:
+        """Add an operator that emits records of this stream as they are."""
+        node = self._program.add(name, operator, self._inputs)
+        return DataStream(self._environment, self._program, (Upstream(node),), self._output_type)
+
+    def _converted(self) -> DataStream:
+        """Have the operator's records converted to the declared type."""
+        self._only_input("output_type").node.output_type = self._output_type
+        return self
 
     def _end(self, name: str, operator: AnyOperatorFactory) -> DataStreamSink:
         node = self._program.add(name, operator, self._inputs)
         node.is_sink = True
         return DataStreamSink(node)
 
-    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
-        inputs = tuple(replace(upstream, partitioning=partitioning) for upstream in self._inputs)
+    def _with_inputs(self, inputs: tuple[Upstream, ...]) -> DataStream:
         return DataStream(self._environment, self._program, inputs, self._output_type)
+
+
+@final
+class CachedDataStream(DataStream):
+    """A stream that Flink would keep for the next job."""
+
+    def invalidate(self) -> None:
+        """Do nothing: nothing is kept."""
 
 
 @final
@@ -371,7 +369,7 @@ class KeyedStream(DataStream):
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the records for which `func` is true; `func` may use keyed state."""
         check_function(func, FilterFunction)
-        return self._then("Filter", KeyedFilterFactory(func), self._output_type)
+        return self._then_same("Filter", KeyedFilterFactory(func))
 
     def process(  # type: ignore[override]  # as in PyFlink, another kind of function
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
@@ -383,30 +381,30 @@ class KeyedStream(DataStream):
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the records of each key; for each record, the combination so far is emitted."""
         check_function(func, ReduceFunction)
-        return self._then("Reduce", ReduceFactory(func), self._output_type)
+        return self._reduced("Reduce", func)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """Add up a field of each key's records: a position in a tuple, a name in a `Row`, 0 for plain numbers.
 
         The other fields are those of the key's first record. TypeError fails the job for a value that is no number.
         """
-        return self._aggregate("Sum", aggregation.Sum(position_to_sum))
+        return self._reduced("Sum", aggregation.Sum(position_to_sum))
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
         """Keep the least value of a field; the other fields are those of the key's first record."""
-        return self._aggregate("Min", aggregation.Min(position_to_min))
+        return self._reduced("Min", aggregation.Min(position_to_min))
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
         """Keep the greatest value of a field; the other fields are those of the key's first record."""
-        return self._aggregate("Max", aggregation.Max(position_to_max))
+        return self._reduced("Max", aggregation.Max(position_to_max))
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
         """Keep the whole record with the least value of a field."""
-        return self._aggregate("MinBy", aggregation.min_by(position_to_min_by))
+        return self._reduced("MinBy", aggregation.min_by(position_to_min_by))
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """Keep the whole record with the greatest value of a field."""
-        return self._aggregate("MaxBy", aggregation.max_by(position_to_max_by))
+        return self._reduced("MaxBy", aggregation.max_by(position_to_max_by))
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
@@ -414,10 +412,11 @@ class KeyedStream(DataStream):
         """Partition the stream by another key."""
         return self._origin.key_by(key_selector, key_type)
 
-    def _aggregate(self, name: str, func: ReduceFunction) -> DataStream:
-        return self._then(name, ReduceFactory(func), self._output_type)
+    def _reduced(self, name: str, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        typed = func if self._output_type is None else TypedReduce(func, self._output_type)
+        return self._then_same(name, ReduceFactory(typed))
 
-    def _repartitioned(self, partitioning: Partitioning) -> DataStream:
+    def _repartitioned(self, partitioning: Partitioning, custom: CustomPartition | None = None) -> DataStream:
         raise ProgramError(
             f"{partitioning.value}() cannot follow key_by(), which decides where records go: leave one of the two out"
         )

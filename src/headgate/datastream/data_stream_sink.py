@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn, final
 
+from headgate import unsupported
 from headgate.datastream.checks import check_positive, check_text, check_uid_hash
+from headgate.datastream.slot_sharing_group import SlotSharingGroup
 from headgate.errors import ProgramError
 from headgate.graph.logical import ChainPolicy, Node
 
@@ -47,6 +49,11 @@ class DataStreamSink:
     def disable_chaining(self) -> DataStreamSink:
         """Do not chain the sink to the operator before it."""
         self._node.chain = ChainPolicy.NEVER
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
+        """Change nothing, with a warning: each slot runs a subtask of every operator."""
+        unsupported.ignored(f"slot_sharing_group({slot_sharing_group!r})", "each slot runs a subtask of every operator")
         return self
 
     def on_error(self, errors: object) -> NoReturn:

@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from headgate import unsupported
+
 __all__ = ["RuntimeExecutionMode"]
 
 
@@ -14,3 +16,6 @@ class RuntimeExecutionMode(Enum):
     """Stage after stage, over bounded input, without checkpoints."""
     AUTOMATIC = 2
     """BATCH if every source is bounded, else STREAMING."""
+
+
+unsupported.guard(__name__, globals())

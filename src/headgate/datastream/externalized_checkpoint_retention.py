@@ -2,6 +2,8 @@
 
 from enum import Enum
 
+from headgate import unsupported
+
 __all__ = ["ExternalizedCheckpointRetention"]
 
 
@@ -14,3 +16,6 @@ class ExternalizedCheckpointRetention(Enum):
     """It is kept."""
     NO_EXTERNALIZED_CHECKPOINTS = 2
     """It is deleted."""
+
+
+unsupported.guard(__name__, globals())

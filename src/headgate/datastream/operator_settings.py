@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Self
 
+from headgate import unsupported
 from headgate.datastream.checks import check_positive, check_record_errors, check_text, check_timeout, check_uid_hash
 from headgate.datastream.program import Upstream
+from headgate.datastream.slot_sharing_group import SlotSharingGroup
 from headgate.errors import ProgramError
 from headgate.functions.record_errors import RecordErrors
 from headgate.graph.logical import ChainPolicy, Node
@@ -104,6 +106,11 @@ class OperatorSettings:
     def set_description(self, description: str) -> Self:
         """Set a longer text about the operator, for the execution plan."""
         self._operator("set_description").description = description
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Change nothing, with a warning: each slot runs a subtask of every operator."""
+        unsupported.ignored(f"slot_sharing_group({slot_sharing_group!r})", "each slot runs a subtask of every operator")
         return self
 
     def _operator(self, method: str) -> Node:

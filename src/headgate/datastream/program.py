@@ -9,6 +9,7 @@ from typing import final
 from headgate.errors import ProgramError
 from headgate.graph.logical import AnyKeySelector, AnyOperatorFactory, Edge, LogicalGraph, Node, Partitioning
 from headgate.operators.source import SourceFactory
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -16,13 +17,14 @@ from headgate.operators.source import SourceFactory
 class Upstream:
     """An operator that records come from, and how they are partitioned for the next operator.
 
-    `tag` is the id of the side output that they come from; None is the main output.
+    `tag` is the id of the side output that they come from, `tag_type` its type; None is the main output.
     """
 
     node: Node
     partitioning: Partitioning | None = None
     key_selector: AnyKeySelector | None = None
     tag: str | None = None
+    tag_type: TypeInformation | None = None
 
 
 @final
@@ -51,6 +53,7 @@ class Program:
                 key_selector=upstream.key_selector,
                 input_index=index,
                 tag=upstream.tag,
+                tag_type=upstream.tag_type,
             )
             for index, upstreams in enumerate((inputs, second_inputs))
             for upstream in upstreams

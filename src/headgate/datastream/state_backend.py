@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import final
+from typing import Final, final
 
 from headgate import unsupported
 from headgate.config import Option
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
-from headgate.errors import ProgramError
 from headgate.options import CHECKPOINT_INCREMENTAL, ROCKSDB_LOCAL_DIR, STATE_BACKEND
 
 __all__ = [
@@ -21,6 +20,8 @@ __all__ = [
     "RocksDBStateBackend",
     "StateBackend",
 ]
+
+_OWN_OPTIONS: Final = "RocksDB is set up by the options of docs/backends.md"
 
 
 class StateBackend(ABC):
@@ -58,14 +59,17 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
         self._incremental = enable_incremental_checkpointing
-        self._folder: str | None = None
+        self._folders: tuple[str, ...] = ()
+        self._predefined = PredefinedOptions.DEFAULT
+        self._transfer_threads = 4
+        self._options: object = None
 
     def settings(self) -> dict[Option[object], object]:
         settings: dict[Option[object], object] = {STATE_BACKEND: "rocksdb"}
         if self._incremental is not None:
             settings[CHECKPOINT_INCREMENTAL] = self._incremental
-        if self._folder is not None:
-            settings[ROCKSDB_LOCAL_DIR] = self._folder
+        if self._folders:
+            settings[ROCKSDB_LOCAL_DIR] = ",".join(self._folders)
         return settings
 
     def is_incremental_checkpoints_enabled(self) -> bool:
@@ -73,23 +77,40 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         return bool(self._incremental)
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Set the folder on local disks of the workers. Raises ProgramError unless there is exactly one."""
-        if len(paths) != 1:
-            raise ProgramError(f"RocksDB has its files in one folder, not in {len(paths)}; give one")
-        self._folder = paths[0]
+        """Set folders on local disks of the workers; each database is in one of them. None: a temporary folder."""
+        self._folders = paths
 
     def get_db_storage_paths(self) -> list[str]:
-        """Return the folder that was set, or nothing."""
-        return [] if self._folder is None else [self._folder]
+        """Return the folders that were set."""
+        return list(self._folders)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Accept the default. Raises UnsupportedError for any other."""
+        """Change nothing, with a warning for any but the default: docs/backends.md has the options that there are."""
         if options is not PredefinedOptions.DEFAULT:
-            unsupported.refuse(f"datastream.state_backend.PredefinedOptions.{options.name}")
+            unsupported.ignored(f"PredefinedOptions.{options.name}", _OWN_OPTIONS)
+        self._predefined = options
 
     def get_predefined_options(self) -> PredefinedOptions:
-        """Return the default."""
-        return PredefinedOptions.DEFAULT
+        """Return what was set."""
+        return self._predefined
+
+    def set_options(self, options_factory_class_name: str) -> None:
+        """Change nothing, with a warning: there are no factories of Java."""
+        unsupported.ignored("set_options()", _OWN_OPTIONS)
+        self._options = options_factory_class_name
+
+    def get_options(self) -> object:
+        """Return what was set."""
+        return self._options
+
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
+        """Change nothing, with a warning: files are written on the slot's I/O threads."""
+        unsupported.ignored("set_number_of_transfer_threads()", "files are written on the I/O threads of the slot")
+        self._transfer_threads = number_of_transfering_threads
+
+    def get_number_of_transfer_threads(self) -> int:
+        """Return what was set."""
+        return self._transfer_threads
 
 
 unsupported.guard(__name__, globals())

@@ -21,9 +21,10 @@ from headgate.connectors.collection import CollectionSource
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.sink import FileSink
-from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream.accepted_settings import AcceptedSettings
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.checks import (
@@ -58,6 +59,7 @@ from headgate.options import (
     CHANGELOG,
     CHECKPOINT_INTERVAL,
     CHECKPOINT_MODE,
+    DEPLOY_TARGET,
     JOB_ID,
     JOB_NAME,
     MAX_PARALLELISM,
@@ -80,7 +82,7 @@ _JOB_NAME = "headgate job"
 
 
 @final
-class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
+class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedSettings):
     """Builds and runs one program at a time.
 
     Settings made here are the program's own, and win over the command line (`-Dkey=value`) and the Spark conf. Setters
@@ -139,9 +141,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         check_positive("the max parallelism", max_parallelism)
         return self._set(MAX_PARALLELISM, max_parallelism)
 
-    def get_max_parallelism(self) -> int | None:
-        """Return the max parallelism that was set; None when it follows from the parallelism of each operator."""
-        return self._settings().get(MAX_PARALLELISM)
+    def get_max_parallelism(self) -> int:
+        """Return the max parallelism that was set; -1 when it follows from the parallelism of each operator."""
+        found = self._settings().get(MAX_PARALLELISM)
+        return -1 if found is None else found
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set how the program runs: STREAMING (the default), BATCH, or AUTOMATIC: BATCH if every source is bounded."""
@@ -178,8 +181,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         return -1 if interval_ms is None else interval_ms
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return whether a record changes state exactly once, or at least once."""
-        return CheckpointingMode[self._settings().get(CHECKPOINT_MODE)]
+        """Return whether a record changes state exactly once, or at least once: as without checkpoints, too."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
         """Return whether a record changes state exactly once, or at least once."""
@@ -205,9 +208,10 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         """Set whether changes of keyed state are written ahead of the barriers (`state.changelog.enabled`)."""
         return self._set(CHANGELOG, enabled)
 
-    def is_changelog_state_backend_enabled(self) -> bool:
-        """Return whether changes of keyed state are written ahead of the barriers."""
-        return self._settings().get(CHANGELOG)
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Return whether changes of keyed state are written ahead of the barriers, or None if that was not set."""
+        settings = self._settings()
+        return settings.get(CHANGELOG) if settings.is_given(CHANGELOG) else None
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """Return False: such operators are never chained."""
@@ -226,6 +230,14 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         records = collection if type_info is None else typed_records(collection, type_info)
         return self._begin("Collection Source", CollectionSource(records), type_info)
 
+    def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
+        """Return a stream of the records of files by a format such as `AvroInputFormat`, of the given type, if any."""
+        if not isinstance(input_format, InputFormat):
+            raise ProgramError(
+                f"create_input() takes an input format, such as AvroInputFormat, not {input_format!r:.100}"
+            )
+        return self.from_source(input_format.source(), None, "Custom File Source", type_info)
+
     def from_source(
         self,
         source: Source[Split],
@@ -235,19 +247,22 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
     ) -> DataStream:
         """Return a stream of the records of a source, with timestamps and watermarks by a strategy, None for none.
 
-        Raises ProgramError for anything but a source, or a strategy.
+        The records are of the given type, else of the one that the source knows. Raises ProgramError for anything but a
+        source, or a strategy.
         """
         if watermark_strategy is not None:
             check_strategy("from_source", watermark_strategy)
         check_source(source)
-        return self._begin(source_name, source, type_info, watermark_strategy)
+        if type_info is None:
+            return self._begin(source_name, source, source.produced_type, watermark_strategy)
+        return self._begin(source_name, source, type_info, watermark_strategy)._converted()
 
     def add_source(
         self, source_func: Source[Split], source_name: str = "Custom Source", type_info: TypeInformation | None = None
     ) -> DataStream:
         """Return a stream of the records of a source. Raises ProgramError for anything but a source."""
         check_source(source_func)
-        return self._begin(source_name, source_func, type_info)
+        return self._begin(source_name, source_func, type_info)._converted()
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
         """Return a stream of the lines of a file, or of all files of a folder; older and shorter than `FileSource`."""
@@ -390,7 +405,6 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
         node = self._program.add(name, SourceFactory(source, strategy if makes_time else None))
         node.is_source = True
         node.parallelism_max = source.parallelism_max
-        node.output_type = type_info
         return DataStream(self, self._program, (Upstream(node),), type_info)
 
     def _set(self, option: Option[object], value: object) -> StreamExecutionEnvironment:
@@ -402,6 +416,8 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment):
 
     def _defaults(self, settings: Settings) -> GraphDefaults:
         parallelism = settings.get(PARALLELISM)
+        if parallelism is None and settings.get(DEPLOY_TARGET) == "minicluster":
+            parallelism = self._local_parallelism
         return GraphDefaults(
             parallelism=choose.default_parallelism(settings, self._spark) if parallelism is None else parallelism,
             max_parallelism=settings.get(MAX_PARALLELISM),

@@ -7,11 +7,10 @@ the value itself.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from numbers import Number
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from headgate.functions.api import ReduceFunction
+from headgate.functions.api import MapFunction, ReduceFunction
 from headgate.types.row import Row, make_row
 
 Place = int | str
@@ -33,12 +32,13 @@ class FieldReduce(ReduceFunction):
 
 
 class Sum(FieldReduce):
-    """The sum of the field. Raises TypeError for values that are not numbers."""
+    """The sum of the field: what `+` makes of its values, texts included. Raises TypeError where it makes nothing."""
 
     def combine(self, so_far: Any, value: Any) -> Any:
-        if not isinstance(value, Number):
-            raise TypeError(f"sum needs numbers, but field {self.place!r} holds {value!r}")
-        return so_far + value
+        try:
+            return so_far + value
+        except TypeError as error:
+            raise TypeError(f"field {self.place!r} holds {value!r}, which cannot be added to {so_far!r}") from error
 
 
 class Min(FieldReduce):
@@ -64,6 +64,16 @@ class RecordChoice(ReduceFunction):
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         return value2 if self.beats(field_of(value2, self.place), field_of(value1, self.place)) else value1
+
+
+class Projection(MapFunction):
+    """Some fields of a tuple, in an order of their own."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        self.places = tuple(places)
+
+    def map(self, value: Any) -> Any:
+        return tuple(value[place] for place in self.places)
 
 
 def min_by(place: Place) -> RecordChoice:

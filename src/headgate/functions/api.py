@@ -77,6 +77,14 @@ class AggregateFunction(Function):
         """Return an accumulator with the values of both, which may be one of the two changed."""
 
 
+class Partitioner(Function):
+    """Says which subtask gets the records of a key: for `partition_custom`."""
+
+    @abstractmethod
+    def partition(self, key: Any, num_partitions: int) -> int:
+        """Return the number of the subtask, from 0 to `num_partitions` - 1. It may differ from call to call."""
+
+
 class KeySelector(Function):
     """Takes the key out of a record."""
 

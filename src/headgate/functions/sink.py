@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar, final
 
 from headgate.errors import SinkError
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.types.type_information import TypeInformation
 
 Committable = TypeVar("Committable")
 """A picklable value that says what to commit."""
@@ -71,6 +72,10 @@ class Sink(ABC, Generic[Committable]):
 
     It has to be longer than the checkpoint interval, and should be longer than the longest outage.
     """
+
+    def of_type(self, record_type: TypeInformation) -> Sink[Committable]:
+        """Return the sink for a stream whose records have this declared type; this one, if that changes nothing."""
+        return self
 
     def prepare(self, job_id: JobId) -> None:
         """Check the target, once for each job, in the driver, before anything runs; may block.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, final
 
 from headgate.functions.acknowledging import Acknowledger
 from headgate.ids import JobId
+from headgate.types.type_information import TypeInformation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +82,9 @@ class Source(ABC, Generic[Split]):
 
     parallelism_max: int | None = None
     """The most subtasks that can read at a time, None for no limit."""
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of already, None where it is not known."""
 
     discovery_interval_ms: int | None = None
     """How often to look for new splits while the job runs, None: never."""

@@ -15,17 +15,22 @@ from headgate.graph.resolve import ResolvedEdge, resolve
 from headgate.graph.validate import validate
 from headgate.ids import JobId, SubtaskId
 from headgate.options import JOB_PARAMETERS
+from headgate.types.type_information import TypeInformation
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorPlan:
-    """One operator of a vertex. `uid` is what its state is stored under; snapshots may have it under `uid_hash`."""
+    """One operator of a vertex. `uid` is what its state is stored under; snapshots may have it under `uid_hash`.
+
+    `output_type` is what its records are converted to, None: they stay as they are.
+    """
 
     uid: str
     name: str
     factory: AnyOperatorFactory
     uid_hash: str | None = None
+    output_type: TypeInformation | None = None
 
 
 @final
@@ -48,7 +53,7 @@ class VertexPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePlan:
-    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP, as the user gave it.
+    """An edge between two vertices. `key_selector` is there exactly for KEY_GROUP and CUSTOM, as the user gave it.
 
     It ends at input `input_index` of the target's head, and begins at the side output `tag` of the source's tail, or
     at its main output (None). `is_implied`: the program left the partitioning open, so that it is forward in a
@@ -61,6 +66,7 @@ class EdgePlan:
     key_selector: AnyKeySelector | None
     input_index: int
     tag: str | None
+    tag_type: TypeInformation | None = None
     is_implied: bool = False
 
 
@@ -115,7 +121,13 @@ def _vertex_plan(index: int, vertex: Vertex) -> VertexPlan:
         id=index,
         name=vertex.name,
         operators=tuple(
-            OperatorPlan(uid=node.uid, name=node.name, factory=node.operator, uid_hash=node.uid_hash)
+            OperatorPlan(
+                uid=node.uid,
+                name=node.name,
+                factory=node.operator,
+                uid_hash=node.uid_hash,
+                output_type=node.output_type,
+            )
             for node in vertex.nodes
         ),
         parallelism=vertex.head.parallelism,
@@ -136,6 +148,7 @@ def _edge_plans(graph: ChainedGraph) -> list[EdgePlan]:
             key_selector=edge.key_selector,
             input_index=edge.input_index,
             tag=edge.tag,
+            tag_type=edge.tag_type,
             is_implied=edge.is_implied,
         )
 

@@ -20,6 +20,12 @@ class Partitioning(Enum):
     FORWARD = "forward"
     KEY_GROUP = "key group"
     REBALANCE = "rebalance"
+    RESCALE = "rescale"
+    """In turn to some subtasks, which lie nearest by their numbers."""
+    SHUFFLE = "shuffle"
+    """To a subtask by chance."""
+    CUSTOM = "custom"
+    """To the subtask that the user's `CustomPartition` says."""
     BROADCAST = "broadcast"
 
 
@@ -60,6 +66,7 @@ class Node:
     chain: ChainPolicy = ChainPolicy.ALWAYS
     buffer_timeout_ms: int | None = None
     output_type: TypeInformation | None = None
+    """What the operator's records are converted to; None: they stay as they are."""
     failed_tag: str | None = None
     """The id of the side output that failed records go to, if to any: the program has to read it."""
     is_source: bool = False
@@ -72,8 +79,8 @@ class Edge:
     """Records flow from the node `source` to input `input_index` of the node `target`.
 
     `partitioning` None is "not said": forward where both have the same parallelism, else rebalance. `key_selector` is
-    there exactly for KEY_GROUP. Several edges into one input are a union. `tag` is the id of the side output that the
-    records come from; None is the main output.
+    there exactly for KEY_GROUP and CUSTOM (a `CustomPartition`). Several edges into one input are a union. `tag` is the
+    id of the side output that the records come from, `tag_type` what they are converted to; None is the main output.
     """
 
     source: int
@@ -82,6 +89,7 @@ class Edge:
     key_selector: AnyKeySelector | None = None
     input_index: int = 0
     tag: str | None = None
+    tag_type: TypeInformation | None = None
 
 
 @final

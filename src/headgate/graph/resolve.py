@@ -17,6 +17,7 @@ from headgate.graph.logical import (
 )
 from headgate.graph.uids import generate_uids
 from headgate.state.keygroups import default_max_parallelism
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -30,12 +31,14 @@ class ResolvedNode:
     uid: str
     uid_hash: str | None
     operator: AnyOperatorFactory
+    output_type: TypeInformation | None
     parallelism: int
     max_parallelism: int
     parallelism_max: int
     """The most subtasks that it can have: of its state, and by what it is."""
     buffer_timeout_ms: int
     chain: ChainPolicy
+    is_sink: bool
 
 
 @final
@@ -49,6 +52,7 @@ class ResolvedEdge:
     key_selector: AnyKeySelector | None
     input_index: int
     tag: str | None
+    tag_type: TypeInformation | None
     is_implied: bool
 
 
@@ -101,11 +105,13 @@ def _resolve_node(node: Node, generated_uid: str, defaults: GraphDefaults) -> Re
         uid=generated_uid if node.uid is None else node.uid,
         uid_hash=node.uid_hash,
         operator=node.operator,
+        output_type=node.output_type,
         parallelism=parallelism_of(node, defaults),
         max_parallelism=max_parallelism,
         parallelism_max=min(max_parallelism, node.parallelism_max or max_parallelism),
         buffer_timeout_ms=defaults.buffer_timeout_ms if timeout_ms is None else timeout_ms,
         chain=node.chain if defaults.chaining else ChainPolicy.NEVER,
+        is_sink=node.is_sink,
     )
 
 
@@ -126,5 +132,6 @@ def _resolve_edge(edge: Edge, nodes: dict[int, ResolvedNode]) -> ResolvedEdge:
         key_selector=edge.key_selector,
         input_index=edge.input_index,
         tag=edge.tag,
+        tag_type=edge.tag_type,
         is_implied=edge.partitioning is None,
     )

@@ -1,15 +1,15 @@
 """Validation: everything that can be known to be wrong with a program before anything runs.
 
-An operator whose output goes nowhere is an error, also when other streams of the job have sinks: Flink runs such an
-operator and drops its output, which hides a forgotten sink. A job that wants only the side effects of a function adds a
-sink function.
+An operator whose output goes nowhere runs, as in Flink, and what it emits is dropped: that may be a forgotten sink, so
+there is a warning.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 
-from headgate.errors import InternalError, ProgramError
+from headgate.errors import IgnoredWarning, InternalError, ProgramError
 from headgate.graph.closure import serialise
 from headgate.graph.logical import Edge, GraphDefaults, LogicalGraph, Node, Partitioning
 from headgate.graph.resolve import max_parallelism_of, parallelism_of
@@ -90,9 +90,11 @@ def _check_sinks(graph: LogicalGraph) -> None:
     sources = {edge.source for edge in graph.edges}
     dangling = [node.name for node in graph.nodes if node.id not in sources and not node.is_sink]
     if dangling:
-        raise ProgramError(
-            f"the output of operator {', '.join(map(repr, dangling))} goes nowhere: end its stream with print(), "
-            "sink_to(...), add_sink(...) or execute_and_collect(), or remove it"
+        warnings.warn(
+            f"the output of operator {', '.join(map(repr, dangling))} goes nowhere, and is dropped: to keep it, end "
+            "its stream with print(), sink_to(...), add_sink(...) or execute_and_collect()",
+            IgnoredWarning,
+            stacklevel=2,
         )
 
 

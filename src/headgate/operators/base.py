@@ -34,6 +34,7 @@ from headgate.state.files import FetchedKeyed
 from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
+from headgate.types.type_information import TypeInformation
 
 
 @final
@@ -74,6 +75,7 @@ class OperatorContext:
     splits: list[Any] | None = None
     settings: Settings = field(default_factory=Settings)
     metrics: MetricGroup = field(default_factory=MetricGroup)
+    output_type: TypeInformation | None = None
     all_keys: bool = False
     """Whether any key may come here, also one of another subtask's key groups, as in a batch job."""
 

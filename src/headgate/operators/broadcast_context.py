@@ -20,6 +20,7 @@ from headgate.state.descriptors import MapStateDescriptor, StateDescriptor
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.operator.broadcast_state import BroadcastState, ReadOnlyBroadcastState
 from headgate.state.operator.operator_state import OperatorStateStore
+from headgate.types.typed_key import untyped
 
 KEYS_AT_ONCE: Final = 1024
 
@@ -166,7 +167,7 @@ class KeyedWritableContext(_Times, KeyedBroadcastProcessFunction.Context):
                 cell = backend.enter(key, cell)
             backend.cell = cell
             try:
-                results = call(key)
+                results = call(untyped(key))
                 if results is not None:
                     out += results
             except Exception as error:

@@ -28,6 +28,7 @@ from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.timer_index import NEVER
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
+from headgate.types.typed_key import untyped
 
 KeyedCall = Callable[[Any, KeyedContext], "Iterable[Any] | None"]
 
@@ -104,7 +105,7 @@ class KeyedOperator(Operator):
             out = self._run(keys, call) if timestamps is None else self._run_timed(keys, timestamps, call)
         except USER_ERRORS as error:
             index = last_index(batch.records, self._position)
-            raise UserCodeError(record=batch.records[index], key=keys[index], during=during) from error
+            raise UserCodeError(record=batch.records[index], key=untyped(keys[index]), during=during) from error
         finally:
             backend.leave()
         if self._context.timers.in_use:
@@ -186,7 +187,7 @@ class KeyedOperator(Operator):
                     while len(times) < len(out):
                         times.append(timestamp_ms)
         except USER_ERRORS as error:
-            raise UserCodeError(key=backend.cell[KEY], during=f"on_timer({timestamp_ms})") from error
+            raise UserCodeError(key=untyped(backend.cell[KEY]), during=f"on_timer({timestamp_ms})") from error
         finally:
             backend.leave()
         return out, times

@@ -12,6 +12,7 @@ from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY
 from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
+from headgate.types.typed_key import untyped
 
 
 @final
@@ -82,7 +83,7 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
 
     def get_current_key(self) -> Any:
         """Return the key of the current record; raises `StateAccessError` where there is none."""
-        return self._backend.cell[KEY]
+        return untyped(self._backend.cell[KEY])
 
     def timer_service(self) -> TimerService:
         return self.timers

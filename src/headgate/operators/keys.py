@@ -3,24 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from headgate.elements import Batch
 from headgate.errors import SerializationError
-from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index
-from headgate.types.keys import canonical_bytes
+from headgate.functions.api import KeySelector
+from headgate.functions.context import RuntimeContext
+from headgate.graph.logical import AnyKeySelector
+from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index, method_of
+from headgate.types.conversion import UNFIT, Conversion, conversion, culprit
+from headgate.types.type_information import TypeInformation
+from headgate.types.typed_key import all_typed, key_bytes, typed, untyped
 
 Route = TypeVar("Route")
 
 
-def select_keys(select: Callable[[Any], Any], batch: Batch) -> list[Any]:
-    """Return the key of each record. Raises `UserCodeError` naming the record for which the selector fails."""
-    records = batch.records
-    position = iter(records)
+@final
+class DeclaredKeys(KeySelector):
+    """A key selector whose keys have a declared type, to which they are converted."""
+
+    def __init__(self, selector: AnyKeySelector, key_type: TypeInformation) -> None:
+        self.selector = selector
+        self.key_type = key_type
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        if isinstance(self.selector, KeySelector):
+            self.selector.open(runtime_context)
+
+    def close(self) -> None:
+        if isinstance(self.selector, KeySelector):
+            self.selector.close()
+
+    def get_key(self, value: Any) -> Any:
+        return untyped(KeySelection(self).keys(Batch([value]))[0])
+
+
+@final
+class KeySelection:
+    """What gives records their keys: the user's selector, and the conversion to the declared type if there is one."""
+
+    def __init__(self, selector: AnyKeySelector) -> None:
+        self._type = selector.key_type if isinstance(selector, DeclaredKeys) else None
+        self._convert = None if self._type is None else conversion(self._type)
+        own = selector.selector if isinstance(selector, DeclaredKeys) else selector
+        self.select: Callable[[Any], Any] = method_of(own, "get_key")
+        """The user's function."""
+
+    def keys(self, batch: Batch) -> list[Any]:
+        """Return the key of each record, as keys are looked up.
+
+        Raises `UserCodeError` naming the record for which the selector fails, or gives what cannot be a key.
+        """
+        records, select = batch.records, self.select
+        position = iter(records)
+        try:
+            keys = [select(value) for value in position]
+        except USER_ERRORS as error:
+            raise failed_at(records, position) from error
+        if self._convert is not None:
+            keys = self._declared(keys, self._convert, batch)
+        try:
+            return all_typed(keys)
+        except Exception:  # noqa: BLE001  # of the user's own classes
+            return _typed_one_by_one(keys, batch)
+
+    def _declared(self, keys: list[Any], convert: Conversion, batch: Batch) -> list[Any]:
+        try:
+            return list(convert(keys))
+        except UNFIT:
+            index, error = culprit(convert, keys)
+            refusal = TypeError(f"the key is not of its declared type {self._type}: {error}")
+            raise UserCodeError(record=batch.records[index], key=keys[index]) from refusal
+
+
+def _typed_one_by_one(keys: list[Any], batch: Batch) -> list[Any]:
+    """Return the keys as they are looked up. Raises `UserCodeError` naming the record whose key cannot be one."""
+    position = iter(keys)
     try:
-        return [select(value) for value in position]
-    except USER_ERRORS as error:
-        raise failed_at(records, position) from error
+        return [typed(key) for key in position]
+    except Exception as error:
+        index = last_index(keys, position)
+        raise UserCodeError(record=batch.records[index], key=keys[index]) from error
 
 
 def look_up(routes: Mapping[Any, Route], keys: list[Any], batch: Batch) -> list[Route]:
@@ -30,7 +93,7 @@ def look_up(routes: Mapping[Any, Route], keys: list[Any], batch: Batch) -> list[
         return [routes[key] for key in position]
     except Exception as error:  # noqa: BLE001  # of the user's own hash or equality
         index = last_index(keys, position)
-        raise UserCodeError(record=batch.records[index], key=keys[index]) from _refusal(keys[index], error)
+        raise UserCodeError(record=batch.records[index], key=untyped(keys[index])) from _refusal(keys[index], error)
 
 
 def _refusal(key: Any, error: Exception) -> Exception:
@@ -38,7 +101,7 @@ def _refusal(key: Any, error: Exception) -> Exception:
     if isinstance(error, SerializationError):
         return error
     try:
-        canonical_bytes(key)
+        key_bytes(key)
     except SerializationError as better:
         return better
     return error

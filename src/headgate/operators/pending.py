@@ -18,7 +18,7 @@ from typing import Any, Final, final
 from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.state.operator.list_elements import ListElements
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 PENDING_STATE: Final = "headgate:pending"
 """An element for each pending input, in order of arrival: (record, timestamp, key)."""
@@ -156,7 +156,7 @@ class PendingOperator(Operator, ABC):
         inputs = [pending for segment in self._segments for pending in segment.inputs]
         values = [(pending.record, pending.timestamp, pending.key) for pending in inputs]
         if self._keyed:
-            elements = ListElements.by_key(values, [hash_code(pending.key) for pending in inputs])
+            elements = ListElements.by_key(values, [key_hash_code(pending.key) for pending in inputs])
         else:
             elements = ListElements.of(values)
         return OperatorSnapshot(uid=self.context.uid, lists={PENDING_STATE: elements})

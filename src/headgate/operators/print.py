@@ -8,14 +8,17 @@ from typing import final
 
 from headgate.elements import Batch
 from headgate.operators.base import Operator, OperatorContext
+from headgate.types.text import printed_text_of
+from headgate.types.type_information import TypeInformation
 
 
 @final
 class PrintOperator(Operator):
     """Writes one line for each record, with Flink's prefix: `identifier:subtask> `."""
 
-    def __init__(self, identifier: str | None) -> None:
+    def __init__(self, identifier: str | None, record_type: TypeInformation | None) -> None:
         self._identifier = identifier
+        self._text = printed_text_of(record_type)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -24,8 +27,8 @@ class PrintOperator(Operator):
         self._prefix = ":".join(parts) + "> " if parts else ""
 
     def process(self, batch: Batch) -> Batch:
-        prefix = self._prefix
-        sys.stdout.write("".join(f"{prefix}{record}\n" for record in batch.records))
+        prefix, text = self._prefix, self._text
+        sys.stdout.write("".join(f"{prefix}{text(record)}\n" for record in batch.records))
         sys.stdout.flush()
         return Batch([])
 
@@ -33,9 +36,10 @@ class PrintOperator(Operator):
 @final
 @dataclass(frozen=True, slots=True)
 class PrintFactory:
-    """Makes a `PrintOperator`."""
+    """Makes a `PrintOperator` for records of a declared type, or of none."""
 
     identifier: str | None = None
+    record_type: TypeInformation | None = None
 
     def create(self) -> PrintOperator:
-        return PrintOperator(self.identifier)
+        return PrintOperator(self.identifier, self.record_type)

@@ -13,6 +13,7 @@ from headgate.functions.record_errors import NEVER_SKIPPED, FailedRecord, Record
 from headgate.operators.base import OperatorContext
 from headgate.operators.calls import RecordCall
 from headgate.operators.error_text import UserTracebacks, causes, last_line, short_repr
+from headgate.operators.output_type import OutputType
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ class RecordGuard:
         self._errors = errors
         self._context = context
         self._failed = context.metrics.counter(FAILED_COUNT)
+        self._output_type = OutputType.of(context.output_type)
         self._tracebacks = UserTracebacks()
 
     def around(self, call: RecordCall) -> RecordCall:
@@ -38,14 +40,15 @@ class RecordGuard:
 
         A generator is run to its end before anything of it counts.
         """
-        kinds, give_up = self._errors.kinds, self._give_up
+        kinds, give_up, output_type = self._errors.kinds, self._give_up, self._output_type
 
         def guarded(value: Any, context: Any) -> list[Any] | tuple[Any, ...] | None:
             try:
                 results = call(value, context)
-                if results is None or type(results) is list or type(results) is tuple:
-                    return results
-                return list(results)
+                if results is None:
+                    return None
+                made = results if type(results) is list or type(results) is tuple else list(results)
+                return made if output_type is None else output_type.results(made)
             except kinds as error:
                 return give_up(value, context, error)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from headgate.functions.api import Function, ReduceFunction
+from headgate.functions.context import RuntimeContext
 from headgate.operators.base import Runtime, method_of
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
+from headgate.operators.output_type import OutputType
 from headgate.operators.user_function import FunctionFactory
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.types.typeinfo import Types
+from headgate.types.typeinfo import TypeInformation, Types
 
 STATE_NAME: Final = "_reduce"
 
@@ -26,6 +29,29 @@ def _bind(function: object, runtime: Runtime) -> KeyedCall:
         return (result,)
 
     return call
+
+
+@final
+class TypedReduce(ReduceFunction):
+    """A reduce function whose results are of a declared type, so that the next call finds them as such."""
+
+    def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
+        self.function = function
+        self.type_info = type_info
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._type = OutputType.of(self.type_info)
+        self._combine = method_of(self.function, "reduce")
+        if isinstance(self.function, Function):
+            self.function.open(runtime_context)
+
+    def close(self) -> None:
+        if isinstance(self.function, Function):
+            self.function.close()
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        result = self._combine(value1, value2)
+        return result if self._type is None else self._type.results((result,))[0]
 
 
 @final

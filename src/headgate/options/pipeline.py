@@ -61,7 +61,8 @@ ROCKSDB_LOCAL_DIR: Final = Option[str | None](
     "state.backend.rocksdb.localdir",
     TEXT,
     None,
-    "Folder on a local disk of every worker for the files of RocksDB; not set: a temporary folder.",
+    "Folders on local disks of every worker, separated by commas, for the files of RocksDB: each database is in one of "
+    "them. Not set: a temporary folder.",
 )
 ROCKSDB_WRITE_BUFFER_SIZE: Final = Option[int](
     "state.backend.rocksdb.writebuffer.size",

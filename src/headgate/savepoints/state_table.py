@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.checkpoint import paths
+from headgate.deploy.data_sources import needs_data_sources
 from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError
 from headgate.savepoints.fitting import fitted
 from headgate.savepoints.listing import LISTING, listing
@@ -182,8 +183,10 @@ def register(spark: SparkSession | None = None) -> None:
     """Let Spark know the data source `headgate`: any state of a snapshot, or of a running job, as a table.
 
     `spark` is the session, by default the active one, else a new one. The options are those of `StateTable.of`; an
-    example is in docs/state-tables.md. Raises `ModuleNotFoundError` without pyspark: pip install 'headgate[spark]'.
+    example is in docs/state-tables.md. Raises `ModuleNotFoundError` without pyspark: pip install 'headgate[spark]';
+    `EnvironmentFault` on Spark 3.5.
     """
-    from headgate.deploy.spark import state_tables  # noqa: PLC0415  # pyspark is an extra
+    with needs_data_sources("the data source 'headgate'", "use SavepointReader.to_spark(), which gives a DataFrame"):
+        from headgate.deploy.spark import state_tables  # noqa: PLC0415  # pyspark is an extra
 
     state_tables.register(StateTable.of, spark)

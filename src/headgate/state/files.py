@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, final
 
+KEY_FORMAT: Final = 2
+"""How keys are told apart: 1, by Python's equality, where 1, True and 1.0 are one key; 2, as `types.typed_key` says."""
+
 SHARED: Final = "shared"
 """Folder of the files that several checkpoints may name."""
 
@@ -64,13 +67,14 @@ class KeyedState:
 
     `kind` says what `base` is: "entries", one file of entries; "rocksdb", the files of a RocksDB checkpoint;
     "canonical", a Parquet file for each state. `log` holds files of changed entries, oldest first, to be applied over
-    the base.
+    the base. `key_format` is that of the keys, `KEY_FORMAT` of what is written today.
     """
 
     key_groups: tuple[int, int]
     kind: KeyedKind
     base: tuple[StateFile, ...]
     log: tuple[StateFile, ...] = ()
+    key_format: int = KEY_FORMAT
 
     def handles(self) -> list[StateHandle]:
         """Return the handles on all of its files."""

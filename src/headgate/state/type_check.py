@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Any, Final, final
 
 from headgate.errors import StateAccessError
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.types.fitting import Fits, fits_of
-from headgate.types.typeinfo import MapTypeInfo, TypeInformation
+from headgate.types.row import Row, make_row
+from headgate.types.typeinfo import MapTypeInfo, RowTypeInfo, TypeInformation
 
 _EXAMPLES: Final = {int: "Types.LONG()", str: "Types.STRING()", float: "Types.DOUBLE()", bool: "Types.BOOLEAN()"}
 
 
 @final
 class TypeCheck:
-    """The check of one state. A list state has elements of a type, a map state keys and values."""
+    """The check of one state. A list state has elements of a type, a map state keys and values.
 
-    __slots__ = ("_fits", "_fits_key", "_key_type", "_state", "_type")
+    A row whose fields have no names gets those of the declared row type: it is read back with them, as in PyFlink.
+    """
+
+    __slots__ = ("_fits", "_fits_key", "_key_type", "_names", "_state", "_type")
 
     def __init__(self, descriptor: StateDescriptor) -> None:
         self._state = f"{descriptor.kind.name} state {descriptor.name!r}"
         self._type, self._key_type = _types_of(descriptor)
         self._fits: Fits = fits_of(self._type)
         self._fits_key: Fits = fits_of(self._key_type)
+        self._names = self._type.field_names if isinstance(self._type, RowTypeInfo) else None
 
-    def value(self, value: object) -> None:
-        """Raise `StateAccessError` unless a value, or an element of a list state, is of the declared type."""
+    def value(self, value: Any) -> Any:
+        """Return a value, or an element of a list state, as one of the declared type.
+
+        Raises `StateAccessError` if it is of another type.
+        """
         if not self._fits(value):
             raise self._refusal("a value", value, self._type)
+        if self._names is not None and isinstance(value, Row) and value._fields is None:
+            return make_row(list(value), self._names, value.get_row_kind())
+        return value
 
     def map_key(self, key: object) -> None:
         """Raise `StateAccessError` unless a key of a map state is of the declared type."""

@@ -53,8 +53,8 @@ from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.state.operator.list_elements import ListElements
-from headgate.types.keys import hash_code
 from headgate.types.output_tag import OutputTag
+from headgate.types.typed_key import all_typed, key_hash_code
 
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (MapFunction, MapFactory),
@@ -310,13 +310,13 @@ class OperatorHarness:
         times = None if timestamp_ms is None else [timestamp_ms] * len(records)
         batch = Batch(list(records), times)
         if self._key_by_second is not None:
-            batch.keys = [self._key_by_second(record) for record in records]
+            batch.keys = all_typed([self._key_by_second(record) for record in records])
         return self._emitted(self.operator.process_second(batch)).records
 
     def process_batch(self, batch: Batch) -> Batch:
         """Process a batch; return what comes out. Raises `UserCodeError`."""
         if self._key_by is not None:
-            batch.keys = [self._key_by(record) for record in batch.records]
+            batch.keys = all_typed([self._key_by(record) for record in batch.records])
         return self._emitted(self.operator.process(batch))
 
     def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
@@ -354,7 +354,7 @@ class OperatorHarness:
     def owns(self, key: Any) -> bool:
         """Return whether records of the key belong to this subtask."""
         place = self.setup
-        group = key_group(hash_code(key), place.max_parallelism)
+        group = key_group(key_hash_code(key), place.max_parallelism)
         return subtask_of_group(group, place.parallelism, place.max_parallelism) == place.subtask
 
     def key_groups(self) -> range:

@@ -79,7 +79,7 @@ class Duration:
 
 
 @final
-@dataclass(frozen=True, slots=True, order=True, repr=False)
+@dataclass(frozen=True, slots=True, order=True, repr=False, init=False)
 class Time:
     """A length of time in milliseconds, as windows and time-to-live take it.
 
@@ -88,6 +88,9 @@ class Time:
     """
 
     length_ms: int
+
+    def __init__(self, milliseconds: int) -> None:
+        object.__setattr__(self, "length_ms", milliseconds)
 
     def to_milliseconds(self) -> int:
         """Return the length in milliseconds."""

@@ -2,23 +2,28 @@
 
 The rule
 --------
-Keys that are equal in Python are one key, and have the same canonical bytes; keys that differ have different bytes.
-Bytes and hash code are the same in every process and release, whatever `PYTHONHASHSEED` is.
+Values that are equal in Python have the same canonical bytes; values that differ have different bytes. Bytes and hash
+code are the same in every process and release, whatever `PYTHONHASHSEED` is. Which keys are one is another question,
+which `typed_key` answers: it tells some apart that are equal, such as 1 and True.
 
 ==============================  ==================================================================================
+None                            nothing; equal to itself only
 bool, int, other integral       the integer: True is 1
 float, Decimal                  the integer if integral (-0.0 is 0), else the exact value; NaN is refused
 str, bytes                      the text in UTF-8, the bytes
-tuple                           its items, each by this rule; None may be an item
+tuple, list                     its items, each by this rule
+set, frozenset                  its items, sorted by their bytes
+dict                            its keys and values, sorted by the bytes of the keys
 Row                             its kind, field names and values; never equal to a tuple
+dataclass                       its class, and the fields that are compared
 date, time, datetime            the calendar values; an aware time or datetime is its value in UTC
 timedelta, Instant              the length in microseconds; the nanoseconds since 1970 UTC
 UUID                            its 16 bytes
 Enum                            class and member name; an IntEnum or StrEnum member is its value
 ==============================  ==================================================================================
 
-A subclass counts as its base unless it has an `__eq__` of its own. None as the whole key is refused, as in Flink, and
-so is every other type: its equality is not known to be stable, so the user keys on a tuple of its fields.
+A subclass counts as its base unless it has an `__eq__` of its own. Every other type is refused: its equality is not
+known to be stable, so the user keys on a tuple of its fields, or makes it a dataclass.
 
 Two aware datetimes in a repeated hour that Python never calls equal (PEP 495) count as equal when they are the same
 instant.
@@ -29,6 +34,7 @@ CRC-32 of the canonical bytes, read as a signed number.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import numbers
 import struct
@@ -41,7 +47,7 @@ from uuid import UUID
 
 from headgate.errors import SerializationError
 from headgate.types.instant import Instant
-from headgate.types.row import Row
+from headgate.types.row import KeywordNames, Row
 
 _DECIMAL_DIGITS_MAX: Final = 10_000
 _LENGTH: Final = struct.Struct(">I").pack
@@ -75,8 +81,6 @@ def canonical_bytes(key: Any) -> bytes:
     >>> canonical_bytes("a"), canonical_bytes(1.0) == canonical_bytes(1)
     (b'sa', True)
     """
-    if key is None:
-        raise SerializationError("the key is None; a key selector must return a key for every record, or filter first")
     return _bytes(key)
 
 
@@ -121,6 +125,8 @@ def _bytes(key: Any) -> bytes:
     for base, encode in _ENCODERS:
         if isinstance(key, base) and _inherits(key, base):
             return encode(key)
+    if dataclasses.is_dataclass(key):
+        return _dataclass_bytes(key)
     raise _refusal(key)
 
 
@@ -160,15 +166,35 @@ def _tuple_bytes(items: tuple[Any, ...]) -> bytes:
 
 
 def _sequence_bytes(items: Iterable[object]) -> bytes:
-    parts: list[bytes] = []
-    for item in items:
-        part = b"n" if item is None else _bytes(item)
-        parts += (_LENGTH(len(part)), part)
-    return b"".join(parts)
+    return _sequence_of_bytes(map(_bytes, items))
+
+
+def _sequence_of_bytes(items: Iterable[bytes]) -> bytes:
+    return b"".join([part for item in items for part in (_LENGTH(len(item)), item)])
+
+
+def _list_bytes(items: list[Any]) -> bytes:
+    return b"L" + _sequence_bytes(items)
+
+
+def _set_bytes(items: Iterable[Any]) -> bytes:
+    return b"S" + _sequence_of_bytes(sorted(map(_bytes, items)))
+
+
+def _dict_bytes(items: dict[Any, Any]) -> bytes:
+    pairs = sorted((_bytes(key), _bytes(value)) for key, value in items.items())
+    return b"M" + _sequence_of_bytes(part for pair in pairs for part in pair)
+
+
+def _dataclass_bytes(value: Any) -> bytes:
+    kind = type(value)
+    fields = [getattr(value, field.name) for field in dataclasses.fields(value) if field.compare]
+    return b"K" + _sequence_bytes([f"{kind.__module__}.{kind.__qualname__}", *fields])
 
 
 def _row_bytes(row: Row) -> bytes:
-    return b"r" + _sequence_bytes((row._row_kind.name, row._fields, tuple(row._values)))
+    names, values = row.by_name() if isinstance(row._fields, KeywordNames) else (row._fields, tuple(row._values))
+    return b"r" + _sequence_bytes((row._row_kind.name, names, values))
 
 
 def _datetime_bytes(moment: dt.datetime) -> bytes:
@@ -221,23 +247,27 @@ _ENCODERS: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (UUID, _uuid_bytes),
     (Row, _row_bytes),
     (Enum, _enum_bytes),
+    (list, _list_bytes),
+    (dict, _dict_bytes),
+    (set, _set_bytes),
+    (frozenset, _set_bytes),
 )
 
 # The fast path for the usual types, which are never numbers.
-_EXACT: Final[dict[type, Callable[[Any], bytes]]] = {str: _str_bytes, bytes: _bytes_bytes, tuple: _tuple_bytes}
-
-_ADVICE: Final[dict[type, str]] = {
-    list: "key on tuple(the list)",
-    bytearray: "key on bytes(the bytearray)",
-    dict: "key on a tuple of its values",
-    set: "key on a sorted tuple of its items",
-    frozenset: "key on a sorted tuple of its items",
+_EXACT: Final[dict[type, Callable[[Any], bytes]]] = {
+    str: _str_bytes,
+    bytes: _bytes_bytes,
+    tuple: _tuple_bytes,
+    type(None): lambda _: b"n",
 }
 
 
 def _refusal(key: Any) -> SerializationError:
     kind = type(key)
-    advice = _ADVICE.get(kind, "key on a tuple of its fields, or convert it to a plain Python value")
+    if isinstance(key, bytearray):
+        advice = "key on bytes(the bytearray)"
+    else:
+        advice = "make it a dataclass, key on a tuple of its fields, or convert it to a plain Python value"
     return SerializationError(
         f"a {kind.__module__}.{kind.__qualname__} cannot be a key, as it has no stable canonical form; {advice}"
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, final
 
 
 class RowKind(Enum):
@@ -15,7 +16,11 @@ class RowKind(Enum):
     UPDATE_AFTER = 2
     DELETE = 3
 
+    def __str__(self) -> str:
+        return _SIGNS[self.value]
 
+
+_SIGNS: Final = ("+I", "-U", "+U", "-D")
 _INSERT: Final = RowKind.INSERT
 _OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
 
@@ -23,20 +28,22 @@ _OWN_NAMES: Final = frozenset({"_fields", "_values", "_row_kind"})
 class Row:
     """A record whose fields are read by position, by name, or as attributes.
 
-    Positional values make a row whose fields have no names; keyword arguments make one whose fields are sorted by name,
-    as in PyFlink. A row of names can be called to make rows with these names.
+    Positional values make a row whose fields have no names; keyword arguments make one whose fields have their names
+    and order. A row of names can be called to make rows with these names. `in` asks for a name, or where fields have no
+    names for a value.
 
     >>> row = Row(name="Alice", age=11)
     >>> row
-    Row(age=11, name='Alice')
-    >>> row["name"], row.age, row[0]
-    ('Alice', 11, 11)
+    Row(name='Alice', age=11)
+    >>> row["name"], row.age, row[1], "age" in row
+    ('Alice', 11, 11, True)
     >>> Person = Row("name", "age")
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
 
-    Rows are equal when names, kind and values are; they can be keys as long as they are not changed. Reading a field
-    that a row does not have raises ValueError by name, IndexError by position, AttributeError as an attribute.
+    Rows are equal when their kinds are and each name has the same value, in whatever order; without names, when the
+    values are equal in order. They can be keys as long as they are not changed. Reading a field that a row does not
+    have raises ValueError by name, IndexError by position, AttributeError as an attribute.
     """
 
     # Rows are built by the million from columns: no __dict__, and `make_row` copies neither values nor names. Rows with
@@ -51,9 +58,9 @@ class Row:
         if args and kwargs:
             raise ValueError("a Row is made from positional values or from keyword arguments, not from both")
         if kwargs:
-            names = tuple(sorted(kwargs))
+            names = _keyword_names(tuple(kwargs))
             self._fields = names
-            self._values = [kwargs[name] for name in names]
+            self._values = list(kwargs.values())
             self.__class__ = _class_of(names)
         else:
             self._fields = None
@@ -129,8 +136,8 @@ class Row:
             raise ValueError(f"{self!r} names {len(self._values)} fields, but {len(args)} values were given")
         return make_row(list(args), tuple(self._values), self._row_kind)
 
-    def __contains__(self, value: object) -> bool:
-        return value in self._values
+    def __contains__(self, item: object) -> bool:
+        return item in (self._values if self._fields is None else self._fields)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._values)
@@ -141,12 +148,24 @@ class Row:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Row):
             return False
-        if self._fields != other._fields or self._row_kind is not other._row_kind:
+        if self._row_kind is not other._row_kind:
             return False
-        return tuple(self._values) == tuple(other._values)
+        if self._fields == other._fields:
+            return tuple(self._values) == tuple(other._values)
+        if self._fields is None or other._fields is None:
+            return False
+        return sorted(self._fields) == sorted(other._fields) and self.by_name() == other.by_name()
 
     def __hash__(self) -> int:
-        return hash(tuple(self._values))
+        return hash(self.by_name()[1])
+
+    def by_name(self) -> tuple[tuple[str, ...] | None, tuple[Any, ...]]:
+        """Return the names, sorted, and the values in the same order; without names None and the values as they are."""
+        names, values = self._fields, self._values
+        order = None if names is None or len(names) != len(values) else _name_order(names)
+        if names is None or order is None:
+            return names, tuple(values)
+        return tuple(names[at] for at in order), tuple(values[at] for at in order)
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._row_kind is _INSERT:
@@ -158,6 +177,23 @@ class Row:
             return f"<Row({', '.join(map(repr, self._values))})>"
         pairs = zip(self._fields, self._values, strict=False)
         return f"Row({', '.join(f'{name}={value!r}' for name, value in pairs)})"
+
+
+@final
+class KeywordNames(tuple[str, ...]):
+    """Names of a row in the order of keyword arguments that were not sorted.
+
+    As a key such a row counts with its names sorted, as all rows made by keyword arguments do: see `types.keys`. So
+    these names are not equal to others in the same order.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is KeywordNames and tuple.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self) ^ 1
 
 
 _new: Final = object.__new__
@@ -186,6 +222,18 @@ def make_rows(values: Iterable[tuple[Any, ...]], fields: tuple[str, ...]) -> lis
         row._row_kind = insert
         add(row)
     return rows
+
+
+def _keyword_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of keyword arguments as the names of a row."""
+    return names if _name_order(names) is None else KeywordNames(names)
+
+
+@lru_cache(_CLASSES_MAX)
+def _name_order(names: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return the places of the names in the order of the names, None if they are sorted."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return None if order == list(range(len(names))) else tuple(order)
 
 
 def _class_of(names: tuple[str, ...] | None) -> type[Row]:

@@ -318,8 +318,12 @@ class Types:
     PRIMITIVE_ARRAY = PrimitiveArrayTypeInfo
     BASIC_ARRAY = BasicArrayTypeInfo
     OBJECT_ARRAY = ObjectArrayTypeInfo
-    LIST = ListTypeInfo
     MAP = MapTypeInfo
+
+    @staticmethod
+    def LIST(element_type_info: TypeInformation) -> ListTypeInfo:
+        """Return the type of lists of values of this type."""
+        return ListTypeInfo(element_type_info)
 
     @staticmethod
     def ROW_NAMED(

@@ -8,12 +8,15 @@ not exist are refused when they are imported. Code that meets an unsupported val
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import Final, NoReturn, final
 
-from headgate.errors import UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
+from headgate.errors import IgnoredWarning, UnsupportedAttributeError, UnsupportedError, UnsupportedImportError
+from headgate.unsupported.reexports import HOMES
 from headgate.unsupported.table import FEATURES, Feature
 
 _ROOT: Final = "headgate."
@@ -66,6 +69,11 @@ def refuse(name: str) -> NoReturn:
     raise UnsupportedError(_message(name, feature))
 
 
+def ignored(what: str, why: str) -> None:
+    """Warn that something was accepted and changes nothing. To be called by a method that the program has called."""
+    warnings.warn(f"{what} changes nothing here: {why}", IgnoredWarning, stacklevel=3)
+
+
 def check_option(key: str, value: object) -> None:
     """Raise UnsupportedError if the table refuses this configuration key, or this value of it."""
     text = str(value).strip()
@@ -99,11 +107,16 @@ def guard(module_name: str, namespace: dict[str, object]) -> None:
     module = module_name.removeprefix(_ROOT)
     guard_members(module, namespace)
 
-    def __getattr__(attribute: str) -> NoReturn:
+    def __getattr__(attribute: str) -> object:
         feature = NAMES.get(f"{module}.{attribute}") or _reexported(module, attribute)
         if feature is not None:
             raise UnsupportedAttributeError(_message(f"{module}.{attribute}", feature))
-        raise AttributeError(f"module {module_name!r} has no attribute {attribute!r}")
+        if (module, attribute) not in HOMES:
+            raise AttributeError(f"module {module_name!r} has no attribute {attribute!r}")
+        try:
+            return _from_home(module, attribute)
+        except UnsupportedError as error:
+            raise UnsupportedAttributeError(str(error)) from None
 
     namespace["__getattr__"] = __getattr__
     # `from module import name` hides what __getattr__ raises behind its own ImportError, unless the module looks like
@@ -134,6 +147,11 @@ def _refuse_member(name: str, path: str, feature: Feature, namespace: Mapping[st
         setattr(owner, member, Missing(name, feature))
 
 
+def _from_home(module: str, attribute: str) -> object:
+    """Return what a module of PyFlink shows of another one. Raises UnsupportedError."""
+    return getattr(import_module(_ROOT + HOMES[module, attribute]), attribute)
+
+
 def _reexported(package: str, attribute: str) -> Feature | None:
     """Return the missing feature of a class that PyFlink's package re-exports from one of its modules."""
     for name, feature in NAMES.items():
@@ -157,6 +175,11 @@ class _Finder:
         feature = find(name) or _reexported(package, attribute)
         if feature is not None:
             raise UnsupportedImportError(_message(name, feature), name=fullname)
+        if (package, attribute) in HOMES:
+            try:
+                _from_home(package, attribute)
+            except UnsupportedError as error:
+                raise UnsupportedImportError(str(error), name=fullname) from None
         return None
 
 

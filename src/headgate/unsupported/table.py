@@ -74,17 +74,8 @@ FEATURES: Final = (
         title="State backends other than the hash map and RocksDB, and options of RocksDB's own",
         instead="use RocksDB as it is set up, with the options of docs/backends.md",
         planned=False,
-        names="""
-            datastream.state_backend.EmbeddedRocksDBStateBackend: get_number_of_transfer_threads get_options
-            datastream.state_backend.EmbeddedRocksDBStateBackend: set_number_of_transfer_threads set_options
-        """,
-        values="""
-            datastream.state_backend.PredefinedOptions: SPINNING_DISK_OPTIMIZED SPINNING_DISK_OPTIMIZED_HIGH_MEM
-            datastream.state_backend.PredefinedOptions: FLASH_SSD_OPTIMIZED
-        """,
         options="""
             state.backend.type=forst
-            state.backend.rocksdb.predefined-options!=default
             state.backend.rocksdb.options-factory
         """,
     ),
@@ -121,18 +112,10 @@ FEATURES: Final = (
         instead="call the other system in map() or process_element(), in batches where it allows",
         names="""
             datastream.async_data_stream
+            datastream.async_retry_predicates
             datastream.async_retry_strategies
             datastream: AsyncDataStream
             datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
-        """,
-    ),
-    Feature(
-        title="Other ways to partition, and cached streams",
-        instead="use key_by, rebalance, forward or broadcast, and map() to pick fields",
-        names="""
-            datastream.functions: Partitioner
-            datastream.data_stream: CachedDataStream
-            datastream.data_stream.DataStream: cache partition_custom project rescale shuffle
         """,
     ),
     Feature(
@@ -140,7 +123,6 @@ FEATURES: Final = (
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
             datastream.connectors.cassandra
-            datastream.connectors.dynamic_kafka
             datastream.connectors.elasticsearch
             datastream.connectors.hybrid_source
             datastream.connectors.kinesis
@@ -159,27 +141,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Formats of files and messages by their schemas of the Table API, Avro and ORC",
-        instead="use StreamFormat.csv_format(), StreamFormat.json_lines_format() and BulkFormat.parquet_format() to "
-        "read, Encoder.csv_encoder(), Encoder.json_lines_encoder() and BulkWriterFactory.parquet_writer() to write",
-        names="""
-            datastream.formats
-            common.serialization: RowDataBulkWriterFactory RowFieldExtractorSchema
-        """,
-    ),
-    Feature(
-        title="Slot sharing groups",
-        instead="leave it out: each slot runs a subtask of every operator",
-        planned=False,
-        names="""
-            datastream.slot_sharing_group
-            datastream: MemorySize SlotSharingGroup
-            datastream.data_stream.DataStream: slot_sharing_group
-            datastream.data_stream.DataStreamSink: slot_sharing_group
-            datastream.stream_execution_environment.StreamExecutionEnvironment: register_slot_sharing_group
-        """,
-    ),
-    Feature(
         title="PyFlink's own way to keep dependencies",
         instead="use env.add_python_file(), add_python_archive() and register_cached_file()",
         planned=False,
@@ -193,81 +154,69 @@ FEATURES: Final = (
             java_gateway
             pyflink_gateway_server
             util
+            serializers
+            common.input_dependency_constraint
             common.io
+            common.serializer
+            common.utils
             datastream.utils
+            find_flink_home
+            gen_protos
+            pyflink_callback_server
+            shell
+            common.serialization: RowDataBulkWriterFactory
             common.typeinfo: ExternalTypeInfo
+            common.types.RowKind: to_j_row_kind
             common.typeinfo.LocalTimeTypeInfo: get_java_type_info
+            datastream.formats.avro.GenericRecordAvroTypeInfo: get_java_type_info
             common.typeinfo.TypeInformation: get_java_type_info
             datastream.output_tag.OutputTag: get_java_output_tag
+            datastream.slot_sharing_group.MemorySize: get_java_memory_size
+            datastream.slot_sharing_group.SlotSharingGroup: get_java_slot_sharing_group
             common.typeinfo.TypeInformation: from_internal_type need_conversion to_internal_type
             common.typeinfo.DateTypeInfo: EPOCH_ORDINAL
             common.typeinfo.TimeTypeInfo: EPOCH_ORDINAL
-            common.configuration.Configuration: parse_list_value
             datastream.functions: FunctionWrapper JavaFunctionWrapper NullByteKeySelector ReduceFunctionWrapper
             datastream.data_stream.KeyedStream: AccumulateType
             datastream.connectors.base: StreamTransformer SupportsPreprocessing
             datastream.connectors.file_system.FileSink: get_transformer
             datastream.checkpoint_storage: CustomCheckpointStorage
             datastream.state_backend: CustomStateBackend
-            datastream.stream_execution_environment.StreamExecutionEnvironment: add_classpaths add_jars create_input
-        """,
-        options="""
-            pipeline.jars
-            pipeline.classpaths
         """,
     ),
     Feature(
-        title="Settings of Flink's Java runtime",
-        instead="leave them out: values travel as Python objects, and Spark keeps the processes",
+        title="Checkpoint storage of the user's own, for Java only",
+        instead="give the checkpoints a folder: execution.checkpointing.dir",
         planned=False,
-        names="""
-            common.execution_config.ExecutionConfig: disable_force_avro disable_force_kryo disable_generic_types
-            common.execution_config.ExecutionConfig: enable_force_avro enable_force_kryo enable_generic_types
-            common.execution_config.ExecutionConfig: has_generic_types_disabled is_force_avro_enabled
-            common.execution_config.ExecutionConfig: is_force_kryo_enabled get_default_kryo_serializer_classes
-            common.execution_config.ExecutionConfig: get_registered_kryo_types get_registered_pojo_types
-            common.execution_config.ExecutionConfig: disable_closure_cleaner enable_closure_cleaner
-            common.execution_config.ExecutionConfig: is_closure_cleaner_enabled
-            common.execution_config.ExecutionConfig: get_latency_tracking_interval set_latency_tracking_interval
-            common.execution_config.ExecutionConfig: get_task_cancellation_interval set_task_cancellation_interval
-            common.execution_config.ExecutionConfig: get_task_cancellation_timeout set_task_cancellation_timeout
-            common.execution_config.ExecutionConfig: is_use_snapshot_compression set_use_snapshot_compression
-        """,
-        options="""
-            pipeline.force-kryo!=false
-            pipeline.force-avro!=false
-            pipeline.generic-types!=true
-            execution.checkpointing.snapshot-compression!=false
-            execution.checkpointing.storage=custom
-            execution.buffer-timeout.enabled!=true
-        """,
+        options="execution.checkpointing.storage=custom",
     ),
     Feature(
-        title="A parallelism of all local environments",
-        instead="use env.set_parallelism(n) or -Dparallelism.default=n",
+        title="The test kit of PyFlink itself",
+        instead="test functions with headgate.testing.harness, and run programs in this process with "
+        "headgate.deploy.target=minicluster",
         planned=False,
         names="""
-            datastream.stream_execution_environment.StreamExecutionEnvironment: get_default_local_parallelism
-            datastream.stream_execution_environment.StreamExecutionEnvironment: set_default_local_parallelism
+            testing.source_sink_utils
+            testing.test_case_utils
         """,
-    ),
-    Feature(
-        title="Copies between chained operators, and uids that must be given",
-        instead="do not change a record after emitting it; give an operator a uid with .uid()",
-        planned=False,
-        names="""
-            common.execution_config.ExecutionConfig: disable_object_reuse
-            common.execution_config.ExecutionConfig: disable_auto_generated_uids enable_auto_generated_uids
-            common.execution_config.ExecutionConfig: has_auto_generated_uids_enabled
-        """,
-        options="pipeline.auto-generate-uids!=true",
     ),
     Feature(
         title="The Table API and SQL",
-        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark()",
+        instead="use Spark SQL before and after: env.from_spark(df) and stream.to_spark(); only DataTypes is there, "
+        "for the columns of files",
         planned=False,
         names="""
-            table
+            table: TableEnvironment StreamTableEnvironment Table StatementSet EnvironmentSettings TableConfig
+            table: GroupedTable GroupWindowedTable OverWindowedTable WindowGroupedTable ScalarFunction TableFunction
+            table: AggregateFunction TableAggregateFunction AsyncScalarFunction FunctionContext DataView ListView
+            table: MapView TableDescriptor FormatDescriptor Schema Module ModuleEntry SqlDialect UserDefinedType
+            table: Expression TableSchema TableResult ChangelogMode ExplainDetail ResultKind CompiledPlan PlanReference
+            table: TablePipeline
+            table: catalog changelog_mode compiled_plan data_view descriptors environment_settings explain_detail
+            table: expression expressions functions model_descriptor module plan_reference resolved_expression
+            table: result_kind schema serializers sql_dialect statement_set table table_config table_descriptor
+            table: table_environment table_pipeline table_result table_schema udf utils window
+            table.types: UserDefinedType
             dataset
             fn_execution
         """,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from headgate import __version__, options
+from headgate.graph.describe import SHIP_STRATEGIES
 from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
-from headgate.graph.logical import Partitioning
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
@@ -33,12 +33,6 @@ _TASK_STATE_OF: Final = {
     "CANCELED": "CANCELED",
     "FINISHED": "FINISHED",
     "SUSPENDED": "CANCELED",
-}
-_SHIPPING: Final = {
-    Partitioning.FORWARD: "FORWARD",
-    Partitioning.REBALANCE: "REBALANCE",
-    Partitioning.KEY_GROUP: "HASH",
-    Partitioning.BROADCAST: "BROADCAST",
 }
 _REFRESH_MS: Final = 3000
 
@@ -270,6 +264,6 @@ def _input(number: int, edge: EdgePlan, job: JobGraph) -> Json:
     return {
         "num": number,
         "id": vertex_id(job.vertices[edge.source_vertex]),
-        "ship_strategy": _SHIPPING.get(edge.partitioning, edge.partitioning.name),
+        "ship_strategy": SHIP_STRATEGIES[edge.partitioning],
         "exchange": "pipelined_bounded",
     }

@@ -10,6 +10,8 @@ import pytest
 from headgate.batch.inputs import SortedBy, TaskInput
 from headgate.batch.rows import KEY
 from headgate.errors import ProgramError
+from headgate.operators.keys import KeySelection
+from headgate.types.typed_key import untyped
 
 SCHEMA = pa.schema([("city", pa.string()), ("at", pa.int64())])
 
@@ -23,8 +25,9 @@ def rows(*given: tuple[int, str | None, int | None]) -> pa.RecordBatch:
 
 def runs(reading: TaskInput, batch: pa.RecordBatch) -> list[Any]:
     """Place, keys, and times of the records of each run, or the records themselves where there are none."""
+    city = KeySelection(lambda row: row.city)
     return [
-        (place, reading.keys(lambda row: row.city, run), run.timestamps or [row.at for row in run.records])
+        (place, list(map(untyped, reading.keys(city, run))), run.timestamps or [row.at for row in run.records])
         for _, place, run in reading.runs(batch)
     ]
 

@@ -207,7 +207,7 @@ def test_a_failing_function_names_operator_key_and_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "words"), [(None, "must return a key for every record"), ([1], r"key on tuple\(the list\)")]
+    ("key", "words"), [(bytearray(b"a"), r"key on bytes\(the bytearray\)"), ((1, 1j), "make it a dataclass")]
 )
 def test_a_key_that_cannot_be_one_is_refused_with_what_to_do(key: Any, words: str) -> None:
     with pytest.raises(JobFailedError, match=words):

@@ -4,7 +4,7 @@ import pytest
 
 from headgate.common.configuration import Configuration
 from headgate.common.execution_config import ExecutionConfig
-from headgate.errors import ConfigError, UnsupportedError
+from headgate.errors import ConfigError, IgnoredWarning
 
 
 def test_settings_reach_the_configuration() -> None:
@@ -25,7 +25,45 @@ def test_parallelism_default_stands_for_not_set() -> None:
         config.set_parallelism(0)
 
 
-def test_what_is_missing_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedError, match="disable_object_reuse"):
-        _ = ExecutionConfig().disable_object_reuse  # type: ignore[attr-defined]
-    assert ExecutionConfig().enable_object_reuse().is_object_reuse_enabled()
+def test_object_reuse_is_off_until_it_is_enabled() -> None:
+    config = ExecutionConfig()
+    assert not config.is_object_reuse_enabled()
+    assert config.enable_object_reuse().is_object_reuse_enabled()
+    assert not config.disable_object_reuse().is_object_reuse_enabled()
+
+
+SWITCHES = [
+    ("closure_cleaner", "is_closure_cleaner_enabled", True),
+    ("force_kryo", "is_force_kryo_enabled", False),
+    ("force_avro", "is_force_avro_enabled", False),
+    ("auto_generated_uids", "has_auto_generated_uids_enabled", True),
+]
+
+
+@pytest.mark.parametrize(("name", "ask", "default"), SWITCHES)
+def test_a_switch_of_the_java_runtime_is_noted_with_a_warning(name: str, ask: str, default: bool) -> None:
+    config = ExecutionConfig()
+    assert getattr(config, ask)() is default
+    for word, value in (("enable", True), ("disable", False)):
+        with pytest.warns(IgnoredWarning, match="changes nothing here"):
+            assert getattr(config, f"{word}_{name}")() is config
+        assert getattr(config, ask)() is value
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [("latency_tracking_interval", 0), ("task_cancellation_interval", 30_000), ("task_cancellation_timeout", 180_000)],
+)
+def test_a_time_of_the_java_runtime_is_noted_with_a_warning(name: str, default: int) -> None:
+    config = ExecutionConfig()
+    assert getattr(config, f"get_{name}")() == default
+    with pytest.warns(IgnoredWarning, match="changes nothing here"):
+        getattr(config, f"set_{name}")(7)
+    assert getattr(config, f"get_{name}")() == 7
+
+
+def test_configs_with_the_same_settings_are_equal() -> None:
+    one, other = ExecutionConfig().set_parallelism(2), ExecutionConfig().set_parallelism(2)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != ExecutionConfig()

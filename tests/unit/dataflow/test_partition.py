@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from headgate.dataflow.partition import (
     Broadcast,
+    Custom,
     Forward,
     KeyGroupPartitioner,
-    Partitioner,
     Rebalance,
+    Rescale,
     RouteCache,
+    Shuffle,
+    StreamPartitioner,
     partitioner,
 )
 from headgate.elements import Batch
 from headgate.errors import SerializationError
-from headgate.functions.api import KeySelector
+from headgate.functions.api import KeySelector, Partitioner
 from headgate.graph.job_graph import EdgePlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.operators.base import UserCodeError
+from headgate.operators.custom_partition import CustomPartition
+from headgate.operators.keys import DeclaredKeys
 from headgate.state.keygroups import key_group, subtask_of_group
 from headgate.types.keys import hash_code
 from headgate.types.row import Row
+from headgate.types.typed_key import typed, untyped
+from headgate.types.typeinfo import Types
 
 
-def dealt(part: Partitioner, *batches: list[Any], channels: int) -> list[list[Any]]:
+def dealt(part: StreamPartitioner, *batches: list[Any], channels: int) -> list[list[Any]]:
     out: list[list[Any]] = [[] for _ in range(channels)]
     for records in batches:
         for index, piece in part.split(Batch(list(records))):
@@ -82,6 +90,50 @@ def test_forward_sends_everything_to_its_one_channel() -> None:
     assert dealt(Forward(), [1, 2], [3], channels=1) == [[1, 2, 3]]
 
 
+@pytest.mark.parametrize(("senders", "channels"), [(1, 1), (2, 6), (6, 2), (3, 5), (5, 3), (4, 4)])
+def test_rescale_deals_to_near_subtasks_only_and_reaches_all(senders: int, channels: int) -> None:
+    reached = []
+    for sender in range(senders):
+        out = dealt(Rescale(channels, sender, senders), list(range(60)), channels=channels)
+        own = [index for index, records in enumerate(out) if records]
+        assert own == list(range(own[0], own[0] + len(own)))
+        assert len(own) in (max(1, channels // senders), -(-channels // senders))
+        assert max(len(out[index]) for index in own) - min(len(out[index]) for index in own) <= 1
+        reached += own
+    assert set(reached) == set(range(channels))
+    assert max(map(reached.count, reached)) - min(map(reached.count, reached)) <= 1
+
+
+def test_shuffle_sends_each_record_once_in_order_and_to_all() -> None:
+    out = dealt(Shuffle(3, 1), list(range(300)), channels=3)
+    assert sorted(record for each in out for record in each) == list(range(300))
+    assert all(each == sorted(each) and len(each) > 50 for each in out)
+
+
+class ByLetter(Partitioner):
+    def partition(self, key: Any, num_partitions: int) -> int:
+        return int((ord(key) - ord("a")) % num_partitions)
+
+
+@pytest.mark.parametrize("by_letter", [ByLetter(), lambda key, count: (ord(key) - ord("a")) % count])
+def test_a_custom_partitioner_says_where_records_go(by_letter: Any) -> None:
+    part = Custom(CustomPartition(by_letter, lambda pair: pair[0]), 2)
+    parts = part.split(Batch([("a", 1), ("b", 2), ("c", 3)], [10, 20, 30]))
+    assert [(index, piece.records, piece.timestamps, piece.keys) for index, piece in parts] == [
+        (0, [("a", 1), ("c", 3)], [10, 30], None),
+        (1, [("b", 2)], [20], None),
+    ]
+
+
+@pytest.mark.parametrize("target", [-1, 2, 0.0, None, True])
+def test_a_partition_that_is_not_there_is_refused_with_the_record(target: Any) -> None:
+    part = Custom(CustomPartition(lambda key, count: target if key == 5 else 0, same), 2)
+    with pytest.raises(UserCodeError) as caught:
+        part.split(Batch([4, 5, 6]))
+    assert caught.value.record == 5
+    assert f"returned {target!r}, not a number from 0 to 1" in str(caught.value.__cause__)
+
+
 # --- by key
 
 
@@ -93,7 +145,7 @@ def test_a_record_goes_to_the_subtask_that_owns_the_key_group_of_its_key(
     part = KeyGroupPartitioner(same, parallelism, max_parallelism)
     seen = 0
     for index, piece in part.split(Batch(list(keys))):
-        assert piece.keys == piece.records
+        assert piece.keys == [typed(record) for record in piece.records]
         seen += len(piece)
         for key in piece.records:
             assert subtask_of_group(key_group(hash_code(key), max_parallelism), parallelism, max_parallelism) == index
@@ -109,10 +161,33 @@ def test_records_of_a_channel_keep_their_order_their_keys_and_their_timestamps(p
         assert piece.keys == [key for key, _ in piece.records]
 
 
-def test_keys_that_are_equal_go_the_same_way() -> None:
+def test_keys_that_python_calls_equal_go_the_same_way_and_are_told_apart() -> None:
     part = KeyGroupPartitioner(same, 100, 128)
-    targets = [part.split(Batch([key]))[0][0] for key in (1, 1.0, True)]
-    assert len(set(targets)) == 1
+    [(_, batch)] = part.split(Batch([1, 1.0, True, Decimal("1.0"), Decimal("1.00"), 1]))
+    assert batch.keys is not None
+    assert len(set(batch.keys)) == 5
+    assert batch.keys[0] == batch.keys[5]
+
+
+def test_keys_of_a_declared_type_are_converted_and_what_cannot_be_is_named_with_its_record() -> None:
+    part = KeyGroupPartitioner(DeclaredKeys(same, Types.INT()), 1, 128)
+    [(_, batch)] = part.split(Batch([1, 1.0, True, Decimal("1.5")]))
+    assert [(type(key), key) for key in batch.keys or []] == [(int, 1)] * 4
+    with pytest.raises(UserCodeError) as caught:
+        part.split(Batch([1, "one"]))
+    assert caught.value.record == "one"
+    assert "not of its declared type Integer: 'one' is of type str" in str(caught.value.__cause__)
+
+
+def test_a_key_that_could_be_changed_is_copied() -> None:
+    record = {"key": [1, {"a": 2}]}
+    part = KeyGroupPartitioner(lambda each: each["key"], 1, 128)
+    [(_, batch)] = part.split(Batch([record]))
+    record["key"].append(3)
+    assert batch.keys is not None
+    assert untyped(batch.keys[0]) == [1, {"a": 2}]
+    untyped(batch.keys[0]).append(4)
+    assert untyped(batch.keys[0]) == [1, {"a": 2}]
 
 
 def test_the_cache_of_routes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,14 +201,11 @@ def test_the_cache_of_routes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("key", "advice"),
     [
-        (None, "a key selector must return a key for every record, or filter first"),
-        ([1, 2], r"key on tuple\(the list\)"),
-        ({"a": 1}, "key on a tuple of its values"),
-        ({1}, "key on a sorted tuple of its items"),
-        ((1, [2]), r"key on tuple\(the list\)"),
+        (bytearray(b"a"), r"key on bytes\(the bytearray\)"),
         (float("nan"), "replace it before key_by"),
-        (object(), "key on a tuple of its fields"),
-        (Row([1]), r"key on tuple\(the list\)"),
+        (object(), "make it a dataclass, key on a tuple of its fields"),
+        ([1, 2j], "a builtins.complex cannot be a key"),
+        (Row([1j]), "a builtins.complex cannot be a key"),
     ],
 )
 def test_what_cannot_be_a_key_is_refused_with_the_record_and_what_to_do(key: Any, advice: str) -> None:
@@ -178,16 +250,18 @@ class Length(KeySelector):
     [
         (Partitioning.FORWARD, Forward),
         (Partitioning.REBALANCE, Rebalance),
+        (Partitioning.RESCALE, Rescale),
+        (Partitioning.SHUFFLE, Shuffle),
         (Partitioning.BROADCAST, Broadcast),
     ],
 )
 def test_the_plan_says_which_partitioner_it_is(partitioning: Partitioning, kind: Callable[..., Any]) -> None:
-    assert type(partitioner(edge(partitioning), 0, 2, 128)) is kind
+    assert type(partitioner(edge(partitioning), 0, 2, 2, 128)) is kind
 
 
 @pytest.mark.parametrize("selector", [Length(), len])
 def test_a_key_selector_may_be_an_object_or_a_callable(selector: AnyKeySelector) -> None:
-    part = partitioner(edge(Partitioning.KEY_GROUP, selector), 0, 1, 128)
+    part = partitioner(edge(Partitioning.KEY_GROUP, selector), 0, 1, 1, 128)
     assert part.split(Batch(["a", "bb"]))[0][1].keys == [1, 2]
 
 

@@ -16,6 +16,7 @@ from headgate.datastream import (
     KeySelector,
     MapFunction,
     ProcessFunction,
+    RuntimeContext,
     SinkFunction,
 )
 from headgate.datastream.functions import CheckpointListener
@@ -88,9 +89,7 @@ def test_operators_of_keyed_streams_know_their_key() -> None:
     for operator in ("KeyedMapFactory", "KeyedFlatMapFactory", "KeyedFilterFactory", "ReduceFactory"):
         assert any(node["operator"] == operator for node in plan_of(env))
     keyed_nodes = [node for node in plan_of(env) if "Keyed" in node["operator"] or node["operator"] == "ReduceFactory"]
-    assert {predecessor["ship_strategy"] for node in keyed_nodes for predecessor in node["predecessors"]} == {
-        "KEY_GROUP"
-    }
+    assert {predecessor["ship_strategy"] for node in keyed_nodes for predecessor in node["predecessors"]} == {"HASH"}
 
 
 def test_settings_of_an_operator_are_kept() -> None:
@@ -139,12 +138,18 @@ def test_what_would_wait_in_vain_for_checkpoints_is_refused(use: Callable[[DataS
 
 @pytest.mark.parametrize(
     ("repartition", "strategy"),
-    [(DataStream.rebalance, "REBALANCE"), (DataStream.broadcast, "BROADCAST"), (DataStream.forward, "FORWARD")],
+    [
+        (DataStream.rebalance, "REBALANCE"),
+        (DataStream.rescale, "RESCALE"),
+        (DataStream.shuffle, "SHUFFLE"),
+        (DataStream.broadcast, "BROADCAST"),
+        (DataStream.forward, "FORWARD"),
+    ],
 )
 def test_partitioning_is_of_the_next_edge(repartition: Callable[[DataStream], DataStream], strategy: str) -> None:
     env = environment()
     repartition(numbers(env)).print()
-    assert plan_of(env)[1]["predecessors"] == [{"id": 1, "ship_strategy": strategy, "side": 0}]
+    assert plan_of(env)[1]["predecessors"] == [{"id": 1, "ship_strategy": strategy, "side": "first"}]
 
 
 def test_a_union_reads_all_streams_also_one_twice() -> None:
@@ -173,7 +178,7 @@ def test_a_keyed_stream_cannot_be_dealt_otherwise() -> None:
 def test_key_by_after_key_by_replaces_the_key() -> None:
     env = environment()
     numbers(env).rebalance().key_by(str).key_by(abs).reduce(max).print()
-    assert [p["ship_strategy"] for p in plan_of(env)[1]["predecessors"]] == ["KEY_GROUP"]
+    assert [p["ship_strategy"] for p in plan_of(env)[1]["predecessors"]] == ["HASH"]
 
 
 def test_settings_of_an_operator_need_one() -> None:
@@ -181,6 +186,42 @@ def test_settings_of_an_operator_need_one() -> None:
     for stream in (numbers(env).union(numbers(env)), numbers(env).rebalance(), numbers(env).key_by(str)):
         with pytest.raises(ProgramError, match=r"name\(\) is about an operator, but this stream is a union or"):
             stream.name("x")
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_records_go_where_the_partitioner_says(mode: str) -> None:
+    class Subtask(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.subtask = runtime_context.get_index_of_this_subtask()
+
+        def map(self, value: Any) -> Any:
+            return value, self.subtask
+
+    env = environment(**{"parallelism__default": "3", "execution__runtime-mode": mode})
+    numbers = env.from_collection(range(30))
+    custom = numbers.partition_custom(lambda key, count: count - 1 - key % count, lambda n: n // 10)
+    with custom.map(Subtask()).execute_and_collect() as records:
+        assert sorted(records) == [(n, 2 - n // 10) for n in range(30)]
+    for spread in (numbers.rescale(), numbers.shuffle()):
+        with spread.map(Subtask()).execute_and_collect() as records:
+            found = sorted(records)
+        assert [n for n, _ in found] == list(range(30))
+        assert len({subtask for _, subtask in found}) > 1
+
+
+def test_projection_keeps_fields_of_tuples_in_an_order_of_their_own() -> None:
+    triples = environment().from_collection([(1, "a", 2.5)], Types.TUPLE([Types.INT(), Types.STRING(), Types.DOUBLE()]))
+    projected = triples.project(2, 0)
+    assert projected.get_type() == Types.TUPLE([Types.DOUBLE(), Types.INT()])
+    assert projected.execute_and_collect(limit=1) == [(2.5, 1)]
+    with pytest.raises(ProgramError, match=r"positions from 0 to 2, not \(3,\)"):
+        triples.project(3)
+    with pytest.raises(ProgramError, match="needs a stream of tuples"):
+        environment().from_collection([1]).project(0)
+
+
+def test_a_union_of_one_stream_is_that_stream() -> None:
+    assert environment().from_collection([1, 2]).union().execute_and_collect(limit=2) == [1, 2]
 
 
 def test_output_types_are_kept() -> None:
@@ -207,7 +248,6 @@ def test_output_types_are_kept() -> None:
         (lambda s: s.add_sink(print), r"add_sink\(\) takes a SinkFunction, not .*: make a subclass of it"),
         (lambda s: s.sink_to(Drop()), r"Drop is a SinkFunction: call add_sink\(...\)"),
         (lambda s: s.sink_to("out"), r"sink_to\(\) takes a Sink, such as FileSink, not 'out'"),
-        (lambda s: s.union(), r"union\(\) needs at least one other stream"),
         (lambda s: s.union([1]), r"union\(\) takes streams, not \[1\]"),
         (lambda s: s.set_parallelism(0), "the parallelism must be a whole number of at least 1, not 0"),
         (lambda s: s.set_parallelism("2"), "the parallelism must be a whole number of at least 1, not '2'"),

@@ -10,7 +10,7 @@ from headgate.datastream import (
     PredefinedOptions,
     RocksDBStateBackend,
 )
-from headgate.errors import ProgramError, UnsupportedError
+from headgate.errors import IgnoredWarning
 from headgate.options import CHECKPOINT_INCREMENTAL, ROCKSDB_LOCAL_DIR, STATE_BACKEND
 
 
@@ -39,15 +39,21 @@ def test_the_older_name_sets_the_folder_of_checkpoints_as_well() -> None:
     assert settings == today
 
 
-def test_several_folders_are_refused() -> None:
-    with pytest.raises(ProgramError, match="in one folder, not in 2"):
-        EmbeddedRocksDBStateBackend().set_db_storage_paths("/a", "/b")
+def test_several_folders_share_the_databases() -> None:
+    backend = EmbeddedRocksDBStateBackend()
+    backend.set_db_storage_paths("/a", "/b")
+    assert backend.get_db_storage_paths() == ["/a", "/b"]
+    assert backend.settings()[ROCKSDB_LOCAL_DIR] == "/a,/b"
 
 
-def test_options_for_other_disks_are_refused_in_words() -> None:
+def test_options_of_javas_rocksdb_are_noted_with_a_warning() -> None:
     backend = EmbeddedRocksDBStateBackend()
     backend.set_predefined_options(PredefinedOptions.DEFAULT)
-    with pytest.raises(UnsupportedError, match=r"SPINNING_DISK_OPTIMIZED is not supported.*docs/backends.md"):
+    with pytest.warns(IgnoredWarning, match="SPINNING_DISK_OPTIMIZED changes nothing here"):
         backend.set_predefined_options(PredefinedOptions.SPINNING_DISK_OPTIMIZED)
-    with pytest.raises(UnsupportedError, match="set_options"):
-        backend.set_options("my.Factory")  # type: ignore[attr-defined]
+    with pytest.warns(IgnoredWarning, match="changes nothing here"):
+        backend.set_options("my.Factory")
+    with pytest.warns(IgnoredWarning, match="changes nothing here"):
+        backend.set_number_of_transfer_threads(8)
+    assert backend.get_predefined_options() is PredefinedOptions.SPINNING_DISK_OPTIMIZED
+    assert (backend.get_options(), backend.get_number_of_transfer_threads()) == ("my.Factory", 8)

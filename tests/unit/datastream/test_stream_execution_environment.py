@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from headgate.common.configuration import Configuration
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import CheckpointingMode, RuntimeExecutionMode, StreamExecutionEnvironment
-from headgate.errors import ConfigError, ProgramError, UnsupportedError
+from headgate.datastream.accepted_settings import AcceptedSettings
+from headgate.datastream.slot_sharing_group import SlotSharingGroup
+from headgate.errors import ConfigError, IgnoredWarning, ProgramError, UnsupportedError
 from tests.unit.datastream.environments import environment, numbers, plan_of
 
 
@@ -24,7 +28,7 @@ def test_settings_come_back_as_they_were_set() -> None:
 
 def test_defaults_are_flinks() -> None:
     env = environment()
-    assert (env.get_buffer_timeout(), env.get_max_parallelism(), env.is_chaining_enabled()) == (100, None, True)
+    assert (env.get_buffer_timeout(), env.get_max_parallelism(), env.is_chaining_enabled()) == (100, -1, True)
     assert env.get_checkpoint_interval() == -1
 
 
@@ -60,20 +64,20 @@ def test_without_operators_there_is_nothing_to_execute() -> None:
         environment().execute()
 
 
-def test_a_stream_without_a_sink_is_an_error_before_anything_runs() -> None:
-    env = environment()
-    numbers(env).map(str).name("forgotten")
-    numbers(env).print()
-    with pytest.raises(ProgramError, match="output of operator 'forgotten' goes nowhere"):
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_a_stream_without_a_sink_runs_with_a_warning(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    env = environment(**{"execution__runtime-mode": mode})
+    numbers(env).map(lambda n: print("seen", n)).name("forgotten")
+    with pytest.warns(IgnoredWarning, match="output of operator 'forgotten' goes nowhere"):
         env.execute()
+    assert capsys.readouterr().out.splitlines() == ["seen 1", "seen 2", "seen 3"]
 
 
 def test_after_execution_the_next_program_begins_empty() -> None:
     env = environment()
     stream = numbers(env)
-    stream.map(str).name("forgotten")
-    with pytest.raises(ProgramError, match="goes nowhere"):
-        env.execute()
+    stream.map(str).print()
+    env.execute()
     stream.print()
     assert [node["type"] for node in plan_of(env)] == ["Source: Collection Source", "Sink: Print to Std. Out"]
 
@@ -122,6 +126,31 @@ def test_the_mode_and_the_folder_for_savepoints_are_settings_of_the_environment(
     assert not env.is_force_unaligned_checkpoints()
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda env: env.add_jars("file:///connector.jar"),
+        lambda env: env.add_classpaths("file:///classes"),
+        lambda env: env.register_slot_sharing_group(SlotSharingGroup.builder("heavy").build()),
+        lambda env: numbers(env).map(str).slot_sharing_group("heavy"),
+        lambda env: numbers(env).print().slot_sharing_group("heavy"),
+        lambda env: numbers(env).cache().invalidate(),
+    ],
+)
+def test_what_only_flinks_cluster_has_a_use_for_is_accepted_with_a_warning(change: Any) -> None:
+    with pytest.warns(IgnoredWarning, match="changes nothing here"):
+        change(environment())
+
+
+def test_a_parallelism_for_all_jobs_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AcceptedSettings, "_local_parallelism", None)
+    env = environment()
+    assert env.get_default_local_parallelism() == os.cpu_count()
+    env.set_default_local_parallelism(3)
+    assert environment().get_default_local_parallelism() == environment().get_parallelism() == 3
+    assert environment().set_parallelism(2).get_parallelism() == 2
+
+
 def test_what_is_not_supported_is_refused_at_the_call() -> None:
-    with pytest.raises(UnsupportedError, match="add_jars is not supported"):
-        environment().add_jars  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
+    with pytest.raises(UnsupportedError, match="window_all is not supported"):
+        numbers(environment()).window_all  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

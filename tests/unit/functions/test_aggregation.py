@@ -49,8 +49,12 @@ def test_input_records_are_not_changed() -> None:
     assert first == Row(k="a", n=1)
 
 
+def test_texts_are_summed_by_joining_them() -> None:
+    assert total(Sum(1), ("a", "x"), ("a", "y")) == ("a", "xy")
+
+
 def test_a_sum_of_what_is_no_number_names_field_and_value() -> None:
-    with pytest.raises(TypeError, match="sum needs numbers, but field 1 holds 'x'"):
+    with pytest.raises(TypeError, match="field 1 holds 'x', which cannot be added to 1"):
         total(Sum(1), ("a", 1), ("a", "x"))
 
 

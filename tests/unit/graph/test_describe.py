@@ -13,16 +13,18 @@ def test_plan_lists_operators_with_what_they_read() -> None:
     graph.edges = [edge(0, 1, Partitioning.KEY_GROUP, str)]
     source, count = json.loads(execution_plan(graph, TWO))["nodes"]
     assert source["type"] == "Source: numbers"
-    assert source["predecessors"] == []
+    assert source["pact"] == "Data Source"
+    assert "predecessors" not in source
     assert count == {
         "id": 1,
         "type": "Sink: count",
+        "pact": "Data Sink",
         "contents": "Sink: count",
         "uid": "count",
         "operator": "SomeFactory",
         "parallelism": 2,
         "max_parallelism": 64,
-        "predecessors": [{"id": 0, "ship_strategy": "KEY_GROUP", "side": 0}],
+        "predecessors": [{"id": 0, "ship_strategy": "HASH", "side": "first"}],
     }
 
 
@@ -31,6 +33,6 @@ def test_plan_tells_the_side_output_and_the_input_that_an_edge_connects() -> Non
     graph.edges.append(replace(edge(0, 1), tag="late", input_index=1))
     count = json.loads(execution_plan(graph, TWO))["nodes"][1]
     assert count["predecessors"] == [
-        {"id": 0, "ship_strategy": "FORWARD", "side": 0},
-        {"id": 0, "ship_strategy": "FORWARD", "side": 1, "output_tag": "late"},
+        {"id": 0, "ship_strategy": "FORWARD", "side": "first"},
+        {"id": 0, "ship_strategy": "FORWARD", "side": "second", "output_tag": "late"},
     ]

@@ -61,10 +61,10 @@ def _has_members(found: object, members: list[str]) -> bool:
         "from headgate.datastream import WindowedStream",
         "from headgate.datastream.window import TumblingEventTimeWindows",
         "from headgate.datastream.functions import AsyncFunction",
-        "import headgate.table",
+        "import headgate.table.udf",
         "from headgate.table import StreamTableEnvironment",
+        "from headgate.table.expressions import col",
         "from headgate.datastream.connectors.pulsar import PulsarSource",
-        "from headgate.datastream.formats.json import JsonRowDeserializationSchema",
     ],
 )
 @pytest.mark.slow

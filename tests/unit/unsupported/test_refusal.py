@@ -84,8 +84,8 @@ def test_what_is_not_planned_is_called_so() -> None:
 
 def test_a_guarded_import_of_something_missing_goes_on() -> None:
     with pytest.raises(ImportError) as caught:
-        importlib.import_module("headgate.table")
-    assert caught.value.name == "headgate.table"
+        importlib.import_module("headgate.table.udf")
+    assert caught.value.name == "headgate.table.udf"
 
 
 def test_a_module_that_is_just_a_typo_is_an_ordinary_import_error() -> None:

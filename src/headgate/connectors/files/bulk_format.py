@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from headgate.connectors.files.parquet_schema import Columns, check_same
 from headgate.connectors.files.parquet_source import ParquetReader, RowGroupSplit, open_parquet
 from headgate.connectors.files.places import FoundFile, PartOfFile
 from headgate.functions.source import SourceContext, SourceReader
-from headgate.types.typeinfo import RowTypeInfo
+from headgate.types.typeinfo import RowTypeInfo, TypeInformation
 
 Part = TypeVar("Part", bound=PartOfFile)
 
@@ -22,6 +22,9 @@ class BulkFormat(ABC, Generic[Part]):
 
     Make one with the functions of this class, or derive your own.
     """
+
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
 
     @abstractmethod
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[Part]:
@@ -46,7 +49,10 @@ class BulkFormat(ABC, Generic[Part]):
         return ParquetFormat(columns)
 
 
-@final
+class RecordFormat(BulkFormat[Part]):
+    """Files that are not lines, but whose format is one of single records in PyFlink."""
+
+
 class ParquetFormat(BulkFormat[RowGroupSplit]):
     """Parquet files, a split for each row group. All files have the same columns, or the same of those that are read.
 
@@ -55,6 +61,7 @@ class ParquetFormat(BulkFormat[RowGroupSplit]):
 
     def __init__(self, columns: Sequence[str] | RowTypeInfo | None = None) -> None:
         self._columns = Columns.of(columns)
+        self.produced_type = self._columns.types
         self._looked_at: dict[FoundFile, tuple[pa.Schema, int]] = {}
 
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[RowGroupSplit]:

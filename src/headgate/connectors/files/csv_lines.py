@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from headgate.connectors.files.lines import (
     BYTE_ORDER_MARK,
@@ -154,19 +154,8 @@ class CsvDecoder(LineDecoder):
         return [None if text == null else convert(text) for text in column]
 
     def _decode_each(self, text: str, is_last: bool) -> Decoded:
-        decoded = Decoded([], [])
-        assert decoded.lines_after is not None
-        for parsed in self._parse_multiline(text) if self._multiline else self._parse(text):
-            if parsed.fields is None and parsed.reason == _UNFINISHED and self._multiline and not is_last:
-                decoded.lines_open = parsed.after - parsed.first
-                break
-            record = self._record(parsed)
-            if isinstance(record, str):
-                decoded.broken.append(BrokenLine(parsed.first, record))
-            elif record is not None:
-                decoded.records.append(record)
-                decoded.lines_after.append(parsed.after)
-        return decoded
+        parsed = parse_multiline(text, self._parser) if self._multiline else self._parse(text)
+        return decode_each(parsed, self._record, goes_on=self._multiline and not is_last)
 
     def _record(self, parsed: ParsedLines) -> Row | str | None:
         """Return the record, None for a blank line, or the reason why the line is broken."""
@@ -204,19 +193,52 @@ class CsvDecoder(LineDecoder):
             else:
                 yield ParsedLines(index, index + 1, fields)
 
-    def _parse_multiline(self, text: str) -> Iterator[ParsedLines]:
-        lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
-        start = after = 0
-        reader = csv.reader(lines, strict=True, delimiter=self._delimiter)
-        while after < len(lines):
-            first = after
-            fields, reason = _next_row(reader)
-            after = start + reader.line_num
-            yield ParsedLines(first, after, fields, reason)
-            if fields is None:
-                # Its first line alone is broken; the lines that an open quote swallowed are read for themselves.
-                start = after = first + 1
-                reader = csv.reader(lines[start:], strict=True, delimiter=self._delimiter)
+    def _parser(self, lines: list[str]) -> LinesParser:
+        return csv.reader(lines, strict=True, delimiter=self._delimiter)
+
+
+class LinesParser(Iterator[list[str]], Protocol):
+    """What `csv.reader` returns."""
+
+    line_num: int
+
+
+def parse_multiline(text: str, parser: Callable[[list[str]], LinesParser]) -> Iterator[ParsedLines]:
+    """Yield the rows of lines, of which quotes may make several one."""
+    lines = [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
+    start = after = 0
+    reader = parser(lines)
+    while after < len(lines):
+        first = after
+        fields, reason = _next_row(reader)
+        after = start + reader.line_num
+        yield ParsedLines(first, after, fields, reason)
+        if fields is None:
+            # Its first line alone is broken; the lines that an open quote swallowed are read for themselves.
+            start = after = first + 1
+            reader = parser(lines[start:])
+
+
+def decode_each(
+    lines: Iterable[ParsedLines], record_of: Callable[[ParsedLines], Row | str | None], *, goes_on: bool
+) -> Decoded:
+    """Return the records of rows: `record_of` returns one, None for no record, or why the row is broken.
+
+    `goes_on`: there is another block, where a quote that is open may be closed.
+    """
+    decoded = Decoded([], [])
+    assert decoded.lines_after is not None
+    for parsed in lines:
+        if parsed.fields is None and parsed.reason == _UNFINISHED and goes_on:
+            decoded.lines_open = parsed.after - parsed.first
+            break
+        record = record_of(parsed)
+        if isinstance(record, str):
+            decoded.broken.append(BrokenLine(parsed.first, record))
+        elif record is not None:
+            decoded.records.append(record)
+            decoded.lines_after.append(parsed.after)
+    return decoded
 
 
 def _next_row(reader: Iterator[list[str]]) -> tuple[list[str] | None, str]:

@@ -13,8 +13,9 @@ from typing import Any, Final, final
 
 from headgate.connectors.files.csv_lines import check_delimiter
 from headgate.errors import ProgramError, SinkError
-from headgate.types.java_text import java_text
 from headgate.types.row import Row
+from headgate.types.text import text_of
+from headgate.types.type_information import TypeInformation
 
 
 class Encoder(ABC):
@@ -27,15 +28,20 @@ class Encoder(ABC):
         """Return what stands at the start of each file."""
         return b""
 
+    def of_type(self, record_type: TypeInformation) -> Encoder:
+        """Return the encoder for records of a declared type; this one, if that changes nothing."""
+        return self
+
     @abstractmethod
     def encode(self, records: list[Any]) -> bytes:
         """Return the bytes of the records, in order, each with its end. Raises `SinkError` naming one that has none."""
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """Return an encoder that writes the text of a record, as Java has it, and a newline.
+        """Return an encoder that writes the text of each record and a newline.
 
-        So `("be", 2)` is `(be,2)`, a row `+I[be, 2]`, True `true`, and None `null`.
+        The text of a record of a declared type is that of Java, as in Flink: `(a,1)` of a tuple, `+I[a, 1]` of a row,
+        `true`, `1.0E10`, `null`. Of any other record it is `str(record)`.
         """
         return SimpleStringEncoder(charset_name)
 
@@ -63,23 +69,26 @@ class Encoder(ABC):
 
 @final
 class SimpleStringEncoder(Encoder):
-    """The text of a record and a newline."""
+    """The text of a record of `record_type`, and a newline."""
 
-    def __init__(self, charset_name: str) -> None:
+    def __init__(self, charset_name: str, record_type: TypeInformation | None = None) -> None:
         try:
             "".encode(charset_name)
         except LookupError:
             raise ProgramError(f"there is no charset {charset_name!r}; try 'UTF-8'") from None
         self._charset = charset_name
+        self._record_type = record_type
+
+    def of_type(self, record_type: TypeInformation) -> Encoder:
+        return SimpleStringEncoder(self._charset, record_type)
 
     def encode(self, records: list[Any]) -> bytes:
+        text = text_of(self._record_type)
         try:
-            return "".join(
-                [f"{record if record.__class__ is str else java_text(record)}\n" for record in records]
-            ).encode(self._charset)
+            return "".join([f"{text(record)}\n" for record in records]).encode(self._charset)
         except UnicodeEncodeError as error:
             line = error.object[: error.end].count("\n")
-            raise SinkError(f"{str(records[line])!r} cannot be written as {self._charset}: {error.reason}") from error
+            raise SinkError(f"{text(records[line])!r} cannot be written as {self._charset}: {error.reason}") from error
 
 
 @final

@@ -18,6 +18,7 @@ class LineSplits(BulkFormat[FileSplit]):
 
     def __init__(self, stream_format: StreamFormat) -> None:
         self._format = stream_format
+        self.produced_type = stream_format.produced_type
 
     def cut(self, files: list[FoundFile], part_bytes: int) -> list[FileSplit]:
         return [split for file in files for split in self._cut(file, part_bytes)]

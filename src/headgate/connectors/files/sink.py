@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from headgate.checkpoint.file_store import without_secret
@@ -21,6 +21,7 @@ from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import Sink, SinkContext
 from headgate.ids import JobId
+from headgate.types.type_information import TypeInformation
 
 _log = logging.getLogger(__name__)
 
@@ -116,6 +117,9 @@ class FileSink(Sink[PartFile]):
         """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
         _check_kind(writer_factory, BulkWriterFactory)
         return FileSinkBuilder(base_path, writer_factory, RollingPolicy.on_checkpoint_rolling_policy())
+
+    def of_type(self, record_type: TypeInformation) -> FileSink:
+        return FileSink(replace(self._settings, writers=self._settings.writers.of_type(record_type)))
 
     def prepare(self, job_id: JobId) -> None:
         claim(self._folder.place, job_id)

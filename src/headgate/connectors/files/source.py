@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
 
-from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.line_splits import LineSplits
 from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
@@ -44,14 +45,20 @@ class FileSource(Source[PartOfFile]):
             raise ProgramError("a file source needs at least one path")
         self._format = bulk_format
         self._enumerator = enumerator
+        self.produced_type = bulk_format.produced_type
         self._places = [Place.of(path, SourceError) for path in paths]
         self.discovery_interval_ms = discovery_interval_ms
         self.bounded = discovery_interval_ms is None
         self._told: set[str] = set()
 
     @staticmethod
-    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/files.md)."""
+    def for_record_stream_format(stream_format: StreamFormat | RecordFormat[Any], *paths: str) -> FileSourceBuilder:
+        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/files.md).
+
+        It also takes the formats of PyFlink that read single records of files that are not lines.
+        """
+        if isinstance(stream_format, RecordFormat):
+            return FileSourceBuilder(stream_format, paths)
         _check_format(stream_format, StreamFormat)
         return FileSourceBuilder(LineSplits(stream_format), paths)
 
@@ -119,6 +126,14 @@ class FileSource(Source[PartOfFile]):
 
     def reader(self, context: SourceContext) -> SourceReader[PartOfFile]:
         return self._format.reader(context)
+
+
+class InputFormat(ABC):
+    """Files and their format in one object, for `env.create_input()`."""
+
+    @abstractmethod
+    def source(self) -> FileSource:
+        """Return the source of the records."""
 
 
 def _check_format(given: object, kind: type) -> None:

@@ -14,6 +14,9 @@ from headgate.types.typeinfo import TypeInformation
 class StreamFormat(ABC):
     """How the records of a file are written. Make one with the functions of this class."""
 
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
+
     is_splittable: bool = True
     """Whether every newline ends a record, so that a file can be read from the middle."""
 

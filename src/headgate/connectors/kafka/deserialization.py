@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
+from itertools import compress
 from typing import Any, Final, final
 
 from confluent_kafka import Message
 
 from headgate.connectors.message_schemas import DeserializationSchema
-from headgate.errors import SourceError
+from headgate.errors import EnvironmentFault, SourceError
+from headgate.types.type_information import TypeInformation
 
 
 class BrokenMessages(Enum):
@@ -33,9 +35,12 @@ class KafkaRecordDeserializationSchema(ABC):
     ...         return message.key().decode(), message.value().decode()
     """
 
+    produced_type: TypeInformation | None = None
+    """The type that all records are of, None where it is not known."""
+
     @abstractmethod
     def deserialize(self, message: Message) -> Any:
-        """Return the message's record.
+        """Return the message's record, or None to leave the message out.
 
         The message is librdkafka's, with methods `topic()`, `partition()`, `offset()`, `key()`, `value()`, `headers()`
         (a list of pairs, or None) and `timestamp()` (its kind and milliseconds). Key and value are bytes, or None.
@@ -56,13 +61,14 @@ class ValueDeserialization(KafkaRecordDeserializationSchema):
     """Makes records of values. A message without a value, as those that delete a key, is no record."""
 
     def __init__(self, schema: DeserializationSchema) -> None:
-        self._of_value: Callable[[Any], Any] = schema.deserialize
+        self._schema = schema
+        self.produced_type = schema.produced_type
 
     def deserialize(self, message: Message) -> Any:
-        return self._of_value(message.value())
+        return self._schema.deserialize(message.value())  # type: ignore[arg-type]  # None, which is no record
 
     def records(self, messages: list[Message]) -> list[Any]:
-        return list(map(self._of_value, map(Message.value, messages)))
+        return self._schema.deserialize_all(list(map(Message.value, messages)))  # type: ignore[arg-type]
 
 
 def make_records(
@@ -71,14 +77,21 @@ def make_records(
     broken: BrokenMessages,
     count: Callable[[str, int], None],
 ) -> tuple[list[Any], list[Message]]:
-    """Return the records of messages, and the messages that they are of; broken ones are left out and counted.
+    """Return the records of messages, and the messages that they are of.
 
-    Raises `SourceError` for a broken one, if they are to fail.
+    Broken ones are left out and counted, records that are None are left out. Raises `SourceError` for a broken one, if
+    they are to fail.
     """
     try:
-        return schema.records(messages), messages
+        records = schema.records(messages)
+    except EnvironmentFault:
+        raise  # no fault of the messages
     except Exception:  # noqa: BLE001
-        return _one_by_one(messages, schema, broken, count)
+        records, messages = _one_by_one(messages, schema, broken, count)
+    there = [record is not None for record in records]
+    if all(there):
+        return records, messages
+    return list(compress(records, there)), list(compress(messages, there))
 
 
 def _one_by_one(
@@ -92,6 +105,8 @@ def _one_by_one(
         try:
             records.append(schema.deserialize(message))
             good.append(message)
+        except EnvironmentFault:
+            raise
         except Exception as error:
             if broken is BrokenMessages.FAIL:
                 raise SourceError(

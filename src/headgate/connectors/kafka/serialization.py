@@ -82,11 +82,11 @@ class SchemaSerialization(KafkaRecordSerializationSchema):
         return {topic: self._messages(some) for topic, some in by_topic.items()}
 
     def _messages(self, records: list[Any]) -> list[dict[str, Any]]:
-        value = self.value.serialize
+        values = self.value.serialize_all(records)
         if self.key is None:
-            return [{"value": value(record)} for record in records]
-        key = self.key.serialize
-        return [{"key": key(record), "value": value(record)} for record in records]
+            return [{"value": value} for value in values]
+        keys = self.key.serialize_all(records)
+        return [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
 
 
 @final
@@ -132,6 +132,6 @@ class KafkaRecordSerializationSchemaBuilder:
 
 
 def _checked(schema: SerializationSchema, method: str) -> SerializationSchema:
-    if not hasattr(schema, "serialize"):
+    if not isinstance(schema, SerializationSchema):
         raise ProgramError(f"{method}() takes a SerializationSchema, not {schema!r:.100}")
     return schema

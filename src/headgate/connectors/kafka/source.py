@@ -81,6 +81,7 @@ class KafkaSource(Source[KafkaSplit]):
 
     def __post_init__(self) -> None:
         self.watermarks_per_split = True
+        self.produced_type = self.schema.produced_type
         self.bounded = self.is_bounded
         self.discovery_interval_ms = self._discovery_ms()
         is_wanted = str(self.properties.get(_COMMITS, "true")).lower() == "true"
@@ -195,7 +196,7 @@ class KafkaSourceBuilder:
 
     def set_value_only_deserializer(self, deserialization_schema: DeserializationSchema) -> Self:
         """Make records of the messages' values."""
-        if not hasattr(deserialization_schema, "deserialize"):
+        if not isinstance(deserialization_schema, DeserializationSchema):
             raise ProgramError(
                 f"set_value_only_deserializer() takes a DeserializationSchema, not {deserialization_schema!r:.100}"
             )

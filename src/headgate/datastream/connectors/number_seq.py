@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from headgate import unsupported
 from headgate.connectors.number_seq import NumberSequenceSource
 
 __all__ = ["NumberSequenceSource"]
+
+
+unsupported.guard(__name__, globals())

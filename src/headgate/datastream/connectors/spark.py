@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from headgate.deploy.data_sources import needs_data_sources
 from headgate.errors import EnvironmentFault
 
 try:
-    from headgate.deploy.spark.stream_writer.sink import SparkSink
+    with needs_data_sources("SparkSink", "write with another sink (docs/connectors.md)"):
+        from headgate.deploy.spark.stream_writer.sink import SparkSink
 except ModuleNotFoundError as error:
     raise EnvironmentFault("SparkSink needs an extra: pip install 'headgate[spark]'") from error
 

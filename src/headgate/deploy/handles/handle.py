@@ -28,6 +28,14 @@ class JobStatus(Enum):
     SUSPENDED = 8
     RECONCILING = 9
 
+    def is_globally_terminal_state(self) -> bool:
+        """Return whether the job has ended for good: as failed, cancelled or finished."""
+        return self in (JobStatus.FAILED, JobStatus.CANCELED, JobStatus.FINISHED)
+
+    def is_terminal_state(self) -> bool:
+        """Return whether this driver does nothing more for the job: it has ended for good, or is suspended."""
+        return self is JobStatus.SUSPENDED or self.is_globally_terminal_state()
+
 
 class JobHandle(Protocol):
     """One submitted job. All methods may be called from any thread, also after the job has ended."""

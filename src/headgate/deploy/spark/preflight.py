@@ -8,7 +8,7 @@ from typing import Final, final
 from headgate.checkpoint.paths import split
 from headgate.errors import EnvironmentFault, ProgramError
 
-SPARK_MAJOR_MIN: Final = 4
+SPARK_MIN: Final = (3, 5)
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
 OVERHEAD_MB_MIN: Final = 384
 SLOTS_PER_CORE_MAX: Final = 32
@@ -58,10 +58,11 @@ def is_local(master: str) -> bool:
 
 def check_version(version: str) -> None:
     """Raise EnvironmentFault for a Spark that is too old."""
-    if int(version.partition(".")[0]) < SPARK_MAJOR_MIN:
+    if tuple(map(int, version.split(".")[:2])) < SPARK_MIN:
+        oldest = ".".join(map(str, SPARK_MIN))
         raise EnvironmentFault(
-            f"headgate needs Spark {SPARK_MAJOR_MIN}.0 or newer, this is {version}: run the program on a cluster of "
-            f"Spark {SPARK_MAJOR_MIN}, with the pyspark of its version"
+            f"headgate needs Spark {oldest} or newer, this is {version}: run the program on a newer cluster, with "
+            "the pyspark of its version"
         )
 
 

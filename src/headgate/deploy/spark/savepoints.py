@@ -9,12 +9,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headgate.deploy.spark.places import as_spark_reads
+from headgate.deploy.spark.releases import arrow_schema, frame_of
 from headgate.deploy.spark.session import obtain
 
 
 def frame_of_table(table: pa.Table, spark: SparkSession | None) -> DataFrame:
     """Return an Arrow table as a data frame of `spark`, else of the active session, else of a new one."""
-    return obtain(spark, 1).createDataFrame(table)
+    return frame_of(table, obtain(spark, 1))
 
 
 def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFrame:
@@ -24,7 +25,7 @@ def frame_of_files(places: Sequence[str], spark: SparkSession | None) -> DataFra
 
 def schema_of(frame: DataFrame, columns: Sequence[str]) -> pa.Schema:
     """Return the types that the columns have as Arrow batches. Nothing is computed."""
-    return frame.select(*columns).limit(0).toArrow().schema
+    return arrow_schema(frame.select(*columns).schema)
 
 
 def rows_of_tasks(

@@ -29,6 +29,7 @@ from headgate.deploy.spark import daemon, terminal
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
 from headgate.deploy.spark.preflight import check_machine, check_version
+from headgate.deploy.spark.releases import conf_of
 from headgate.deploy.spark.terminal import OutputEndpoint
 from headgate.errors import EnvironmentFault
 
@@ -83,7 +84,7 @@ def conf(spark: SparkSession | None) -> dict[str, str]:
     session = active(spark)
     if session is not None:
         check_version(session.version)
-        return {key: str(value) for key, value in session.conf.getAll.items()}
+        return conf_of(session)
     if not is_submitted():
         return {}
     SparkContext._ensure_initialized()  # the conf is in the JVM, which spark-submit has started

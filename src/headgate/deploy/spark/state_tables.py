@@ -5,24 +5,20 @@ What the tables are is told by what `register` is given, since that lies above t
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from headgate.deploy.spark.releases import arrow_schema
 from headgate.deploy.spark.session import obtain
 
 NAME = "headgate"
 """What the data source is called in `format(...)` and `USING`."""
-
-
-_TAKES_ZONE = "timezone" in inspect.signature(to_arrow_schema).parameters
-"""Spark 4.0 does not take one: there it is UTC always."""
 
 
 class Table(Protocol):
@@ -68,15 +64,9 @@ def data_source(tables: Callable[[Mapping[str, str]], Table]) -> type[DataSource
             return from_arrow_schema(self._table.schema(), True)
 
         def reader(self, schema: StructType) -> DataSourceReader:
-            return TableReader(self._table.pinned(), _arrow_schema(schema))
+            return TableReader(self._table.pinned(), arrow_schema(schema))
 
     return StateDataSource
-
-
-def _arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the schema that Spark compares batches with."""
-    zone: dict[str, Any] = {"timezone": "UTC"}
-    return to_arrow_schema(schema, **(zone if _TAKES_ZONE else {}))
 
 
 @final

@@ -30,10 +30,11 @@ from headgate.operators.base import (
     RestoredState,
     Runtime,
     close_function,
-    method_of,
     open_function,
 )
 from headgate.operators.failure import UserFailure, failure_of
+from headgate.operators.keys import KeySelection
+from headgate.operators.output_type import OutputType
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.exchange.exchange import Exchange
@@ -167,6 +168,7 @@ class Execution:
                 splits=deploy.splits.get(subtask),
                 settings=self._plan.settings,
                 metrics=self._metrics_of(subtask, operator_plan, deploy.attempt),
+                output_type=operator_plan.output_type,
             )
             self._opened.append(operator)
             with _opening(subtask, context):
@@ -188,9 +190,11 @@ class Execution:
             target = self._plan.vertices[edge.target_vertex]
             if isinstance(edge.key_selector, KeySelector):
                 self._open_selector(edge.key_selector, subtask, context)
-            part = partitioner(edge, subtask.index, len(channels), target.max_parallelism)
+            senders = self._placement.parallelism[edge.source_vertex]
+            part = partitioner(edge, subtask.index, senders, len(channels), target.max_parallelism)
             ends = [self._output(channel) for channel in channels]
             output = Output(ends, part, self._batch_records, timeout_ms, edge.tag)
+            output.tag_type = OutputType.of(edge.tag_type)
             output.overtakable = [
                 (address, end)
                 for channel, end in zip(channels, ends, strict=True)
@@ -223,7 +227,7 @@ class Execution:
         if not flight.state.keyed and isinstance(selector, KeySelector):
             self._open_selector(selector, subtask, context)
         return Share(
-            select=method_of(selector, "get_key"),
+            selection=KeySelection(selector),
             key_groups=key_group_range(subtask.index, context.parallelism, vertex.max_parallelism),
             max_parallelism=vertex.max_parallelism,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint.handles import InFlightState
@@ -15,12 +15,12 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import Partitioning
 from headgate.graph.placement import ChannelPlan
 from headgate.ids import CheckpointId
-from headgate.operators.keys import select_keys
+from headgate.operators.keys import KeySelection
 from headgate.state.formats.unpickle import loader
 from headgate.state.keygroups import key_group
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import all_typed, key_hash_code
 
-OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE)
+OVERTAKABLE: Final = (Partitioning.KEY_GROUP, Partitioning.REBALANCE, Partitioning.RESCALE, Partitioning.SHUFFLE)
 """Exchanges whose batches may be overtaken. Others tell by their channel who is to have a record, so that what is in
 flight could not be dealt out again at another parallelism."""
 
@@ -146,19 +146,19 @@ class FetchedFlight:
 class Share:
     """Which of the records in flight belong to a subtask: those of its key groups, by their keys; None: all of them.
 
-    `select` finds the key of a record that went without one.
+    `selection` finds the key of a record that went without one.
     """
 
-    select: Callable[[Any], Any]
+    selection: KeySelection
     key_groups: range
     max_parallelism: int
 
     def of(self, batch: Batch) -> Batch:
         """Return what of the batch belongs to the subtask, with keys."""
-        keys = select_keys(self.select, batch) if batch.keys is None else batch.keys
-        own = [at for at, key in enumerate(keys) if key_group(hash_code(key), self.max_parallelism) in self.key_groups]
+        keys = self.selection.keys(batch) if batch.keys is None else all_typed(batch.keys)
+        groups = [key_group(key_hash_code(key), self.max_parallelism) for key in keys]
         batch.keys = keys
-        return batch.take(own)
+        return batch.take([at for at, group in enumerate(groups) if group in self.key_groups])
 
 
 def restored_batches(fetched: FetchedFlight, share: Share | None, moved: Mapping[str, str]) -> Iterator[Batch]:

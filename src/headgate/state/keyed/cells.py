@@ -17,6 +17,7 @@ import sys
 from typing import Any, Final, NoReturn, final
 
 from headgate.errors import StateAccessError
+from headgate.types.typed_key import typed, untyped
 
 Cell = list[Any]
 Chunk = list[Cell]
@@ -59,7 +60,14 @@ def plain_key(key: Any) -> Any:
     >>> plain_key((NAMESPACED, "a", 60_000)), plain_key(("a", 1))
     ('a', ('a', 1))
     """
-    return key[1] if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED else key
+    return untyped(key[1] if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED else key)
+
+
+def cell_key(key: Any) -> Any:
+    """Return a key of a snapshot, perhaps an old one's, as the key of a cell: the user's key as it is looked up."""
+    if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
+        return (NAMESPACED, typed(key[1]), key[2])
+    return typed(key)
 
 
 def namespace_of(key: Any) -> Any:

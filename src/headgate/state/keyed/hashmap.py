@@ -32,6 +32,7 @@ from headgate.state.keyed.cells import (
     SAVED,
     Cell,
     CellIndex,
+    cell_key,
     namespace_of,
     plain_key,
 )
@@ -44,7 +45,7 @@ from headgate.state.keyed.walk import DeltaWalk, Walk, WholeWalk
 from headgate.state.keygroups import murmur32
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 CHANGES_MAX: Final = 100_000
 """When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
@@ -113,9 +114,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             self._touched += touched
 
     def _group_of(self, key: Any) -> int:
-        if type(key) is tuple:
-            key = plain_key(key)
-        group = murmur32(hash_code(key)) % self._max_parallelism
+        plain = plain_key(key) if type(key) is tuple else key
+        group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
             raise InternalError(
                 f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
@@ -204,7 +204,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if column is not None:
             for cell in self._cell_index.cells():
                 if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
-                    yield plain_key(cell[KEY])
+                    yield cell[KEY] if namespace is None else cell[KEY][1]
 
     def new_list(self, column: int, values: list[Any]) -> list[Any]:
         return values
@@ -347,7 +347,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         width = len(self._columns.metas)
         in_order = columns == list(range(width))
         checked: set[int] = set()
-        for group, key, *values in saved.entries(self._context.key_groups):
+        for group, saved_key, *values in saved.entries(self._context.key_groups):
+            key = cell_key(saved_key)
             if group not in checked:
                 checked.add(group)
                 check_group(group, key, self._context)

@@ -12,7 +12,7 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry, decode
 from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 
 class SavedFile(Protocol):
@@ -62,7 +62,7 @@ def saved_files(parts: Sequence[FetchedKeyed], where: str, context: BackendConte
 
 def check_group(group: int, key: Any, context: BackendContext) -> None:
     """Raise `RestoreError` for a key whose bytes are not what they were when the snapshot was written."""
-    now = key_group(hash_code(plain_key(key)), context.max_parallelism)
+    now = key_group(key_hash_code(plain_key(key)), context.max_parallelism)
     if now != group:
         raise RestoreError(
             f"key {key!r} of operator {context.name!r} was saved in key group {group} and now belongs to {now}: the "

@@ -74,7 +74,7 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
                 "None; return the accumulator, also when it was changed in place"
             )
         if type(accumulator) is not self._fitting:
-            self._fit(accumulator)
+            accumulator = self._fit(accumulator)
         return accumulator
 
 

@@ -63,10 +63,12 @@ class Handle:
         self._fitting: type = Handle  # no value is one
         self._type_check = TypeCheck(descriptor)
 
-    def _fit(self, value: Any) -> None:
-        """Raise `StateAccessError` unless the value, which is not None, is of the declared type."""
-        self._type_check.value(value)
-        self._fitting = type(value)
+    def _fit(self, value: Any) -> Any:
+        """Return the value, which is not None, as one of the declared type. Raises `StateAccessError` if it is none."""
+        fitted = self._type_check.value(value)
+        if fitted is value:
+            self._fitting = type(value)
+        return fitted
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._name!r})"

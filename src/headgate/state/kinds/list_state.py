@@ -37,7 +37,7 @@ class ListState(ContainerHandle, Generic[T]):
     def add(self, value: T) -> None:
         """Add an element at the end. Raises `StateAccessError` when it is None, or of another type."""
         if type(value) is not self._fitting:
-            self._fit_element("add()", value)
+            value = self._fit_element("add()", value)
         elements = self._owner.cell[self._column]
         if elements is None:
             self._owner.cell[self._column] = self._owner.new_list(self._column, [value])
@@ -75,15 +75,15 @@ class ListState(ContainerHandle, Generic[T]):
         if values is None:
             raise self._no_none(method)
         fresh = list(values)
-        for value in fresh:
+        for place, value in enumerate(fresh):
             if type(value) is not self._fitting:
-                self._fit_element(method, value)
+                fresh[place] = self._fit_element(method, value)
         return fresh
 
-    def _fit_element(self, method: str, value: Any) -> None:
+    def _fit_element(self, method: str, value: Any) -> Any:
         if value is None:
             raise self._no_none(method)
-        self._fit(value)
+        return self._fit(value)
 
     def _no_none(self, method: str) -> StateAccessError:
         return StateAccessError(
@@ -117,7 +117,7 @@ class TtlListState(ListState[Any]):
 
     def add(self, value: Any) -> None:
         if type(value) is not self._fitting:
-            self._fit_element("add()", value)
+            value = self._fit_element("add()", value)
         self._extend([(self.lifetime.access(), value)])
 
     def add_all(self, values: Iterable[Any]) -> None:

@@ -37,15 +37,16 @@ class MapState(ContainerHandle, Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Set the value of the key. Raises `StateAccessError` when either is of another type."""
-        self._fit_entry(key, value)
-        self._put(key, value)
+        self._put(key, self._fit_entry(key, value))
 
-    def _fit_entry(self, key: K, value: V) -> None:
-        if type(value) is not self._fitting and value is not None:
-            self._fit(value)
+    def _fit_entry(self, key: K, value: V) -> V:
+        """Return the value as one of the declared type. Raises `StateAccessError` if it, or the key, is none."""
         if type(key) is not self._fitting_key and key is not None:
             self._type_check.map_key(key)
             self._fitting_key = type(key)
+        if type(value) is not self._fitting and value is not None:
+            return self._fit(value)  # type: ignore[no-any-return]
+        return value
 
     def _put(self, key: K, value: Any) -> None:
         content = self._owner.cell[self._column]
@@ -124,14 +125,13 @@ class TtlMapState(MapState[Any, Any]):
         return None if stamped is None else stamped[1]
 
     def put(self, key: Any, value: Any) -> None:
-        self._fit_entry(key, value)
-        self._put(key, (self.lifetime.access(), value))
+        fitted = self._fit_entry(key, value)
+        self._put(key, (self.lifetime.access(), fitted))
 
     def put_all(self, dict_value: Mapping[Any, Any] | None) -> None:
         now_ms = self.lifetime.access()
         for key, value in (dict_value or {}).items():
-            self._fit_entry(key, value)
-            self._put(key, (now_ms, value))
+            self._put(key, (now_ms, self._fit_entry(key, value)))
 
     def remove(self, key: Any) -> None:
         self.lifetime.access()

@@ -57,7 +57,7 @@ class ReducingState(SingleHandle, Generic[T]):
     def _combined(self, so_far: T | None, value: T) -> T | None:
         combined: T | None = value if so_far is None else self._combine(so_far, value)
         if type(combined) is not self._fitting and combined is not None:
-            self._fit(combined)
+            combined = self._fit(combined)
         return combined
 
 

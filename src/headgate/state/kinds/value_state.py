@@ -29,7 +29,7 @@ class ValueState(SingleHandle, Generic[T]):
             if value is None:
                 self.clear()
                 return
-            self._fit(value)
+            value = self._fit(value)
         self._owner.cell[self._column] = value
 
 
@@ -48,7 +48,7 @@ class TtlValueState(ValueState[Any]):
 
     def update(self, value: Any | None) -> None:
         if type(value) is not self._fitting and value is not None:
-            self._fit(value)
+            value = self._fit(value)
         self.store(None if value is None else (self.lifetime.access(), value))
 
 

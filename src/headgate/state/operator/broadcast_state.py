@@ -118,12 +118,13 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         self.put_all({key: value})
 
     def put_all(self, dict_value: Mapping[K, V]) -> None:
+        fitted = dict(dict_value)
         for key, value in dict_value.items():
             if key is not None:
                 self._type_check.map_key(key)
             if value is not None:
-                self._type_check.value(value)
-        self._entries.update(dict_value)
+                fitted[key] = self._type_check.value(value)
+        self._entries.update(fitted)
 
     def remove(self, key: K) -> None:
         self._entries.pop(key, None)

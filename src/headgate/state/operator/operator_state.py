@@ -53,8 +53,7 @@ class OperatorListState(Generic[T]):
         """Append an element. Raises `StateAccessError` for None."""
         if value is None:
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
-        self._type_check.value(value)
-        self._values.append(value)
+        self._values.append(self._type_check.value(value))
 
     def add_all(self, values: Iterable[T]) -> None:
         """Append elements. Raises `StateAccessError` for None, and when one of them is None; then none is appended."""
@@ -76,9 +75,7 @@ class OperatorListState(Generic[T]):
         elements = list(values)
         if any(value is None for value in elements):
             raise StateAccessError(f"operator state {self._name!r}: None cannot be an element")
-        for value in elements:
-            self._type_check.value(value)
-        return elements
+        return list(map(self._type_check.value, elements))
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.get())
@@ -161,20 +158,24 @@ class OperatorStateStore:
         """
         return self._list(descriptor, ListMode.UNION)
 
-    def get_broadcast_state(self, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+    def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
         """Return the map of which every subtask has a copy: all subtasks have to put the same into it.
 
         Raises as `get_list_state` does.
         """
-        known = self._states.get(descriptor.name) if isinstance(descriptor, MapStateDescriptor) else None
-        if known is not None and known.declared.descriptor is descriptor and known.declared.mode is ListMode.BROADCAST:
+        known = self._states.get(state_descriptor.name) if isinstance(state_descriptor, MapStateDescriptor) else None
+        if (
+            known is not None
+            and known.declared.descriptor is state_descriptor
+            and known.declared.mode is ListMode.BROADCAST
+        ):
             return known.handle  # type: ignore[no-any-return]  # the short way, for it is asked for with each record
-        declared = self._declared(descriptor, MapStateDescriptor, ListMode.BROADCAST)
-        if descriptor.name not in self._states:
+        declared = self._declared(state_descriptor, MapStateDescriptor, ListMode.BROADCAST)
+        if state_descriptor.name not in self._states:
             entries: dict[Any, Any] = self._take(declared, dict)
-            handle: BroadcastState[Any, Any] = BroadcastState(descriptor, entries)
-            self._states[descriptor.name] = _State(declared, handle, entries.items)
-        return self._states[descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
+            handle: BroadcastState[Any, Any] = BroadcastState(state_descriptor, entries)
+            self._states[state_descriptor.name] = _State(declared, handle, entries.items)
+        return self._states[state_descriptor.name].handle  # type: ignore[no-any-return]  # of this kind, as is checked
 
     def _list(self, descriptor: ListStateDescriptor, mode: ListMode) -> OperatorListState[Any]:
         declared = self._declared(descriptor, ListStateDescriptor, mode)

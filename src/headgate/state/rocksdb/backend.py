@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count
@@ -25,7 +26,7 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
-from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of, plain_key
+from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import IncrementBase
 from headgate.state.kinds.kind import StateDescriptor
@@ -111,7 +112,7 @@ class RocksDBBackend(CellCache):
         cached = ((cell[KEY], cell[column]) for cell in list(self.cells.values()))
         for key, value in chain(cached, self._rows_without_cells(column)):
             if value is not None and namespace_of(key) == namespace:
-                yield plain_key(key)
+                yield key if namespace is None else key[1]
 
     def _rows_without_cells(self, column: int) -> Iterator[tuple[Any, Any]]:
         """Yield the keys of rows whose cells are not in the cache, with what they have in a column."""
@@ -280,6 +281,7 @@ def _own_folder(context: BackendContext) -> Path:
     if local is None:
         parent = context.scratch()
     else:
-        parent = Path(local)
+        folders = [folder.strip() for folder in local.split(",") if folder.strip()]
+        parent = Path(folders[zlib.crc32(f"{context.uid} {context.subtask}".encode()) % len(folders)])
         parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="rocksdb-", dir=parent))

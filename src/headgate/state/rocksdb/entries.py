@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol, final
 
-from headgate.state.formats.key_codec import decode_key
+from headgate.state.formats.key_codec import decode_map_key
 from headgate.state.formats.snapshot import Entry
 from headgate.state.keyed.cells import FIRST, GROUP
 from headgate.state.rocksdb.database import Row
@@ -65,7 +65,7 @@ class _ItemRows:
             if its_name > name:
                 break
             if its_name == name:
-                key = decode_key(row_key[end:], item_original(row), self._layouts.load) if self._has_keys else None
+                key = decode_map_key(row_key[end:], item_original(row), self._layouts.load) if self._has_keys else None
                 found.append((key, self._layouts.decode_item(self._column, row)))
             self._next = next(self._rows, None)
         return found

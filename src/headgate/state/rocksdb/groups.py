@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from headgate.errors import InternalError
 from headgate.state.keyed.cells import plain_key
 from headgate.state.keygroups import key_group
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 _MANY: Final = 300
 """From so many keys on, computing on columns is faster."""
@@ -27,7 +27,7 @@ class KeyGroups:
 
     def of(self, keys: Sequence[Any]) -> list[int]:
         """Return the groups of keys of cells. Raises `InternalError` when one is not the subtask's."""
-        codes = [hash_code(plain_key(key)) for key in keys]
+        codes = [key_hash_code(plain_key(key)) for key in keys]
         if len(codes) < _MANY:
             groups = [key_group(code, self._max_parallelism) for code in codes]
         else:

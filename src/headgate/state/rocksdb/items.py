@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.state.formats.key_codec import decode_key, encode_map_key, original
+from headgate.state.formats.key_codec import decode_map_key, encode_map_key, original
 from headgate.state.keyed.cells import FIRST
 from headgate.state.rocksdb.database import RocksDatabase
 from headgate.state.rocksdb.groups import KeyGroups
@@ -76,7 +76,7 @@ class Items:
         """Yield the keys of a map with their values and bytes."""
         layouts, at = self.layouts, len(prefix)
         for name, row in self.database.rows(prefix, prefix + _AFTER_ALL):
-            key = decode_key(name[at:], item_original(row), layouts.load)
+            key = decode_map_key(name[at:], item_original(row), layouts.load)
             yield key, layouts.decode_item(column - FIRST, row), len(row)
 
     def put_entry(self, column: int, prefix: bytes, key: Any, value: Any) -> int:

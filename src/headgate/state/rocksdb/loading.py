@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
-from headgate.state.keyed.cells import KEY, Cell
+from headgate.state.keyed.cells import KEY, Cell, cell_key
 from headgate.state.kinds.forms import TIMES, StoredForm
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.timers import TimerRows
@@ -31,8 +31,9 @@ class EntryLoader:
         columns = [(self._column_of(meta), meta.form) for meta in states]
         cache, rest = self._cache, iter(found)
         while piece := list(islice(rest, _AT_ONCE)):
-            cache.load([entry[1] for entry in piece])
-            for _, key, *values in piece:
+            keys = [cell_key(entry[1]) for entry in piece]
+            cache.load(keys)
+            for key, (_, _, *values) in zip(keys, piece, strict=True):
                 cell = cache.cell_at(key)
                 for (column, form), value in zip(columns, values or [None] * len(columns), strict=True):
                     self._set(cell, column, form, value)

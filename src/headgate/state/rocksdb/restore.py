@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, final
 
 from headgate.errors import DamagedFileError, RestoreError
-from headgate.state.files import FetchedKeyed, StateFile
+from headgate.state.files import KEY_FORMAT, FetchedKeyed, StateFile
 from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import Entry
 from headgate.state.formats.unpickle import loader
@@ -21,7 +21,7 @@ from headgate.state.rocksdb.database import Memory, RocksDatabase
 from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW, all_of, time_and_group, timers_of
-from headgate.types.keys import hash_code
+from headgate.types.typed_key import key_hash_code
 
 _ALL_GROUPS: Final = range(2**15)
 
@@ -53,7 +53,7 @@ class RestoreScope:
         for entry in found:
             if entry[0] != seen:
                 seen = entry[0]
-                now = key_group(hash_code(plain_key(entry[1])), self._max_parallelism)
+                now = key_group(key_hash_code(plain_key(entry[1])), self._max_parallelism)
                 if now != seen:
                     raise RestoreError(
                         f"key {entry[1]!r} in {self.where} was saved in key group {seen} and now belongs to {now}: the "
@@ -63,9 +63,13 @@ class RestoreScope:
 
 
 def best_base(parts: Sequence[FetchedKeyed], groups: range) -> FetchedKeyed | None:
-    """Return the part whose database has most of the groups, None when no part is a database."""
-    databases = [part for part in parts if part.state.kind == "rocksdb"]
+    """Return the part whose database has most of the groups, None when none is one with the keys of today."""
+    databases = [part for part in parts if _is_of_today(part)]
     return max(databases, key=lambda part: len(_common(part, groups)), default=None)
+
+
+def _is_of_today(part: FetchedKeyed) -> bool:
+    return part.state.kind == "rocksdb" and part.state.key_format == KEY_FORMAT
 
 
 def _common(part: FetchedKeyed, groups: range) -> range:
@@ -161,10 +165,12 @@ def load_file(part: FetchedKeyed, file: StateFile, target: Loads, place: Restore
 
 
 def merge_part(part: FetchedKeyed, folder: Path, into: tuple[RocksDatabase, Layouts], place: RestoreScope) -> bool:
-    """Copy a part's rows, if its database has the same layouts; return whether it has.
+    """Copy a part's rows, if its database has the same layouts and the keys of today; return whether it has.
 
     Raises `DamagedFileError`.
     """
+    if not _is_of_today(part):
+        return False
     database, layouts = open_files(part, folder, Memory(2**20, 2**23), place)
     try:
         same: bool = _without_times(layouts) == _without_times(into[1])

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headgate.state.formats.codecs import Load, pickled
-from headgate.state.formats.key_codec import decode_key, encode_key, original
-from headgate.state.keyed.cells import NAMESPACED
+from headgate.state.formats.key_codec import decode_key, decode_map_key, encode_key, encode_map_key, original
+from headgate.state.keyed.cells import NAMESPACED, cell_key
 
 _LENGTH: Final = struct.Struct(">I")
 _GROUP: Final = struct.Struct(">HB")
@@ -42,7 +42,7 @@ TIMER_CELL_AT: Final = 14
 def name_of(key: Any) -> bytes:
     """Return the name of the cell with this key. Raises `SerializationError` for a key that has no canonical bytes."""
     if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
-        data, namespace = encode_key(key[1]), encode_key(key[2])
+        data, namespace = encode_key(key[1]), encode_map_key(key[2])
         return b"".join(
             (_LENGTH.pack(len(data) | _NAMESPACED_BIT), data, _LENGTH.pack(len(namespace)), namespace),
         )
@@ -73,9 +73,9 @@ def key_of(name: bytes, stored_original: bytes | None, load: Load) -> Any:
     if length < _NAMESPACED_BIT:
         return decode_key(name[4:], stored_original, load)
     if stored_original is not None:
-        return (NAMESPACED, *load(stored_original))
+        return cell_key((NAMESPACED, *load(stored_original)))
     end = 4 + length - _NAMESPACED_BIT
-    return (NAMESPACED, decode_key(name[4:end], None), decode_key(name[end + 4 :], None))
+    return (NAMESPACED, decode_key(name[4:end], None), decode_map_key(name[end + 4 :], None))
 
 
 def cell_row(group: int, name: bytes) -> bytes:

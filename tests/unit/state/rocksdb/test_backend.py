@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,15 @@ def test_a_key_that_is_evicted_and_emptied_is_gone_from_disk() -> None:
     assert values(restored(saved(backend))) == {"b": 1}
 
 
+class Level(IntEnum):
+    ONE = 1
+    TWO = 2
+
+
 def test_the_key_that_came_first_is_kept_with_its_class() -> None:
     backend = rocksdb(TINY)
     state = value_state(backend)
-    for first, later in ((1, True), (2.0, 2)):
+    for first, later in ((1, Level.ONE), (Level.TWO, 2)):
         put(backend, state, first, "x")
         with at(backend, later):
             assert (type(backend.cell[KEY]), state.value()) == (type(first), "x")

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from headgate.types.typed_key import typed
 from headgate.types.typeinfo import Types
 from tests.unit.state.backends import begin, finish, get, put, saved, value_state
 from tests.unit.state.rocksdb.stores import CHANGELOG, TINY, fill, restored, rocksdb, values
 
 COUNT = 1000
-MIXED_KEYS = ["text", 7, b"bytes", True, 2.5, ("a", 1)]
+MIXED_KEYS = list(
+    map(typed, ["text", 7, b"bytes", None, True, 1, 1.0, 2.5, Decimal("1.0"), ("a", 1), [1], {"a": None}])
+)
 
 
 def calls_of(work: Callable[[], Any]) -> int:

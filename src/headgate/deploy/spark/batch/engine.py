@@ -35,6 +35,7 @@ from headgate.deploy.spark.batch.partitions import to_partition
 from headgate.deploy.spark.batch.sorting import sorted_by_key
 from headgate.deploy.spark.batch.task import StageSpec, failure_in
 from headgate.deploy.spark.preflight import is_local
+from headgate.deploy.spark.releases import arrow_table
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.stage_error import explain
 from headgate.deploy.spark.task_entry import TaskEntry, task_entry
@@ -189,7 +190,7 @@ class SparkBatch:
         edges = [each for each in stage.inputs if each.shuffle is Shuffle.TO_ALL]
         if not edges:
             return None
-        tables = [self._of_edge(each).toArrow().sort_by(ORDER).select(READ) for each in edges]
+        tables = [arrow_table(self._of_edge(each)).sort_by(ORDER).select(READ) for each in edges]
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, tables[0].schema) as writer:
             for table in tables:

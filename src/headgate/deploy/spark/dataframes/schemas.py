@@ -11,6 +11,7 @@ from typing import Final
 
 from pyspark.sql import types as spark
 
+from headgate.deploy.spark.releases import time_type
 from headgate.errors import ProgramError
 from headgate.types.arrow_types import SINGLE_COLUMN, fields_of
 from headgate.types.typeinfo import (
@@ -159,8 +160,9 @@ def _spark_type(type_info: TypeInformation, path: str) -> spark.DataType:
         case MapTypeInfo():
             key = _spark_type(type_info.key_type_info, f"{path}[key]")
             return spark.MapType(key, _spark_type(type_info.value_type_info, f"{path}[value]"))
-    if type_info == Types.SQL_TIME() and hasattr(spark, "TimeType"):
-        return spark.TimeType()
+    time = time_type()
+    if type_info == Types.SQL_TIME() and time is not None:
+        return time
     raise ProgramError(
         f"field {path!r} is a {type_info}, which no column of a DataFrame can hold; map it first "
         "(docs/dataframes.md has the table of types)"

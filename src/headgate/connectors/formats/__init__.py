@@ -1,0 +1,1 @@
+"""Formats of PyFlink: rows as JSON, CSV and Avro, in messages and in files."""

@@ -1,0 +1,24 @@
+"""The one place where `fastavro` is imported."""
+
+from __future__ import annotations
+
+from headgate.errors import EnvironmentFault
+
+try:
+    from fastavro import block_reader, parse_schema, schemaless_reader, schemaless_writer
+    from fastavro.schema import SchemaParseException, UnknownType
+    from fastavro.write import Writer
+except ImportError as error:
+    raise EnvironmentFault(
+        "Avro needs an extra: pip install 'headgate[avro]', in the driver and on every worker"
+    ) from error
+
+__all__ = [
+    "SchemaParseException",
+    "UnknownType",
+    "Writer",
+    "block_reader",
+    "parse_schema",
+    "schemaless_reader",
+    "schemaless_writer",
+]

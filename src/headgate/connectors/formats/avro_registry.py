@@ -1,0 +1,78 @@
+"""Dicts as messages in Avro whose schema is in Confluent's schema registry: each message names its schema's id."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any, Final, final
+
+from headgate.connectors.formats.avro_files import checked
+from headgate.connectors.formats.avro_library import schemaless_reader, schemaless_writer
+from headgate.connectors.formats.avro_schema import AvroSchema
+from headgate.connectors.formats.records import as_dict
+from headgate.connectors.formats.schema_registry import SchemaRegistry
+from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
+
+_HEADER: Final = struct.Struct(">bi")
+_MAGIC: Final = 0
+
+
+@final
+class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
+    """Makes a dict of a message: written with the schema that it names, read as one of the schema given here.
+
+    >>> reader = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
+    >>> schema = ConfluentRegistryAvroDeserializationSchema.for_generic(reader, "http://registry:8081")
+    """
+
+    def __init__(self, schema: AvroSchema, registry: SchemaRegistry) -> None:
+        self._schema = schema
+        self._registry = registry
+
+    @staticmethod
+    def for_generic(
+        schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
+    ) -> ConfluentRegistryAvroDeserializationSchema:
+        """Return the schema of messages that become dicts of `schema`. `registry_configs`: see `SchemaRegistry`."""
+        return ConfluentRegistryAvroDeserializationSchema(checked(schema), SchemaRegistry(url, registry_configs))
+
+    def deserialize(self, message: bytes) -> Any:
+        if message is None:
+            return None
+        if len(message) < _HEADER.size:
+            raise ValueError("it is too short to name its schema; it was not written with a schema registry")
+        magic, schema_id = _HEADER.unpack_from(message)
+        if magic != _MAGIC:
+            raise ValueError(f"it begins with {magic}, and not 0; it was not written with a schema registry")
+        writer = self._registry.schema(schema_id)
+        stream = BytesIO(message)
+        stream.seek(_HEADER.size)
+        return schemaless_reader(stream, writer.parsed, None if writer == self._schema else self._schema.parsed)
+
+
+@final
+class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
+    """Makes a message of a dict, or of a row with the names of the schema; registers the schema with the first one.
+
+    >>> schema = AvroSchema('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
+    >>> ours = ConfluentRegistryAvroSerializationSchema.for_generic("orders-value", schema, "http://registry:8081")
+    """
+
+    def __init__(self, subject: str, schema: AvroSchema, registry: SchemaRegistry) -> None:
+        self._subject = subject
+        self._schema = schema
+        self._registry = registry
+
+    @staticmethod
+    def for_generic(
+        subject: str, schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
+    ) -> ConfluentRegistryAvroSerializationSchema:
+        """Return the schema of messages of `schema`, which the registry keeps under `subject`."""
+        return ConfluentRegistryAvroSerializationSchema(subject, checked(schema), SchemaRegistry(url, registry_configs))
+
+    def serialize(self, element: Any) -> bytes:
+        stream = BytesIO()
+        stream.write(_HEADER.pack(_MAGIC, self._registry.register(self._subject, self._schema)))
+        schemaless_writer(stream, self._schema.parsed, as_dict(element))
+        return stream.getvalue()

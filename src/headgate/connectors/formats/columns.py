@@ -1,0 +1,60 @@
+"""What the writers of columns by a row type share: the order of fields, and settings that Flink takes from Hadoop."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import pyarrow as pa
+
+from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory, ColumnWriterFactory
+from headgate.connectors.formats.records import values_in_order
+from headgate.errors import ProgramError, SinkError
+
+
+@final
+class InOrderFactory(BulkWriterFactory):
+    """Writes rows by the names of the columns where they have these, else by position, as Flink does."""
+
+    def __init__(self, columns: ColumnWriterFactory) -> None:
+        self._columns = columns
+        self.suffix = columns.suffix
+
+    def create(self, stream: pa.NativeFile) -> InOrder:
+        return InOrder(self._columns.create(stream), tuple(self._columns.schema.names))
+
+
+@final
+class InOrder(BulkWriter):
+    """Brings the values of records into the order of the columns."""
+
+    def __init__(self, writer: BulkWriter, names: tuple[str, ...]) -> None:
+        self._writer = writer
+        self._names = names
+
+    def write(self, records: list[Any]) -> None:
+        try:
+            rows = [values_in_order(record, self._names) for record in records]
+        except ValueError as error:
+            raise SinkError(f"a record cannot be written: {error}") from error
+        self._writer.write(rows)
+
+    def finish(self) -> None:
+        self._writer.finish()
+
+
+def settings_of(configuration: Any, *known: str) -> dict[str, str]:
+    """Return the settings of a configuration. Raises ProgramError for one that would change nothing."""
+    found: dict[str, str] = {} if configuration is None else dict(configuration.to_dict())
+    unknown = sorted(found.keys() - set(known))
+    if unknown:
+        raise ProgramError(
+            f"{unknown[0]!r} is a setting of Hadoop or Java that files here do not have; "
+            f"leave it out{f' (known: {known[0]})' if known else ''}"
+        )
+    return found
+
+
+def codec(key: str, name: str, codecs: dict[str, str]) -> str:
+    if str(name).upper() not in codecs:
+        raise ProgramError(f"{key} is one of {', '.join(codecs)}, and not {name!r}")
+    return codecs[str(name).upper()]

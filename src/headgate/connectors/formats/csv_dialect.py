@@ -1,0 +1,66 @@
+"""How values stand in a line of CSV: what is between them, around them, and in place of None."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, final
+
+from headgate.connectors.files.csv_lines import LinesParser
+
+_UNQUOTED_MAX: Final = 24
+"""Longer texts are quoted without a look at them, as Flink's CSV writer does."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvDialect:
+    """Single characters, or None for what there is not. `array_delimiter` is between the elements of a field."""
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    escape: str | None = None
+    array_delimiter: str = ";"
+    null_literal: str | None = None
+
+    def parser(self, lines: Iterable[str]) -> LinesParser:
+        """Return what parses lines into fields. It raises csv.Error for one that is not CSV."""
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            escapechar=self.escape,
+            quoting=csv.QUOTE_NONE if self.quote is None else csv.QUOTE_MINIMAL,
+            strict=True,
+        )
+
+    def parse_first(self, text: str) -> list[str]:
+        """Return the fields of the first line of a text. Raises csv.Error if it is not CSV."""
+        return next(self.parser(io.StringIO(text, newline="")), [])
+
+    def quoter(self) -> Callable[[str], str]:
+        """Return what puts a text into quotes where it may have to be; Flink's rule, so that bytes are the same."""
+        quote, escape = self.quote, self.escape
+        if quote is None:
+            return str
+        last_unsafe = re.escape(max(quote, self.delimiter, "\r"))
+        is_unsafe = re.compile(f"[\0-{last_unsafe}\\\\{re.escape(escape or '')}]").search
+
+        def quoted(text: str) -> str:
+            if len(text) <= _UNQUOTED_MAX and not is_unsafe(text):
+                return text
+            if escape is not None:
+                text = text.replace(escape, escape * 2)
+            return f"{quote}{text.replace(quote, quote * 2)}{quote}"
+
+        return quoted
+
+
+def single(character: str, what: str) -> str:
+    """Return a character. Raises ValueError for none, or several."""
+    if not isinstance(character, str) or len(character) != 1:
+        raise ValueError(f"{what} of CSV is a single character, not {character!r}")
+    return character

@@ -1,0 +1,203 @@
+"""Rows as JSON objects: Flink's schemas of messages in JSON."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from json.scanner import make_scanner
+from typing import Any, Final, NoReturn, Self, final
+
+from headgate.connectors.formats.json_reading import WRONG, JsonReading
+from headgate.connectors.formats.json_schema import type_of_json_schema
+from headgate.connectors.formats.json_writing import column_writer
+from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
+from headgate.errors import ProgramError
+from headgate.types.typeinfo import (
+    BasicArrayTypeInfo,
+    DecimalTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    RowTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_BLANKS: Final = " \t\r\n"
+
+
+@final
+class JsonRowDeserializationSchema(DeserializationSchema):
+    """Makes a row of a JSON object: fields are found by the names of the type. `null` is no record.
+
+    Text and numbers become each other where the type says so; dates and times are `2024-02-29`, `12:00:00Z` and
+    `2024-02-29T12:00:00.5Z`.
+
+    >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
+    >>> JsonRowDeserializationSchema.builder().type_info(types).build().deserialize(b'{"id": "7", "name": null}')
+    Row(id=7, name=None)
+    """
+
+    def __init__(self, type_info: RowTypeInfo, reading: JsonReading) -> None:
+        self._type_info = type_info
+        self._reading = reading
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.produced_type = self._type_info
+        parse_float = _float_parser(self._type_info)
+        decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=parse_float)
+        # The scanner takes no blanks before a value and does not look behind it, as Flink does not.
+        self._scan = make_scanner(decoder)  # type: ignore[arg-type]  # wrong in the stubs
+        self._record = self._reading.one(self._type_info)
+        self._records = self._reading.column(self._type_info)
+
+    @staticmethod
+    def builder() -> Builder:
+        """Return a builder."""
+        return JsonRowDeserializationSchema.Builder()
+
+    def deserialize(self, message: bytes) -> Any:
+        try:
+            return self._record(self._parsed(message))
+        except WRONG:
+            if self._reading.ignore_errors:
+                return None
+            raise
+
+    def deserialize_all(self, messages: list[bytes]) -> list[Any]:
+        if self._reading.ignore_errors:
+            return self._records(list(map(self._parsed_or_none, messages)))
+        return self._records(list(map(self._parsed, messages)))
+
+    def _parsed(self, message: bytes) -> Any:
+        text = message.decode()
+        try:
+            return self._scan(text if text[:1] == "{" else text.lstrip(_BLANKS), 0)[0]
+        except StopIteration:
+            raise ValueError("it is not JSON") from None
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+
+    def _parsed_or_none(self, message: bytes) -> Any:
+        try:
+            return self._parsed(message)
+        except (ValueError, AttributeError):
+            return None
+
+    def __getstate__(self) -> tuple[RowTypeInfo, JsonReading]:
+        return self._type_info, self._reading
+
+    def __setstate__(self, state: tuple[RowTypeInfo, JsonReading]) -> None:
+        self._type_info, self._reading = state
+        self._set_up()
+
+    class Builder:
+        """Builds a `JsonRowDeserializationSchema`."""
+
+        def __init__(self) -> None:
+            self._type_info: TypeInformation | None = None
+            self._fail_on_missing_field = False
+            self._ignore_parse_errors = False
+
+        def type_info(self, type_info: TypeInformation) -> Self:
+            """Set the type of the rows."""
+            self._type_info = type_info
+            return self
+
+        def json_schema(self, json_schema: str) -> Self:
+            """Derive the type of the rows from a JSON schema."""
+            if json_schema is None:
+                raise TypeError("json_schema() takes the text of a JSON schema, not None")
+            self._type_info = type_of_json_schema(json_schema)
+            return self
+
+        def fail_on_missing_field(self) -> Self:
+            """Fail where an object lacks a field, rather than have None there."""
+            self._fail_on_missing_field = True
+            return self
+
+        def ignore_parse_errors(self) -> Self:
+            """Leave out messages that are not JSON; a value that does not fit its type is None."""
+            self._ignore_parse_errors = True
+            return self
+
+        def build(self) -> JsonRowDeserializationSchema:
+            """Return the schema. Raises ProgramError without the type of a row."""
+            if self._fail_on_missing_field and self._ignore_parse_errors:
+                raise ProgramError("JSON takes one of fail_on_missing_field() and ignore_parse_errors(), not both")
+            reading = JsonReading(fail_on_missing=self._fail_on_missing_field, ignore_errors=self._ignore_parse_errors)
+            return JsonRowDeserializationSchema(row_type(self._type_info, "type_info()"), reading)
+
+
+@final
+class JsonRowSerializationSchema(SerializationSchema):
+    """Makes a JSON object of a row, with the names of the type; what `JsonRowDeserializationSchema` reads.
+
+    >>> types = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
+    >>> JsonRowSerializationSchema.builder().with_type_info(types).build().serialize((7, "Zoë"))
+    b'{"id":7,"name":"Zo\\xc3\\xab"}'
+    """
+
+    def __init__(self, type_info: RowTypeInfo) -> None:
+        self._type_info = type_info
+        self._write = column_writer(type_info)
+
+    @staticmethod
+    def builder() -> Builder:
+        """Return a builder."""
+        return JsonRowSerializationSchema.Builder()
+
+    def serialize(self, element: Any) -> bytes:
+        return self.serialize_all([element])[0]
+
+    def serialize_all(self, elements: list[Any]) -> list[bytes]:
+        return list(map(str.encode, self._write(elements)))
+
+    def __reduce__(self) -> tuple[type[JsonRowSerializationSchema], tuple[RowTypeInfo]]:
+        return JsonRowSerializationSchema, (self._type_info,)
+
+    class Builder:
+        """Builds a `JsonRowSerializationSchema`."""
+
+        def __init__(self) -> None:
+            self._type_info: TypeInformation | None = None
+
+        def with_type_info(self, type_info: TypeInformation) -> Self:
+            """Set the type of the rows."""
+            self._type_info = type_info
+            return self
+
+        def build(self) -> JsonRowSerializationSchema:
+            """Return the schema. Raises TypeError without a type, ProgramError for one that is not of rows."""
+            if self._type_info is None:
+                raise TypeError("a JsonRowSerializationSchema needs with_type_info()")
+            return JsonRowSerializationSchema(row_type(self._type_info, "with_type_info()"))
+
+
+def row_type(type_info: TypeInformation | None, given_by: str) -> RowTypeInfo:
+    """Return a type if it is one of rows. Raises ProgramError for any other."""
+    if not isinstance(type_info, RowTypeInfo):
+        raise ProgramError(f"{given_by} takes the type of a row, such as Types.ROW_NAMED(...), not {type_info!r:.100}")
+    return type_info
+
+
+def _float_parser(type_info: TypeInformation) -> Any:
+    """Return what makes a number of JSON with a fraction: a Decimal as soon as the type has one anywhere."""
+    return Decimal if _has_decimal(type_info) else None
+
+
+def _has_decimal(type_info: TypeInformation) -> bool:
+    match type_info:
+        case RowTypeInfo():
+            return any(map(_has_decimal, type_info.field_types))
+        case BasicArrayTypeInfo() | ObjectArrayTypeInfo() | ListTypeInfo():
+            return _has_decimal(type_info.element_type)
+        case MapTypeInfo():
+            return _has_decimal(type_info.value_type_info)
+    return isinstance(type_info, DecimalTypeInfo) or type_info == Types.BIG_DEC()

@@ -1,0 +1,54 @@
+"""ORC files by a row type, as Flink names what writes them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final, final
+
+import pyarrow as pa
+from pyarrow import orc
+
+from headgate.connectors.files.bulk_writer import BulkWriterFactory, ColumnWriterFactory
+from headgate.connectors.formats.columns import InOrderFactory, codec, settings_of
+from headgate.types.arrow import arrow_schema
+from headgate.types.typeinfo import RowTypeInfo
+
+_ORC_CODEC: Final = "orc.compress"
+_ORC_CODECS: Final = {name.upper(): name for name in ("zlib", "snappy", "lz4", "zstd")} | {"NONE": "uncompressed"}
+
+
+@final
+class OrcBulkWriters:
+    """Writers of ORC files.
+
+    >>> from headgate.types.typeinfo import Types
+    >>> factory = OrcBulkWriters.for_row_type(Types.ROW_NAMED(["id"], [Types.LONG()]))
+    """
+
+    @staticmethod
+    def for_row_type(
+        row_type: RowTypeInfo, writer_properties: Any = None, hadoop_config: Any = None
+    ) -> BulkWriterFactory:
+        """Return the factory of ORC files with the columns of a row type.
+
+        `writer_properties` may hold `orc.compress`, ZLIB by default.
+        """
+        if not isinstance(row_type, RowTypeInfo):
+            raise TypeError(f"row_type is the type of a row, and not {row_type!r:.100}")
+        settings_of(hadoop_config)
+        compression = codec(_ORC_CODEC, settings_of(writer_properties, _ORC_CODEC).get(_ORC_CODEC, "ZLIB"), _ORC_CODECS)
+        open_file = partial(OrcFile, compression=compression)
+        return InOrderFactory(ColumnWriterFactory(arrow_schema(row_type), open_file, ".orc"))
+
+
+@final
+class OrcFile:
+    """An ORC file that is written."""
+
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, compression: str) -> None:
+        self._writer = orc.ORCWriter(stream, compression=compression)
+        self._writer.write(schema.empty_table())
+        self.close = self._writer.close
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write(table)

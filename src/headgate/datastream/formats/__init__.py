@@ -1,0 +1,1 @@
+"""Formats of messages and files, with the module paths of `pyflink.datastream.formats`."""

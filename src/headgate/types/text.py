@@ -1,0 +1,154 @@
+"""Text: the values of a declared type as Java writes them, which is what PyFlink prints.
+
+`(a,1)` is a tuple, `[1, 2]` a list or an array, `{a=1}` a map, `+I[a, 1]` a row, `null` None, `true` a boolean,
+`1.0E10` a float, `2020-01-02 12:30:05.25` a timestamp. The formats are those of the `toString` methods of Java's and
+Flink's classes; a float has the fewest digits that tell it from its neighbours, as since Java 19.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache, partial
+from typing import Any, Final
+
+from headgate.types.instant import Instant
+from headgate.types.row import Row
+from headgate.types.sql_types import DateTypeInfo, TimestampTypeInfo, TimeTypeInfo
+from headgate.types.type_information import TypeInformation
+from headgate.types.typeinfo import (
+    BasicArrayTypeInfo,
+    BasicType,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+)
+
+ToText = Callable[[Any], str]
+"""Returns the text of a value of a type."""
+
+_FLOAT: Final = struct.Struct("f")
+_PLAIN_MIN: Final = 1e-3
+_PLAIN_MAX: Final = 1e7
+
+
+@lru_cache(256)
+def text_of(type_info: TypeInformation | None) -> ToText:
+    """Return the text of values of a type; of a type that Java does not have, and of none, what `str` returns.
+
+    >>> from headgate.types.typeinfo import Types
+    >>> text_of(Types.TUPLE([Types.DOUBLE(), Types.MAP(Types.STRING(), Types.BOOLEAN())]))((1e10, {"a": True}))
+    '(1.0E10,{a=true})'
+    """
+    make = _MAKERS.get(type(type_info))
+    if make is None:
+        return str
+    text = make(type_info)
+    return lambda value: "null" if value is None else text(value)
+
+
+@lru_cache(256)
+def printed_text_of(type_info: TypeInformation | None) -> ToText:
+    """Return the text of records as `print()` writes it: rows with what `str` returns of their values."""
+    return _printed_row if isinstance(type_info, RowTypeInfo) else text_of(type_info)
+
+
+def _printed_row(row: Any) -> str:
+    return f"{row.get_row_kind()}[{','.join(map(str, row))}]" if isinstance(row, Row) else str(row)
+
+
+def _float_text(shortest: Callable[[float], str], number: float) -> str:
+    """Return the text of a float; `shortest` returns its digits, as `repr` does."""
+    if number != number:
+        return "NaN"
+    if number in (float("inf"), float("-inf")):
+        return "Infinity" if number > 0 else "-Infinity"
+    if number == 0 or _PLAIN_MIN <= abs(number) < _PLAIN_MAX:
+        return f"{Decimal(shortest(number)):f}" if "e" in shortest(number) else _with_point(shortest(number))
+    sign, digits, exponent = Decimal(shortest(number)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0")
+    power = len(digits) - 1 + int(exponent)
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{power}"
+
+
+def _with_point(digits: str) -> str:
+    return digits if "." in digits else f"{digits}.0"
+
+
+def _shortest_of_32_bits(number: float) -> str:
+    rounded = _FLOAT.unpack(_FLOAT.pack(number))[0]
+    texts = (f"{rounded:.{digits}g}" for digits in range(6, 10))
+    return next(text for text in texts if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == rounded)
+
+
+def _instant(value: Instant) -> str:
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value.seconds)
+    fraction = f".{value.nanos:09d}" if value.nanos else ""
+    while fraction.endswith("000"):
+        fraction = fraction[:-3]
+    return f"{moment.isoformat()}{fraction}Z"
+
+
+def _timestamp(value: dt.datetime) -> str:
+    fraction = f"{value.microsecond:06d}".rstrip("0") or "0"
+    return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+
+
+def _boolean(value: Any) -> str:
+    return "true" if value else "false"
+
+
+_BASIC: Final[dict[BasicType, ToText]] = {
+    BasicType.BOOLEAN: _boolean,
+    BasicType.DOUBLE: partial(_float_text, repr),
+    BasicType.FLOAT: partial(_float_text, _shortest_of_32_bits),
+    BasicType.INSTANT: _instant,
+}
+
+
+def _list(type_info: Any) -> ToText:
+    element = text_of(type_info.element_type)
+    return lambda values: f"[{', '.join(map(element, _signed(values)))}]"
+
+
+def _signed(values: Any) -> Any:
+    """Return the numbers of bytes as Java has them."""
+    return [byte - 256 if byte > 127 else byte for byte in values] if isinstance(values, bytes) else values
+
+
+def _map(type_info: Any) -> ToText:
+    key, value = text_of(type_info.key_type_info), text_of(type_info.value_type_info)
+    return lambda items: f"{{{', '.join(f'{key(k)}={value(v)}' for k, v in items.items())}}}"
+
+
+def _tuple(type_info: Any) -> ToText:
+    fields = [text_of(field) for field in type_info.field_types]
+    return lambda values: f"({','.join(field(value) for field, value in zip(fields, values, strict=True))})"
+
+
+def _row(type_info: Any) -> ToText:
+    fields = [text_of(field) for field in type_info.field_types]
+    return lambda row: (
+        f"{row.get_row_kind()}[{', '.join(field(value) for field, value in zip(fields, row, strict=True))}]"
+    )
+
+
+_MAKERS: Final[dict[type, Callable[[Any], ToText]]] = {
+    **dict.fromkeys(
+        {BasicTypeInfo, type(BasicTypeInfo.INSTANT_TYPE_INFO())},
+        lambda type_info: _BASIC.get(type_info.basic_type, str),
+    ),
+    **dict.fromkeys((BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo), _list),
+    MapTypeInfo: _map,
+    TupleTypeInfo: _tuple,
+    RowTypeInfo: _row,
+    DateTypeInfo: lambda _: str,
+    TimeTypeInfo: lambda _: "{:%H:%M:%S}".format,
+    TimestampTypeInfo: lambda _: _timestamp,
+}

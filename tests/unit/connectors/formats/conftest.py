@@ -1,0 +1,3 @@
+"""What needs PyFlink is not collected."""
+
+collect_ignore = ["ask_pyflink.py"]
