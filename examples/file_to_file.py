@@ -14,6 +14,7 @@ from headgate.common import Row, Types
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.datastream.connectors.file_system import (
     BrokenLines,
+    BucketAssigner,
     CsvOptions,
     Encoder,
     FileSink,
@@ -26,7 +27,8 @@ ORDER = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.LONG()])
 
 def main(source: str, target: str) -> None:
     orders = StreamFormat.csv_format(CsvOptions(types=ORDER, broken_lines=BrokenLines.SKIP))
-    results = FileSink.for_row_format(target, Encoder.json_lines_encoder()).build()
+    results = FileSink.for_row_format(target, Encoder.json_lines_encoder())
+    results.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
 
     env = StreamExecutionEnvironment.get_execution_environment()
     env.enable_checkpointing(200)
@@ -34,7 +36,7 @@ def main(source: str, target: str) -> None:
         env.from_source(FileSource.for_record_stream_format(orders, source).build(), None, "orders")
         .key_by(lambda order: order.customer)
         .reduce(lambda total, order: Row(customer=order.customer, amount=total.amount + order.amount))
-        .sink_to(results)
+        .sink_to(results.build())
     )
     env.execute("totals by customer")
 

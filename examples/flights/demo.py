@@ -25,7 +25,7 @@ from witness import Witness, notes
 
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
-from headgate.datastream.connectors.file_system import Encoder, FileSink
+from headgate.datastream.connectors.file_system import BucketAssigner, Encoder, FileSink
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.deploy.spark.java import ensure_java
 from headgate.runtime.monitoring.statistics import CheckpointFigures
@@ -152,7 +152,8 @@ def submit(spark: SparkSession, departed: DataFrame, pace: Pace) -> RunningJob:
 
     flights = env.from_spark(departed, "flights", pace.records_per_second).set_parallelism(1)  # 1: keeps their order
     flights = flights.map(Witness(NOTES), output_type=flights.get_type()).name("witness").set_parallelism(1)
-    alerts(flights).sink_to(FileSink.for_row_format(str(OUTPUT), Encoder.json_lines_encoder()).build())
+    files = FileSink.for_row_format(str(OUTPUT), Encoder.json_lines_encoder())
+    alerts(flights).sink_to(files.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build())
     job = env.submit("flights that keep leaving late")
     assert isinstance(job, RunningJob)
     return job

@@ -308,7 +308,7 @@ def test_a_dataframe_that_is_united_and_read_alone_has_tasks_numbered_as_its_par
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", "true")
     written = {
-        name: sorted(int(line) for part in (tmp_path / name).glob("part-*") for line in part.read_text().split())
+        name: sorted(int(line) for part in (tmp_path / name).rglob("part-*") for line in part.read_text().split())
         for name in ("both", "high")
     }
     assert written == {"both": [*range(12), 15, 16, 17], "high": [*range(6, 12), 15, 16, 17]}

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.common import Configuration
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.errors import ConfigError, EnvironmentFault
 
 pytestmark = pytest.mark.spark
@@ -68,3 +68,17 @@ def test_a_python_that_is_not_in_its_archive_is_told_by_the_archives_name(spark:
     env = environment(spark, archives=f"{archive}#model", executable="model/bin/python")
     with pytest.raises(ConfigError, match=r"is model/bin/python, but the archive model has no bin/python"):
         results(env)
+
+
+@pytest.mark.parametrize("mode", [RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH])
+def test_a_registered_file_or_folder_is_found_by_its_name(
+    spark: SparkSession, content: Path, mode: RuntimeExecutionMode
+) -> None:
+    (content / "program").chmod(0o644)
+    env = environment(spark).set_runtime_mode(mode)
+    env.register_cached_file(str(content), "model")
+    env.register_cached_file(str(content / "program"), "run", executable=True)
+    found = env.from_collection([1]).map(
+        lambda _: (Path("model/weights.bin").stat().st_size, Path("run").read_text(), os.access("run", os.X_OK))
+    )
+    assert list(found.execute_and_collect("cached")) == [(3_000_000, "#!/bin/sh", True)]

@@ -217,7 +217,7 @@ env.execute("numbers")
 
 
 def lines(folder: Path) -> Counter[int]:
-    return Counter(int(line) for part in folder.glob("out/part-*") for line in part.read_text().splitlines())
+    return Counter(int(line) for part in (folder / "out").rglob("part-*") for line in part.read_text().splitlines())
 
 
 @pytest.mark.soak

@@ -232,6 +232,6 @@ def test_a_worker_killed_in_a_batch_job_costs_a_task_and_files_come_once(
     sums = numbers.key_by(lambda number: number % 7).reduce(lambda one, other: one + other)
     sums.map(str).sink_to(FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder()).build())
     env.execute()
-    lines = [line for part in (tmp_path / "out").glob("part-*") for line in part.read_text().splitlines()]
+    lines = [line for part in (tmp_path / "out").rglob("part-*") for line in part.read_text().splitlines()]
     assert once.exists()
     assert sorted(map(int, lines)) == sorted(sum(range(key, 500, 7)) for key in range(7))

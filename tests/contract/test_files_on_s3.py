@@ -128,7 +128,8 @@ def test_folder_that_cannot_be_written_is_named_without_the_key(new_folder: Fold
 
 
 def prepared(folder: str) -> tuple[FileSink, PartFile]:
-    sink = FileSink.for_row_format(folder, Encoder.json_lines_encoder()).build()
+    builder = FileSink.for_row_format(folder, Encoder.json_lines_encoder())
+    sink = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
     sink.prepare(JOB)
     writer = sink.writer(sink_context())
     writer.write([1, 2])

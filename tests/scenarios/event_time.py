@@ -148,7 +148,7 @@ class EventTimeJobs:
         """Run from the last checkpoint, if there is one, and return what all runs have yielded."""
         outcome = self._submit(source, parallelism).wait(120.0)
         assert outcome.status.value == "finished", outcome.cause
-        return sorted(line for part in self.out.glob("part-*") for line in part.read_text().splitlines())
+        return sorted(line for part in self.out.rglob("part-*") for line in part.read_text().splitlines())
 
     def _submit(self, source: Source[Any], parallelism: int) -> Any:
         env = self.runs.environment(parallelism)

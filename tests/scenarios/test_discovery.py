@@ -75,7 +75,7 @@ def lines_of(*names: str) -> list[str]:
 
 def written(out: Path) -> list[str]:
     """The lines that are committed."""
-    return sorted(line for part in out.glob("part-*") for line in part.read_text().splitlines())
+    return sorted(line for part in out.rglob("part-*") for line in part.read_text().splitlines())
 
 
 @pytest.mark.parametrize("records_per_second", [None, 400], ids=["as fast as it can", "at a rate"])

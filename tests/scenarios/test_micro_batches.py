@@ -167,7 +167,7 @@ class Rig:
         return {path.name.partition("-")[0] for path in self.batches.glob("*/*-*")}
 
     def written(self) -> list[str]:
-        return sorted(line for part in (self.folder / "out").glob("part-*") for line in part.read_text().splitlines())
+        return sorted(line for part in (self.folder / "out").rglob("part-*") for line in part.read_text().splitlines())
 
     def all_written(self) -> bool:
         return self.written() == self.numbers.expected()

@@ -89,6 +89,10 @@ class JobClient:
 
         return _later(cancel)
 
+    def get_accumulators(self) -> CompletableFuture[dict[str, int]]:
+        """Return the counters of the job's newest attempt so far, as `JobExecutionResult` has them at the end."""
+        return CompletableFuture.completed(self._job.counters())
+
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """Return how the job ended, once it has; its `result()` raises JobFailedError or JobCancelledError."""
         return _later(self._result)

@@ -26,19 +26,22 @@ class JobExecutionResult:
         """Return how long the job ran, in milliseconds."""
         return round(self._outcome.runtime_ms)
 
-    def get_accumulator_result(self, accumulator_name: str) -> int:
-        """Return a counter of the last attempt, for instance `skipped_lines`. Raises KeyError, naming those known.
-
-        Counters come from sources: user functions have no way to make one yet.
-        """
-        counters = self._outcome.counters
-        if accumulator_name not in counters:
-            raise KeyError(f"the job has no counter {accumulator_name!r}; it has {sorted(counters)}")
-        return counters[accumulator_name]
+    def get_accumulator_result(self, accumulator_name: str) -> int | None:
+        """Return a counter of the job's last attempt, for instance `skipped_lines`; None if there is none."""
+        return self._outcome.counters.get(accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, int]:
-        """Return all counters of the job's last attempt."""
+        """Return all counters of the job's last attempt: those of sources, and those that functions keep as metrics.
+
+        Those of one name are added up. In the name of a metric, the names of its groups come first: `parsing.bad`.
+        """
         return dict(self._outcome.counters)
+
+    def __str__(self) -> str:
+        return (
+            f"Program execution finished\nJob with JobID {self._outcome.job_id} has finished.\n"
+            f"Job Runtime: {self.get_net_runtime()} ms\n"
+        )
 
     def __repr__(self) -> str:
         return f"JobExecutionResult(job {self._outcome.job_id}, {self.get_net_runtime()} ms)"

@@ -224,8 +224,10 @@ class DataStream(PartitionedStream):
         """
         return self._end("Print to Std. Out", PrintFactory(sink_identifier, self._output_type))
 
-    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
-        """Hand each record to a `SinkFunction`, at least once."""
+    def add_sink(self, sink_func: SinkFunction | Sink[Any]) -> DataStreamSink:
+        """Hand each record to a `SinkFunction`, at least once; a `Sink`, such as StreamingFileSink, as `sink_to`."""
+        if isinstance(sink_func, Sink):
+            return self.sink_to(sink_func)
         check_process_function(sink_func, SinkFunction)
         return self._end("Unnamed", SinkFunctionFactory(sink_func))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from headgate.common.configuration import Configuration
 from headgate.config import Option
 from headgate.datastream.checks import check_text
+from headgate.deploy.code.cached_files import SEPARATOR as CACHE_SEPARATOR
+from headgate.deploy.code.cached_files import cached_file, cached_files
 from headgate.deploy.code.local_code import make_importable
 from headgate.deploy.code.program_code import FOLDER_MARK, SEPARATOR, archive, module_file, requirements
 from headgate.errors import ConfigError
-from headgate.options import PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
+from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
 
 
 class PythonDependencies:
@@ -41,6 +43,17 @@ class PythonDependencies:
             path += FOLDER_MARK + _path("add_python_archive", target_dir)
         found = archive(path)
         self._put_first(PYTHON_ARCHIVES, f"{found.path}{FOLDER_MARK}{found.folder}")
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Have a file or folder in the working folder of slots under this name: functions `open(name)`.
+
+        With `executable`, they may also run it. Raises ConfigError when it does not exist, and when the name is in use.
+        """
+        given = self._configuration.read(CACHED_FILES)
+        file = cached_file(file_path, name, is_executable=executable)
+        files = file.entry if given is None else f"{given}{CACHE_SEPARATOR}{file.entry}"
+        cached_files(files)
+        self._configuration.write(CACHED_FILES, files)
 
     def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
         """Have the packages of a requirements file installed for the job's slots.

@@ -20,6 +20,13 @@ PYTHON_ARCHIVES: Final = Option[str | None](
     "Archives (.zip, .tar, .tar.gz, .tgz, .jar) unpacked in the working folder of the slots, each in a folder of its "
     "own name, or of the name after a `#`.",
 )
+CACHED_FILES: Final = Option[str | None](
+    "pipeline.cached-files",
+    TEXT,
+    None,
+    "Files and folders of the driver that functions find in the working folder of their slot, by name: "
+    "`name:rates,path:/data/rates.csv;name:tool,path:/data/tool,executable:true`.",
+)
 PYTHON_REQUIREMENTS: Final = Option[str | None](
     "python.requirements",
     TEXT,

@@ -119,11 +119,6 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Accumulators of a running job",
-        instead="read the counters of sources from the JobExecutionResult, or emit what you count as records",
-        names="common.job_client.JobClient: get_accumulators",
-    ),
-    Feature(
         title="Connectors that are not built yet",
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""
@@ -146,23 +141,10 @@ FEATURES: Final = (
         """,
     ),
     Feature(
-        title="Compaction of files, and the finer settings of file sources",
-        instead="compact what is written with a job of its own, or set a longer checkpoint interval",
-        names="""
-            datastream.connectors.file_system: FileCompactStrategy FileCompactor FileEnumeratorProvider
-            datastream.connectors.file_system: FileSplitAssignerProvider StreamingFileSink
-            datastream.connectors.file_system.FileSink.BaseBuilder: disable_compact enable_compact
-            datastream.connectors.file_system.FileSourceBuilder: set_file_enumerator set_split_assigner
-        """,
-    ),
-    Feature(
-        title="Files in the distributed cache",
-        instead="ship them with env.add_python_archive(), or Spark's --files and --archives",
+        title="PyFlink's own way to keep dependencies",
+        instead="use env.add_python_file(), add_python_archive() and register_cached_file()",
         planned=False,
-        names="""
-            common.dependency_manager
-            datastream.stream_execution_environment.StreamExecutionEnvironment: register_cached_file
-        """,
+        names="common.dependency_manager",
     ),
     Feature(
         title="The Java side and the inner classes of PyFlink",

@@ -169,8 +169,10 @@ def _failure(failure: Failure) -> Json:
 
 
 def accumulators(asked: Question) -> Json:
-    """Return that there are none: counters of functions are metrics here."""
-    return {"job-accumulators": [], "user-task-accumulators": [], "serialized-user-task-accumulators": {}}
+    """Return the counters of the job."""
+    counters = asked.job.view.progress.counters()
+    found = [{"name": name, "type": "counter", "value": str(count)} for name, count in sorted(counters.items())]
+    return {"job-accumulators": [], "user-task-accumulators": found, "serialized-user-task-accumulators": {}}
 
 
 # --- a vertex

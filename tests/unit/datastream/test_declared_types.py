@@ -157,7 +157,7 @@ def test_files_and_prints_have_javas_text(tmp_path: Path, capsys: pytest.Capture
     )
     env.execute()
     assert capsys.readouterr().out.splitlines() == ["(a,1.0)", "(null,1.0E10)"]
-    (part,) = tmp_path.glob("part-*")
+    (part,) = tmp_path.rglob("part-*")
     assert part.read_text().splitlines() == ["+I[a, 1.0]", "+I[null, 1.0E10]"]
 
 

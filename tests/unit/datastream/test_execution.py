@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.connectors.number_seq import NumberSequenceSource
-from headgate.datastream import DataStream, StreamExecutionEnvironment
+from headgate.datastream import DataStream, MapFunction, RuntimeContext, StreamExecutionEnvironment
 from headgate.errors import JobCancelledError, JobFailedError
 from tests.unit.datastream.environments import environment, numbers
 
@@ -135,8 +136,36 @@ def test_the_program_learns_how_many_lines_were_left_out(tmp_path: Path) -> None
     result = env.execute()
     assert result.get_accumulator_result("skipped_lines") == 1
     assert result.get_all_accumulator_results() == {"skipped_lines": 1}
-    with pytest.raises(KeyError, match="skipped_lines"):
-        result.get_accumulator_result("other")
+    assert result.get_accumulator_result("other") is None
+
+
+class Counting(MapFunction):
+    """Counts what it gets, in a group of its own."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen = runtime_context.get_metrics_group().add_group("mine").counter("seen")
+
+    def map(self, value: Any) -> Any:
+        self.seen.inc()
+        return value
+
+
+def test_counters_of_functions_are_accumulators_of_the_job_summed_over_subtasks() -> None:
+    env = environment(parallelism__default="2")
+    env.from_collection([1, 2, 3]).rebalance().map(Counting()).disable_chaining().map(Counting()).print()
+    result = env.execute()
+    assert result.get_all_accumulator_results() == {"mine.seen": 6}
+    assert str(result).startswith(f"Program execution finished\nJob with JobID {result.get_job_id()} has finished.\n")
+
+
+def test_a_client_sees_the_counters_of_its_job_while_it_runs_and_after() -> None:
+    env = environment()
+    endless(env).map(Counting()).print()
+    client = env.execute_async()
+    while not client.get_accumulators().result().get("mine.seen"):
+        time.sleep(0)
+    client.cancel().result(120.0)
+    assert client.get_accumulators().result()["mine.seen"] > 0
 
 
 @pytest.mark.slow

@@ -18,11 +18,15 @@ SIGNATURES: dict[str, dict[str, list[str]]] = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "pyflink_signatures.json").read_text()
 )
 WRAPS_JAVA = "PyFlink's constructor wraps an object of Java; ours is for subclasses"
+OF_FILE_SINK = "StreamingFileSink is FileSink, whose parameter has a longer name"
 APART = {
     "datastream.connectors.base.Sink": WRAPS_JAVA,
     "datastream.connectors.base.Source": WRAPS_JAVA,
     "datastream.functions.SinkFunction": WRAPS_JAVA,
     "datastream.functions.SourceFunction": WRAPS_JAVA,
+    "datastream.connectors.file_system.StreamingFileSink.BaseBuilder.with_rolling_policy": OF_FILE_SINK,
+    "datastream.connectors.file_system.StreamingFileSink.DefaultRowFormatBuilder.with_rolling_policy": OF_FILE_SINK,
+    "datastream.connectors.file_system.StreamingFileSink.DefaultBulkFormatBuilder.with_rolling_policy": OF_FILE_SINK,
     "datastream.data_stream.KeyedStream.broadcast": "PyFlink's raises an error whatever it is given",
     "datastream.stream_execution_environment.StreamExecutionEnvironment.execute_async": (
         "a job without a name has that of the settings, else our own"

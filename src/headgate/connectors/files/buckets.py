@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import re
-import zoneinfo
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final, final
 
+from headgate.connectors.files.date_pattern import DatePattern, zone_of
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row, make_row
 
@@ -41,8 +40,8 @@ class BucketAssigner(ABC):
     def date_time_bucket_assigner(format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None) -> BucketAssigner:
         """Return the assigner that names folders by the time of day at which a record is written, not by its own time.
 
-        `format_str` is a pattern of yyyy, MM, dd, HH, mm, ss, signs and text in single quotes; `timezone_id` is a name
-        such as "Europe/Oslo", None for the zone of the host.
+        `format_str` is a pattern as of Java's DateTimeFormatter; `timezone_id` is a name such as "Europe/Oslo" or an
+        offset such as "GMT-08:00", None for the zone of the host. Raises ProgramError for others.
         """
         return DateTime(format_str, timezone_id)
 
@@ -71,34 +70,12 @@ class DateTime(BucketAssigner):
     """One folder at a time."""
 
     def __init__(self, format_str: str, timezone_id: str | None) -> None:
-        self._format = _strftime(format_str)
-        try:
-            self._zone = None if timezone_id is None else zoneinfo.ZoneInfo(timezone_id)
-        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
-            raise ProgramError(f"there is no time zone {timezone_id!r}; try 'UTC' or 'Europe/Oslo'") from error
+        self._pattern = DatePattern(format_str)
+        self._zone = None if timezone_id is None else zone_of(timezone_id)
 
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
         now = datetime.datetime.fromtimestamp(wall_ms / 1000, datetime.UTC).astimezone(self._zone)
-        return {now.strftime(self._format): records}
-
-
-_FIELDS: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
-_TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.DOTALL)
-
-
-def _strftime(pattern: str) -> str:
-    """Return Java's pattern of date and time as Python's."""
-    return "".join(_python(pattern, token) for token in _TOKEN.finditer(pattern))
-
-
-def _python(pattern: str, token: re.Match[str]) -> str:
-    text, letter = token.group(), token.group(2)
-    if letter is None:
-        literal = token.group(1)
-        return (text if literal is None else literal.replace("''", "'") or "'").replace("%", "%%")
-    if text not in _FIELDS:
-        raise ProgramError(f"{text!r} in the pattern {pattern!r} is not known; there are {', '.join(_FIELDS)}")
-    return _FIELDS[text]
+        return {self._pattern.format(now): records}
 
 
 @final

@@ -6,20 +6,27 @@ from typing import Final, final
 
 import pyarrow as pa
 
+from headgate.connectors.files.decompression import BROKEN, Inflated, Unpacked
 from headgate.connectors.files.places import Place
 from headgate.errors import SourceError
 
 BLOCK_BYTES: Final = 256 << 10
 _SKIP_BYTES: Final = 4 << 20
-_CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_CODECS: Final = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_UNPACKED: Final = {".xz": Unpacked, ".deflate": Inflated}
+"""What Arrow does not decompress."""
 
 FAILURES: Final = (OSError, pa.ArrowException)
 """What `pyarrow` raises when a file cannot be read."""
 
 
-def codec_of(place: Place) -> str | None:
-    """Return how the file is compressed, by its name."""
-    return _CODECS.get(place.path[place.path.rfind(".") :].lower())
+def is_compressed(place: Place) -> bool:
+    """Return whether the file is compressed, by its name."""
+    return _ending(place) in _CODECS.keys() | _UNPACKED.keys()
+
+
+def _ending(place: Place) -> str:
+    return place.path[place.path.rfind(".") :].lower()
 
 
 def check_unchanged(place: Place, size_bytes: int, *, may_grow: bool = False) -> None:
@@ -49,14 +56,13 @@ class FileByteStream:
         self._place = place
         self._ahead = 0
         self._left = None if limit is None else limit - start
-        codec = codec_of(place)
         try:
-            if codec is None:
+            if is_compressed(place):
+                self._file = _open_compressed(place)
+                self._ahead = start
+            else:
                 self._file = place.system.open_input_file(place.path)
                 self._file.seek(start)
-            else:
-                self._file = place.system.open_input_stream(place.path, compression=codec)
-                self._ahead = start
         except FAILURES as error:
             raise SourceError(f"cannot open {str(place)!r}: {error}") from error
 
@@ -81,10 +87,16 @@ class FileByteStream:
     def _read(self, size: int) -> bytes:
         try:
             data: bytes = self._file.read(size)
-        except FAILURES as error:
+        except (*FAILURES, *BROKEN) as error:
             raise SourceError(f"cannot read {str(self._place)!r}: {error}") from error
         return data
 
     def close(self) -> None:
         """Close the file. May be called twice."""
         self._file.close()
+
+
+def _open_compressed(place: Place) -> pa.NativeFile | Unpacked | Inflated:
+    ending = _ending(place)
+    stream = place.system.open_input_stream(place.path, compression=_CODECS.get(ending))
+    return _UNPACKED[ending](stream) if ending in _UNPACKED else stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from headgate.connectors.files.bulk_format import BulkFormat
-from headgate.connectors.files.byte_stream import codec_of
+from headgate.connectors.files.byte_stream import is_compressed
 from headgate.connectors.files.line_reader import FileReader, FileSplit
 from headgate.connectors.files.places import FoundFile
 from headgate.connectors.files.stream_format import StreamFormat
@@ -27,7 +27,7 @@ class LineSplits(BulkFormat[FileSplit]):
         size = file.size_bytes
         if size == 0:
             return []
-        if not self._format.is_splittable or codec_of(file.place):
+        if not self._format.is_splittable or is_compressed(file.place):
             return [FileSplit(file.place, size, 0, None)]
         starts = range(0, size, part_bytes)
         return [FileSplit(file.place, size, start, min(start + part_bytes, size)) for start in starts]

@@ -98,8 +98,8 @@ class OpenPart:
         self._final = final_place
         self._opened_ms = self.used_ms = now_ms
         try:
-            make_folder(pending, final_place)  # now, as what is prepared must not be impossible to commit
             self._stream = pending.system.open_output_stream(pending.path)
+            make_folder(pending, final_place)  # now, as what is prepared must not be impossible to commit
             self._writer = writers.create(self._stream)
         except FAILURES as error:
             raise SinkError(

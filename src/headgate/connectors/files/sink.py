@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from typing import final
 
+from headgate.checkpoint.file_store import without_secret
 from headgate.clock import Clock, SystemClock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
+from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.owner import claim, give_up
 from headgate.connectors.files.part_files import PartCommitter, PartFile, PartFolder, delete
@@ -20,6 +23,8 @@ from headgate.functions.sink import Sink, SinkContext
 from headgate.ids import JobId
 from headgate.types.type_information import TypeInformation
 
+_log = logging.getLogger(__name__)
+
 
 @final
 @dataclass(slots=True)
@@ -28,8 +33,8 @@ class FileSinkBuilder:
 
     base_path: str
     writers: BulkWriterFactory
-    rolling_policy: RollingPolicy = field(default_factory=RollingPolicy.default_rolling_policy)
-    bucket_assigner: BucketAssigner = field(default_factory=BucketAssigner.base_path_bucket_assigner)
+    rolling_policy: RollingPolicy
+    bucket_assigner: BucketAssigner = field(default_factory=BucketAssigner.date_time_bucket_assigner)
     output_file_config: OutputFileConfig | None = None
     clock: Clock = field(default_factory=SystemClock)
 
@@ -39,7 +44,7 @@ class FileSinkBuilder:
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
-        """Set which folder below the base path a record goes to; by default all are in the base path itself."""
+        """Set which folder below the base path a record goes to; by default one for each hour of writing."""
         self.bucket_assigner = bucket_assigner
         return self
 
@@ -50,6 +55,24 @@ class FileSinkBuilder:
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSinkBuilder:
         """Set how the names of files begin and end; by default with "part" and the format's suffix."""
         self.output_file_config = output_file_config
+        return self
+
+    def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> FileSinkBuilder:
+        """Accept it, and log that files stay as they were written: each is committed with the checkpoint after it."""
+        for given, kind in ((strategy, FileCompactStrategy), (compactor, FileCompactor)):
+            if not isinstance(given, kind):
+                raise ProgramError(
+                    f"enable_compact() takes a {kind.__name__}, made by its functions, not {given!r:.100}"
+                )
+        _log.warning(
+            "files in %s are not compacted, though enable_compact() asks for it: set a longer checkpoint interval for "
+            "larger files, or compact them with a job of its own",
+            without_secret(self.base_path),
+        )
+        return self
+
+    def disable_compact(self) -> FileSinkBuilder:
+        """Change nothing: files are never compacted."""
         return self
 
     def build(self) -> FileSink:
@@ -77,6 +100,7 @@ class FileSink(Sink[PartFile]):
     """
 
     BaseBuilder = RowFormatBuilder = BulkFormatBuilder = FileSinkBuilder
+    DefaultRowFormatBuilder = DefaultBulkFormatBuilder = FileSinkBuilder
 
     def __init__(self, settings: PartSettings) -> None:
         self._settings = settings
@@ -86,13 +110,13 @@ class FileSink(Sink[PartFile]):
     def for_row_format(base_path: str, encoder: Encoder) -> FileSinkBuilder:
         """Return a builder of a sink that writes records with this encoder to the folder, a local path or a URI."""
         _check_kind(encoder, Encoder)
-        return FileSinkBuilder(base_path, RowWriterFactory(encoder))
+        return FileSinkBuilder(base_path, RowWriterFactory(encoder), RollingPolicy.default_rolling_policy())
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSinkBuilder:
         """Return a builder of a sink of files that are not lines, such as Parquet, in the folder."""
         _check_kind(writer_factory, BulkWriterFactory)
-        return FileSinkBuilder(base_path, writer_factory)
+        return FileSinkBuilder(base_path, writer_factory, RollingPolicy.on_checkpoint_rolling_policy())
 
     def of_type(self, record_type: TypeInformation) -> FileSink:
         return FileSink(replace(self._settings, writers=self._settings.writers.of_type(record_type)))

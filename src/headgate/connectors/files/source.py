@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, Final, final
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, final
 
 from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
+from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.line_splits import LineSplits
 from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
 from headgate.connectors.files.stream_format import StreamFormat
@@ -17,8 +17,8 @@ from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.types.instant import Duration
 
 _log = logging.getLogger(__name__)
-_SPLIT_BYTES_MAX: Final = 64 << 20
-_SPLIT_BYTES_MIN: Final = 1 << 20
+
+_Kind = TypeVar("_Kind")
 
 
 @final
@@ -35,11 +35,16 @@ class FileSource(Source[PartOfFile]):
     one_split_at_a_time = True
 
     def __init__(
-        self, bulk_format: BulkFormat[Any], paths: tuple[str, ...], discovery_interval_ms: int | None = None
+        self,
+        bulk_format: BulkFormat[Any],
+        paths: tuple[str, ...],
+        enumerator: FileEnumeratorProvider,
+        discovery_interval_ms: int | None = None,
     ) -> None:
         if not paths:
             raise ProgramError("a file source needs at least one path")
         self._format = bulk_format
+        self._enumerator = enumerator
         self.produced_type = bulk_format.produced_type
         self._places = [Place.of(path, SourceError) for path in paths]
         self.discovery_interval_ms = discovery_interval_ms
@@ -48,24 +53,27 @@ class FileSource(Source[PartOfFile]):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat | RecordFormat[Any], *paths: str) -> FileSourceBuilder:
-        """Return a builder of a source that reads lines; decompressed, where names end in .gz, .bz2 or .zst.
+        """Return a builder of a source that reads lines; decompressed, where their names say so (docs/files.md).
 
         It also takes the formats of PyFlink that read single records of files that are not lines.
         """
         if isinstance(stream_format, RecordFormat):
             return FileSourceBuilder(stream_format, paths)
-        _check_kind(stream_format, StreamFormat)
+        _check_format(stream_format, StreamFormat)
         return FileSourceBuilder(LineSplits(stream_format), paths)
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat[Any], *paths: str) -> FileSourceBuilder:
         """Return a builder of a source that reads files that are not lines, such as Parquet."""
-        _check_kind(bulk_format, BulkFormat)
+        _check_format(bulk_format, BulkFormat)
         return FileSourceBuilder(bulk_format, paths)
 
     def splits(self, parallelism: int) -> list[PartOfFile]:
         files = self._files()
-        return self._format.cut(files, _SPLIT_BYTES_MAX if self.discovery_interval_ms else _part(files, parallelism))
+        enumerator = self._enumerator
+        # Of one file, a later look must cut the same parts: not by what else is there.
+        part_bytes = enumerator.part_bytes(files, parallelism) if self.bounded else enumerator.part_bytes_max
+        return self._format.cut(files, part_bytes)
 
     def _files(self) -> list[FoundFile]:
         return [file for place in self._places for file in self._list(place)]
@@ -92,15 +100,15 @@ class FileSource(Source[PartOfFile]):
     def _cut_what_can_be_read(self, files: list[FoundFile]) -> list[PartOfFile]:
         """Return the parts of all files but those that cannot be read, or do not go with the first that can."""
         try:
-            return self._format.cut(files, _SPLIT_BYTES_MAX)
+            return self._format.cut(files, self._enumerator.part_bytes_max)
         except SourceError:
-            return self._format.cut(self._that_can_be_read(files), _SPLIT_BYTES_MAX)
+            return self._format.cut(self._that_can_be_read(files), self._enumerator.part_bytes_max)
 
     def _that_can_be_read(self, files: list[FoundFile]) -> list[FoundFile]:
         good: list[FoundFile] = []
         for file in files:
             try:
-                self._format.cut([*good[:1], file], _SPLIT_BYTES_MAX)
+                self._format.cut([*good[:1], file], self._enumerator.part_bytes_max)
             except SourceError as error:
                 self._tell(f"left out, and tried again: {error}")
             else:
@@ -128,7 +136,7 @@ class InputFormat(ABC):
         """Return the source of the records."""
 
 
-def _check_kind(given: object, kind: type) -> None:
+def _check_format(given: object, kind: type) -> None:
     if not isinstance(given, kind):
         raise ProgramError(
             f"{given!r:.100} is no {kind.__name__}: for_record_stream_format() takes those of lines, such as "
@@ -141,12 +149,6 @@ def _file_of(split_id: str) -> str:
     return split_id.rsplit("#", 2)[0]
 
 
-def _part(files: list[FoundFile], parallelism: int) -> int:
-    """Return how large parts are that keep all subtasks busy."""
-    total = sum(file.size_bytes for file in files)
-    return min(max(math.ceil(total / parallelism), _SPLIT_BYTES_MIN), _SPLIT_BYTES_MAX)
-
-
 @final
 @dataclass(slots=True)
 class FileSourceBuilder:
@@ -154,6 +156,9 @@ class FileSourceBuilder:
 
     bulk_format: BulkFormat[Any]
     paths: tuple[str, ...]
+    enumerator: FileEnumeratorProvider = field(
+        default_factory=FileEnumeratorProvider.default_splittable_file_enumerator
+    )
     discovery_interval_ms: int | None = None
 
     def process_static_file_set(self) -> FileSourceBuilder:
@@ -175,6 +180,22 @@ class FileSourceBuilder:
             raise ProgramError(f"files cannot be looked for every {discovery_interval}; give a millisecond or more")
         return self
 
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
+        """Set whether large files are read in parts, by several subtasks; by default they are."""
+        self.enumerator = _given("set_file_enumerator", file_enumerator, FileEnumeratorProvider)
+        return self
+
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
+        """Change nothing: no host has files of its own."""
+        _given("set_split_assigner", split_assigner, FileSplitAssignerProvider)
+        return self
+
     def build(self) -> FileSource:
         """Return the source. Raises ProgramError without a path, SourceError for an unknown file system."""
-        return FileSource(self.bulk_format, self.paths, self.discovery_interval_ms)
+        return FileSource(self.bulk_format, self.paths, self.enumerator, self.discovery_interval_ms)
+
+
+def _given(method: str, given: object, kind: type[_Kind]) -> _Kind:
+    if not isinstance(given, kind):
+        raise ProgramError(f"{method}() takes a {kind.__name__}, made by its functions, not {given!r:.100}")
+    return given

@@ -6,8 +6,10 @@ from headgate import unsupported
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
+from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.encoders import Encoder
+from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.lines import BrokenLines
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.rolling import DefaultRollingPolicy, OnCheckpointRollingPolicy, RollingPolicy
@@ -24,14 +26,22 @@ __all__ = [
     "CsvOptions",
     "DefaultRollingPolicy",
     "Encoder",
+    "FileCompactStrategy",
+    "FileCompactor",
+    "FileEnumeratorProvider",
     "FileSink",
     "FileSinkBuilder",
     "FileSource",
     "FileSourceBuilder",
+    "FileSplitAssignerProvider",
     "OnCheckpointRollingPolicy",
     "OutputFileConfig",
     "RollingPolicy",
     "StreamFormat",
+    "StreamingFileSink",
 ]
+
+StreamingFileSink = FileSink
+"""Older name, for `add_sink`."""
 
 unsupported.guard(__name__, globals())

@@ -1,4 +1,4 @@
-"""The files that a program gives along, as one archive: each in a numbered folder, so that none hides another."""
+"""The files that a program gives along, as archives: modules in numbered folders, so that none hides another."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from headgate.deploy.code.cached_files import CachedFile
 from headgate.errors import ConfigError
 
 _NOT_SHIPPED: Final = frozenset({"__pycache__", ".git", ".venv"})
@@ -25,6 +26,12 @@ def write_bundle(files: Sequence[Path], target: Path) -> tuple[str, ...]:
         for number, file in enumerate(files):
             folders += [f"{number}/{name}".rstrip("/") for name in _add(bundle, file, str(number))]
     return tuple(folders)
+
+
+def write_cached(file: CachedFile, target: Path) -> None:
+    """Write one file or folder to `target`, a .tar, under its name there."""
+    with tarfile.open(target, "w", dereference=True) as bundle:
+        bundle.add(file.path, file.name, filter=_runnable if file.is_executable else without_owner)
 
 
 def _add(bundle: tarfile.TarFile, file: Path, folder: str) -> Iterator[str]:
@@ -67,3 +74,8 @@ def without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member
+
+
+def _runnable(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mode |= 0o111
+    return without_owner(member)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Final, final
 
 from headgate.deploy.code.archives import check_whole
+from headgate.deploy.code.bundle import write_cached
+from headgate.deploy.code.cached_files import CachedFile
 from headgate.deploy.code.installed import installed
 from headgate.deploy.code.program_code import Archive, ProgramCode
 from headgate.errors import EnvironmentFault
@@ -44,7 +47,7 @@ def make_importable(files: Sequence[Path]) -> None:
 
 @final
 class LocalCode:
-    """What a job in this process needs of the code given along: importable, and unpacked in the working folder."""
+    """What a job in this process needs of the code given along: importable, and in the working folder."""
 
     def __init__(self, code: ProgramCode) -> None:
         """Do it; blocks while packages are installed. Raises EnvironmentFault when it cannot be done."""
@@ -59,24 +62,43 @@ class LocalCode:
         try:
             for archive in code.archives:
                 self._unpack(archive)
+            for file in code.cached:
+                self._cache(file)
         except BaseException:
             self.close()
             raise
 
     def _unpack(self, archive: Archive) -> None:
-        link = Path.cwd() / archive.folder
         check_whole(archive.path)
+        folder = self._folder()
+        self._link(archive.folder, folder, archive.path, "another folder (target_dir)")
+        shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
+
+    def _cache(self, file: CachedFile) -> None:
+        is_there = os.path.realpath(file.name) == os.path.realpath(file.path)
+        if file.is_executable and not os.access(file.path, os.X_OK):
+            bundle = self._folder() / "file.tar"
+            write_cached(file, bundle)
+            shutil.unpack_archive(bundle, bundle.parent)
+            self._link(file.name, bundle.parent / file.name, file.path, "another name")
+        elif not is_there:
+            self._link(file.name, file.path, file.path, "another name")
+
+    def _folder(self) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="headgate-archive-"))
         self._unpacked.append(folder)
+        return folder
+
+    def _link(self, name: str, target: Path, given: Path, advice: str) -> None:
+        link = Path.cwd() / name
         try:
-            link.symlink_to(folder)
+            link.symlink_to(target)
         except FileExistsError:
             raise EnvironmentFault(
-                f"{archive.path} is to be unpacked as {link}, where MiniCluster's functions look for it, but that is "
-                "there already: name another folder (target_dir), or run the program in another one"
+                f"{given} is to be found as {link}, where MiniCluster's functions look for it, but that is there "
+                f"already: give it {advice}, or run the program in another folder"
             ) from None
         self._links.append(link)
-        shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
 
     def close(self) -> None:
         """Remove what was unpacked. Modules stay importable: other jobs of the process may use them."""

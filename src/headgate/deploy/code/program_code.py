@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
-from headgate.config import Option, Settings
+from headgate.config import Settings
+from headgate.deploy.code.cached_files import CachedFile, cached_files
+from headgate.deploy.code.local_path import local_path
 from headgate.errors import ConfigError
-from headgate.options import PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
+from headgate.options import CACHED_FILES, PYTHON_ARCHIVES, PYTHON_EXECUTABLE, PYTHON_FILES, PYTHON_REQUIREMENTS
 
 ARCHIVE_SUFFIXES: Final = (".zip", ".jar", ".tar", ".tar.gz", ".tgz")
 MODULE_ARCHIVE_SUFFIXES: Final = (".zip", ".whl", ".egg")
 SEPARATOR: Final = ","
 FOLDER_MARK: Final = "#"
-_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 _FOLDER: Final = re.compile(r"[^/\\\\]+")
 
 
@@ -45,6 +45,7 @@ class ProgramCode:
 
     files: tuple[Path, ...] = ()
     archives: tuple[Archive, ...] = ()
+    cached: tuple[CachedFile, ...] = ()
     requirements: Requirements | None = None
     executable: str | None = None
 
@@ -61,10 +62,17 @@ def program_code(settings: Settings) -> ProgramCode:
     for folder in folders:
         if folders.count(folder) > 1:
             raise ConfigError(f"{PYTHON_ARCHIVES.key} has two archives for the folder {folder}: name another after a #")
+    cached = cached_files(settings.get(CACHED_FILES))
+    for file in cached:
+        if file.name in folders:
+            raise ConfigError(
+                f"{CACHED_FILES.key} has a file {file.name}, and {PYTHON_ARCHIVES.key} an archive: rename one"
+            )
     told = settings.get(PYTHON_REQUIREMENTS)
     return ProgramCode(
         files=tuple(map(module_file, _split(settings.get(PYTHON_FILES)))),
         archives=archives,
+        cached=cached,
         requirements=None if told is None else requirements(*_marked(told)),
         executable=settings.get(PYTHON_EXECUTABLE),
     )
@@ -116,17 +124,3 @@ def requirements(file: str, packages: str | None = None) -> Requirements:
     if not folder.is_dir():
         raise ConfigError(f"{PYTHON_REQUIREMENTS.key}: {folder} is no folder of packages")
     return Requirements(found, folder)
-
-
-def local_path(option: Option[str | None], text: str) -> Path:
-    """Return the absolute path of a file or folder of the driver's. Raises ConfigError when it is not there."""
-    path = text.removeprefix("file://").removeprefix("file:")
-    if _SCHEME.match(path):
-        raise ConfigError(
-            f"{option.key}: {text} is not on the driver's machine: copy it there, or have Spark fetch it (--py-files, "
-            "--archives of spark-submit)"
-        )
-    found = Path(os.path.abspath(path))
-    if not found.exists():
-        raise ConfigError(f"{option.key}: there is no {found} on the driver's machine")
-    return found

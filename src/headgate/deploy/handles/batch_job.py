@@ -80,6 +80,10 @@ class BatchJob:
     def status(self) -> JobStatus:
         return JobStatus.CANCELLING if self._cancelled and self._outcome is None else self._status
 
+    def counters(self) -> dict[str, int]:
+        """Return nothing: the tasks of stages report no metrics."""
+        return {}
+
     def cancel(self) -> None:
         if self._outcome is None:  # else the engine may be gone, and its session with it
             self._cancelled = True

@@ -49,6 +49,10 @@ class JobHandle(Protocol):
         """Return where the job is now. Does not block."""
         ...
 
+    def counters(self) -> dict[str, int]:
+        """Return the counters of the newest attempt so far, by name. Does not block."""
+        ...
+
     def cancel(self) -> None:
         """Order the job to end without finishing its input. Does not block; `wait` tells when it has ended."""
         ...

@@ -156,6 +156,9 @@ class RunningJob:
             known = JobStatus.RESTARTING if self._master.progress.restarts else JobStatus.CREATED
         return known
 
+    def counters(self) -> dict[str, int]:
+        return self.progress.counters()
+
     def cancel(self) -> None:
         self._cancelled = True
         self.order(JobMaster.cancel)

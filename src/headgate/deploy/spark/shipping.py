@@ -23,7 +23,8 @@ from pyspark import SparkContext, SparkFiles
 
 from headgate.config import Settings
 from headgate.deploy.code.archives import check_whole
-from headgate.deploy.code.bundle import write_bundle
+from headgate.deploy.code.bundle import write_bundle, write_cached
+from headgate.deploy.code.cached_files import CachedFile
 from headgate.deploy.code.installed import installed
 from headgate.deploy.code.local_code import make_importable
 from headgate.deploy.code.program_code import ARCHIVE_SUFFIXES, ProgramCode, program_code
@@ -44,8 +45,8 @@ _CHUNK_BYTES: Final = 2**20
 class ShippedCode:
     """What there is for the slots of a job, by names below the folder where Spark unpacks.
 
-    `imports` are for the module path, the first wins; `folders` maps names in the working folder to what is unpacked.
-    `python` is the Python to start, None for the session's.
+    `imports` are for the module path, the first wins; `folders` maps names in the working folder to what is
+    there. `python` is the Python to start, None for the session's.
     """
 
     imports: tuple[str, ...] = ()
@@ -72,8 +73,12 @@ def ship(context: SparkContext, settings: Settings) -> ShippedCode:
     make_importable(code.files)
     session = _Session(context)
     imports = [*session.add_files(code), *session.add_requirements(code)]
-    folders = tuple((each.folder, session.add(each.path)) for each in code.archives)
-    return ShippedCode(imports=tuple(imports), folders=folders, python=session.python(code.executable, dict(folders)))
+    archives = tuple((each.folder, session.add(each.path)) for each in code.archives)
+    return ShippedCode(
+        imports=tuple(imports),
+        folders=(*archives, *((each.name, session.add_cached(each)) for each in code.cached)),
+        python=session.python(code.executable, dict(archives)),
+    )
 
 
 @final
@@ -108,6 +113,13 @@ class _Session:
             inside = write_bundle(code.files, bundle)
             name = self.add(bundle)
         return [f"{name}/{path}" for path in inside]
+
+    def add_cached(self, file: CachedFile) -> str:
+        """Have Spark give a file to everyone; return its path."""
+        with tempfile.TemporaryDirectory(prefix="headgate-code-") as folder:
+            bundle = Path(folder) / "file.tar"
+            write_cached(file, bundle)
+            return f"{self.add(bundle)}/{file.name}"
 
     def add_requirements(self, code: ProgramCode) -> Iterable[str]:
         return [] if code.requirements is None else [self.add(installed(code.requirements).archive)]

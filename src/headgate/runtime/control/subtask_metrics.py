@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -55,3 +56,24 @@ class SubtaskMetrics:
     watermark_in: int | None
     watermark_out: int | None
     user: tuple[tuple[str, MetricReport], ...] = ()
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters that functions keep, by their names behind those of their groups."""
+        return summed(
+            {".".join([*own.groups, *own.labels.values(), own.name]): int(own.values[""])}
+            for _, own in self.user
+            if own.kind == "counter"
+        )
+
+
+def summed(counters: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sums of counters by name.
+
+    >>> summed([{"skipped": 1}, {"skipped": 2, "late": 1}])
+    {'skipped': 3, 'late': 1}
+    """
+    sums: dict[str, int] = {}
+    for own in counters:
+        for name, count in own.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums

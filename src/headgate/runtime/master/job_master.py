@@ -35,7 +35,7 @@ from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
-from headgate.runtime.monitoring.outcome import JobOutcome, JobState, summed
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,6 @@ class JobMaster:
         self._point: RestorePoint | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
-        self._counters: dict[SlotIndex, dict[str, int]] = {}
         self._submitted_ms = 0.0
         self._fatal: str | None = None
         self._preparing = False
@@ -227,7 +226,7 @@ class JobMaster:
         if self._is_current(message.attempt):
             self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
             self.progress.subtasks = {**self.progress.subtasks, **message.metrics}
-            self._counters[message.slot] = message.counters
+            self.progress.counted = {**self.progress.counted, message.slot: message.counters}
 
     # --- the supervisor's orders
 
@@ -344,7 +343,7 @@ class JobMaster:
     def _deploy(self, attempt: Attempt) -> None:
         point = self._point
         assert point is not None
-        self._counters.clear()
+        self.progress.counted = {}
         for slot, message in deploy_messages(self._plan, attempt, point, point.splits, dict(self._addresses)).items():
             if slot in self._links:
                 self._links[slot].send(message)
@@ -411,7 +410,7 @@ class JobMaster:
             status=status,
             cause=cause,
             runtime_ms=self._now() - self._submitted_ms,
-            counters=summed(self._counters.values()),
+            counters=self.progress.counters(),
         )
 
     # --- what checkpoints ask for

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import final
@@ -30,16 +29,3 @@ class JobOutcome:
     cause: str | None
     runtime_ms: float
     counters: dict[str, int] = field(default_factory=dict)
-
-
-def summed(counters: Iterable[dict[str, int]]) -> dict[str, int]:
-    """Return the sums of counters by name.
-
-    >>> summed([{"skipped": 1}, {"skipped": 2, "late": 1}])
-    {'skipped': 3, 'late': 1}
-    """
-    sums: dict[str, int] = {}
-    for own in counters:
-        for name, count in own.items():
-            sums[name] = sums.get(name, 0) + count
-    return sums

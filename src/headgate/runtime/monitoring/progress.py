@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import final
 
 from headgate.graph.placement import Placement
-from headgate.ids import SubtaskId
-from headgate.runtime.control.subtask_metrics import SubtaskMetrics
+from headgate.ids import SlotIndex, SubtaskId
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
@@ -28,6 +28,8 @@ class JobProgress:
     """When the attempt that runs has started, by wall clock; None while none runs."""
     subtasks: Mapping[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
     """The newest metrics of the attempt's subtasks; never changed, but replaced."""
+    counted: Mapping[SlotIndex, Mapping[str, int]] = field(default_factory=dict)
+    """What the sources of each slot have counted in the attempt; never changed, but replaced."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
 
@@ -35,3 +37,7 @@ class JobProgress:
     def checkpoints(self) -> Sequence[CheckpointFigures]:
         """The newest completed checkpoints, oldest first."""
         return self.statistics.figures
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters of the attempt by name, summed: those of sources, and those that functions keep."""
+        return summed([*self.counted.values(), *(own.counters() for own in self.subtasks.values())])

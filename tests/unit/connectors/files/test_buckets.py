@@ -58,6 +58,9 @@ def files(root: Path) -> list[str]:
         ("yyyy/MM/dd/HHmmss", "Asia/Tokyo", "2024/02/29/090000"),
         ("'day='yyyyMMdd", "America/New_York", "day=20240228"),
         ("'100%''s' ''yyyy", "UTC", "100%'s '2024"),
+        ("yy.M.d H-m-s", "Z", "24.2.29 0-0-0"),
+        ("uuuu EEE dd MMM hh a SSS", "GMT-08:00", "2024 Wed 28 Feb 04 PM 000"),
+        ("DDD EEEE MMMM HHmm", "+0530", "060 Thursday February 0530"),
     ],
     ids=str,
 )
@@ -82,10 +85,11 @@ def test_the_next_hour_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_patterns_and_zones_that_are_not_known_are_refused() -> None:
-    with pytest.raises(ProgramError, match="'EEE' in the pattern 'yyyy-EEE' is not known"):
-        BucketAssigner.date_time_bucket_assigner("yyyy-EEE")
-    with pytest.raises(ProgramError, match="no time zone 'Mars/Base'"):
-        BucketAssigner.date_time_bucket_assigner(timezone_id="Mars/Base")
+    with pytest.raises(ProgramError, match="'QQ' in the pattern 'yyyy-QQ' is not known"):
+        BucketAssigner.date_time_bucket_assigner("yyyy-QQ")
+    for zone in ("Mars/Base", "GMT-19", "../UTC"):
+        with pytest.raises(ProgramError, match=f"no time zone '{zone}'"):
+            BucketAssigner.date_time_bucket_assigner(timezone_id=zone)
 
 
 @pytest.mark.parametrize("make", [lambda *values: ORDER(*values), lambda *values: ORDER(*values).as_dict()])

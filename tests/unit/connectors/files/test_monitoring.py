@@ -193,7 +193,7 @@ def test_files_that_appear_while_the_job_runs_and_fails_are_read_once(tmp_path: 
     expected = ["0-a", "0-b"]
 
     def written() -> list[str]:
-        return sorted(line for path in outbox.glob("part-*") for line in path.read_text().split())
+        return sorted(line for path in outbox.rglob("part-*") for line in path.read_text().split())
 
     def all_is_written() -> bool:
         return written() == sorted(expected)
@@ -222,7 +222,7 @@ def test_a_job_that_is_started_again_reads_what_is_new_only(tmp_path: Path, monk
         return env
 
     def written() -> list[str]:
-        return sorted(line for path in outbox.glob("part-*") for line in path.read_text().split())
+        return sorted(line for path in outbox.rglob("part-*") for line in path.read_text().split())
 
     runs.stop(program(2))
     put(inbox, "2", "2-a\n")

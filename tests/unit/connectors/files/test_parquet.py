@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.sink import FileSink
@@ -29,7 +30,8 @@ def source_of(folder: Path, columns: Sequence[str] | RowTypeInfo | None = None) 
 
 
 def sink_to(folder: Path) -> FileSink:
-    return FileSink.for_bulk_format(str(folder), BulkWriterFactory.parquet_writer(SCHEMA)).build()
+    sink = FileSink.for_bulk_format(str(folder), BulkWriterFactory.parquet_writer(SCHEMA))
+    return sink.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
 
 
 def test_splits_are_row_groups_in_order_of_the_files(tmp_path: Path) -> None:

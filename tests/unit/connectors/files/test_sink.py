@@ -12,12 +12,13 @@ import pytest
 from pyarrow import fs
 
 from headgate.clock import VirtualClock
+from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.part_names import OutputFileConfig
 from headgate.connectors.files.places import Place
 from headgate.connectors.files.rolling import RollingPolicy
-from headgate.connectors.files.sink import FileSink
+from headgate.connectors.files.sink import FileSink, FileSinkBuilder
 from headgate.errors import ProgramError, SinkError
 from headgate.functions.sink import CommitLostError, RetriableCommitError, SinkWriter
 from headgate.ids import CheckpointId
@@ -25,6 +26,10 @@ from headgate.testing.contracts.sink import JOB, OTHER_JOB, sink_context
 
 TEXT = Encoder.simple_string_encoder()
 JSON = Encoder.json_lines_encoder()
+
+
+def row_sink(folder: str, encoder: Encoder) -> FileSinkBuilder:
+    return FileSink.for_row_format(folder, encoder).with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
 
 
 def names(folder: Path) -> list[str]:
@@ -37,7 +42,7 @@ def prepared(writer: SinkWriter, *records: str) -> list:  # type: ignore[type-ar
 
 
 def test_names_of_files_tell_job_operator_subtask_attempt_checkpoint_and_count(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), JSON).build()
+    sink = row_sink(str(tmp_path), JSON).build()
     context = sink_context(subtask=1, attempt=3)
     writer = sink.writer(context)
     committables = prepared(writer, "a") + prepared(writer, "b")
@@ -51,7 +56,7 @@ def test_names_of_files_tell_job_operator_subtask_attempt_checkpoint_and_count(t
 
 def test_prefix_and_suffix_can_be_chosen(tmp_path: Path) -> None:
     config = OutputFileConfig.builder().with_part_prefix("alerts").with_part_suffix(".txt").build()
-    sink = FileSink.for_row_format(str(tmp_path), JSON).with_output_file_config(config).build()
+    sink = row_sink(str(tmp_path), JSON).with_output_file_config(config).build()
     sink.committer(sink_context()).commit(prepared(sink.writer(sink_context()), "a"))
     [name] = names(tmp_path)
     assert name.startswith("alerts-11111111-")
@@ -59,7 +64,7 @@ def test_prefix_and_suffix_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_setting_of_a_builder_holds_without_its_result(tmp_path: Path) -> None:
-    builder = FileSink.for_row_format(str(tmp_path), JSON)
+    builder = row_sink(str(tmp_path), JSON)
     builder.with_output_file_config(OutputFileConfig("alerts"))
     builder.with_rolling_policy(RollingPolicy.default_rolling_policy(part_size=1))
     writer = builder.build().writer(sink_context())
@@ -76,7 +81,7 @@ def test_prefix_that_hides_files_is_refused(prefix: str) -> None:
 
 def test_a_file_of_the_size_asked_for_is_followed_by_the_next(tmp_path: Path) -> None:
     policy = RollingPolicy.default_rolling_policy(part_size=10)
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(policy).build()
+    sink = row_sink(str(tmp_path), TEXT).with_rolling_policy(policy).build()
     writer = sink.writer(sink_context())
     for _ in range(5):
         writer.write(["12345"])
@@ -86,13 +91,13 @@ def test_a_file_of_the_size_asked_for_is_followed_by_the_next(tmp_path: Path) ->
 
 def test_without_a_size_files_roll_at_checkpoints_only(tmp_path: Path) -> None:
     policy = RollingPolicy.on_checkpoint_rolling_policy()
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(policy).build()
+    sink = row_sink(str(tmp_path), TEXT).with_rolling_policy(policy).build()
     assert len(prepared(sink.writer(sink_context()), *["12345"] * 100)) == 1
 
 
 def test_files_roll_by_age_and_by_time_without_records(tmp_path: Path) -> None:
     clock = VirtualClock()
-    builder = FileSink.for_row_format(str(tmp_path), TEXT)
+    builder = row_sink(str(tmp_path), TEXT)
     builder.clock = clock
     policy = RollingPolicy.default_rolling_policy(rollover_interval=100, inactivity_interval=60)
     writer = builder.with_rolling_policy(policy).build().writer(sink_context())
@@ -121,7 +126,7 @@ class SmallFiles(RollingPolicy):
 
 
 def test_policy_may_be_of_ones_own(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).with_rolling_policy(SmallFiles()).build()
+    sink = row_sink(str(tmp_path), TEXT).with_rolling_policy(SmallFiles()).build()
     writer = sink.writer(sink_context())
     writer.write(["a"])
     writer.write(["b"])
@@ -129,7 +134,7 @@ def test_policy_may_be_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_file_that_is_gone_is_lost_for_good_and_both_places_are_named(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "a")
     [path] = tmp_path.iterdir()
     path.unlink()
@@ -138,7 +143,7 @@ def test_file_that_is_gone_is_lost_for_good_and_both_places_are_named(tmp_path: 
 
 
 def test_file_that_was_cut_short_is_lost_for_good(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "abc")
     [path] = tmp_path.iterdir()
     path.write_text("a")
@@ -149,7 +154,7 @@ def test_file_that_was_cut_short_is_lost_for_good(tmp_path: Path) -> None:
 def test_folder_that_is_not_there_for_now_is_tried_again(tmp_path: Path) -> None:
     folder = tmp_path / "mounted"
     folder.mkdir()
-    sink = FileSink.for_row_format(str(folder), TEXT).build()
+    sink = row_sink(str(folder), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "a")
     folder.rename(tmp_path / "unmounted")
     with pytest.raises(RetriableCommitError, match=r"does not see the folder '.*mounted'"):
@@ -160,7 +165,7 @@ def test_folder_that_is_not_there_for_now_is_tried_again(tmp_path: Path) -> None
 
 
 def test_move_that_fails_is_tried_again(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "a")
     blocked = Path(committables[0].final.path)
     blocked.mkdir()
@@ -170,7 +175,7 @@ def test_move_that_fails_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_commit_that_copied_but_did_not_delete_is_completed(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     committables = prepared(sink.writer(sink_context()), "abc")
     [path] = tmp_path.iterdir()
     Path(committables[0].final.path).write_bytes(path.read_bytes())
@@ -179,7 +184,7 @@ def test_commit_that_copied_but_did_not_delete_is_completed(tmp_path: Path) -> N
 
 
 def test_recovery_removes_the_leftovers_of_dead_attempts(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     writer = sink.writer(sink_context())
     kept = prepared(writer, "kept")
     prepared(writer, "of an incomplete checkpoint")
@@ -190,21 +195,21 @@ def test_recovery_removes_the_leftovers_of_dead_attempts(tmp_path: Path) -> None
 
 
 def test_recovery_leaves_what_a_later_attempt_has_prepared_since_another_driver_has_taken_over(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     later = prepared(sink.writer(sink_context(attempt=3)), "of the other driver")
     sink.committer(sink_context(attempt=2)).recover([])
     assert names(tmp_path) == [Path(later[0].pending.path).name]
 
 
 def test_subtask_with_a_longer_number_is_another_subtask(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     prepared(sink.writer(sink_context(subtask=11)), "a")
     sink.committer(sink_context(subtask=1)).recover([])
     assert len(names(tmp_path)) == 1
 
 
 def test_closing_removes_what_is_in_progress(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     writer = sink.writer(sink_context())
     writer.write(["a"])
     writer.close()
@@ -212,7 +217,7 @@ def test_closing_removes_what_is_in_progress(tmp_path: Path) -> None:
 
 
 def test_discarding_leaves_committed_files_and_those_that_a_savepoint_holds(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     sink.prepare(JOB)
     sink.committer(sink_context()).commit(prepared(sink.writer(sink_context()), "a"))
     prepared(sink.writer(sink_context(attempt=2)), "never complete")
@@ -226,7 +231,7 @@ def test_discarding_leaves_committed_files_and_those_that_a_savepoint_holds(tmp_
 
 
 def test_releasing_the_folder_leaves_what_a_retained_checkpoint_is_to_commit(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     sink.prepare(JOB)
     [part] = prepared(sink.writer(sink_context()), "a")
     sink.release(JOB)
@@ -234,7 +239,7 @@ def test_releasing_the_folder_leaves_what_a_retained_checkpoint_is_to_commit(tmp
 
 
 def test_a_kept_file_survives_later_attempts_and_loses_its_mark_when_it_is_committed(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     held = prepared(sink.writer(sink_context()), "a")
     sink.committer(sink_context()).keep(held)
     sink.committer(sink_context(attempt=2)).recover([])
@@ -244,7 +249,7 @@ def test_a_kept_file_survives_later_attempts_and_loses_its_mark_when_it_is_commi
 
 
 def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), TEXT).build()
+    sink = row_sink(str(tmp_path), TEXT).build()
     committer = sink.committer(sink_context())
     held = prepared(sink.writer(sink_context()), "a")
     committer.commit(held)
@@ -253,14 +258,14 @@ def test_a_file_that_is_final_before_it_is_kept_gets_no_mark(tmp_path: Path) -> 
 
 
 def test_folder_that_a_host_does_not_see_is_named_with_the_host(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path / "absent"), TEXT).build()
+    sink = row_sink(str(tmp_path / "absent"), TEXT).build()
     with pytest.raises(SinkError, match=r"cannot write '.*absent/.*' on host .*the same for all hosts"):
         sink.writer(sink_context()).write(["a"])
 
 
 def test_relative_folder_is_meant_where_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    sink = FileSink.for_row_format("out", TEXT).build()
+    sink = row_sink("out", TEXT).build()
     monkeypatch.chdir("/")
     sink.prepare(JOB)
     assert (tmp_path / "out").is_dir()
@@ -268,7 +273,7 @@ def test_relative_folder_is_meant_where_the_program_runs(tmp_path: Path, monkeyp
 
 def test_files_elsewhere_are_committed_and_leftovers_removed() -> None:
     place = Place.of("mock:///sink", SinkError)
-    sink = FileSink.for_row_format("mock:///sink", TEXT).build()
+    sink = row_sink("mock:///sink", TEXT).build()
     sink.prepare(JOB)
     writer = sink.writer(sink_context())
     committables = prepared(writer, "a") + prepared(writer, "b")
@@ -283,7 +288,7 @@ def test_files_elsewhere_are_committed_and_leftovers_removed() -> None:
 
 
 def test_after_rescaling_each_leftover_goes_and_what_another_subtask_was_dealt_stays(tmp_path: Path) -> None:
-    sink = FileSink.for_row_format(str(tmp_path), JSON).build()
+    sink = row_sink(str(tmp_path), JSON).build()
     old = [replace(sink_context(subtask=subtask), parallelism=4) for subtask in range(4)]
     writers = [sink.writer(context) for context in old]
     durable = [prepared(writer, f"durable {subtask}") for subtask, writer in enumerate(writers)]

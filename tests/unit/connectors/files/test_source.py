@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
 import os
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ from typing import Any
 import pytest
 
 from headgate.connectors.files.bulk_format import BulkFormat
+from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.lines import BrokenLines, Decoded, LineDecoder
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.stream_format import StreamFormat
 from headgate.errors import ProgramError, SourceError
 from headgate.testing.contracts.source import ReaderContext, deal, open_reader, read, read_all
+from headgate.types.instant import Duration
 
 TEXT = StreamFormat.text_line_format()
 
@@ -94,12 +98,25 @@ def test_large_file_is_shared_by_the_subtasks(tmp_path: Path, parallelism: int) 
 def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
     written(tmp_path / "1.gz", gzip.compress(b"a\nb\n") + gzip.compress(b"c\n"))
     written(tmp_path / "2.bz2", bz2.compress(b"d\n"))
-    assert read_all(source(tmp_path), 2) == ["a", "b", "c", "d"]
+    written(tmp_path / "3.GZIP", gzip.compress(b"e\n"))
+    written(tmp_path / "4.xz", lzma.compress(b"f\n") + lzma.compress(b"g\n"))
+    written(tmp_path / "5.deflate", zlib.compress(b"h\n"))
+    written(tmp_path / "6.deflate", zlib.compress(b""))
+    assert sorted(read_all(source(tmp_path), 2)) == list("abcdefgh")
 
 
-def test_reading_goes_on_deep_in_a_compressed_file(tmp_path: Path) -> None:
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda data: gzip.compress(data, 1),
+    "xz": lambda data: lzma.compress(data, preset=0),
+    "deflate": lambda data: zlib.compress(data, 1),
+}
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+@pytest.mark.slow
+def test_reading_goes_on_deep_in_a_compressed_file(tmp_path: Path, ending: str) -> None:
     lines = [f"{index:063}" for index in range(200_000)]
-    path = written(tmp_path / "in.gz", gzip.compress("\n".join(lines).encode(), 1))
+    path = written(tmp_path / f"in.{ending}", COMPRESS[ending]("\n".join(lines).encode()))
     context = ReaderContext()
     reader = open_reader(source(path), source(path).splits(1), context)
     read(reader, context, 150_000, asked=10_000)
@@ -188,11 +205,12 @@ def test_what_is_appended_later_is_not_read(tmp_path: Path) -> None:
     assert read(open_reader(source(path), splits, context), context) == ["a", "b"]
 
 
+@pytest.mark.parametrize("ending", COMPRESS)
 @pytest.mark.parametrize("damage", [lambda data: data[:-12], lambda data: b"no gzip at all", lambda data: data[:40]])
-def test_damaged_compressed_file_is_named(tmp_path: Path, damage: object) -> None:
-    data = gzip.compress(os.urandom(1000).hex().encode())
-    path = written(tmp_path / "in.gz", damage(data))  # type: ignore[operator]
-    with pytest.raises(SourceError, match=r"cannot (read|open) '.*in\.gz'"):
+def test_damaged_compressed_file_is_named(tmp_path: Path, damage: Callable[[bytes], bytes], ending: str) -> None:
+    data = COMPRESS[ending](os.urandom(1000).hex().encode())
+    path = written(tmp_path / f"in.{ending}", damage(data))
+    with pytest.raises(SourceError, match=rf"cannot (read|open) '.*in\.{ending}'"):
         read_all(source(path))
 
 
@@ -239,3 +257,24 @@ def test_format_that_is_there_is_of_the_class_that_names_it() -> None:
     formats = [TEXT, StreamFormat.csv_format(), StreamFormat.json_lines_format()]
     assert all(isinstance(each, StreamFormat) for each in formats)
     assert isinstance(BulkFormat.parquet_format(), BulkFormat)
+
+
+def test_a_file_is_cut_unless_the_enumerator_is_one_that_does_not(tmp_path: Path) -> None:
+    line = b"x" * 1023 + b"\n"
+    builder = FileSource.for_record_stream_format(TEXT, str(written(tmp_path / "in.txt", line * 4096)))
+    builder.set_split_assigner(FileSplitAssignerProvider.locality_aware_split_assigner())
+    assert len(builder.build().splits(4)) == 4
+    builder.set_file_enumerator(FileEnumeratorProvider.default_non_splittable_file_enumerator())
+    whole = builder.build()
+    assert len(whole.splits(4)) == 1
+    assert len(read_all(whole)) == 4096
+    assert len(builder.monitor_continuously(Duration.of_seconds(1)).build().splits(4)) == 1
+    builder.set_file_enumerator(FileEnumeratorProvider.default_splittable_file_enumerator())
+    assert len(builder.process_static_file_set().build().splits(4)) == 4
+
+
+@pytest.mark.parametrize("setter", ["set_file_enumerator", "set_split_assigner"])
+def test_what_is_no_provider_is_refused(setter: str) -> None:
+    builder = FileSource.for_record_stream_format(TEXT, "in.txt")
+    with pytest.raises(ProgramError, match=rf"{setter}\(\) takes a File\w+Provider, made by its functions, not"):
+        getattr(builder, setter)("local")

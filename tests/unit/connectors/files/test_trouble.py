@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
 from headgate.connectors.files.encoders import Encoder
@@ -79,7 +80,7 @@ def written(writer: SinkWriter[PartFile]) -> list[PartFile]:
 @each_sink
 def test_a_full_disk_is_an_error_with_the_name_of_the_file_and_nothing_is_lost(sink_to: Any, tmp_path: Path) -> None:
     builder: FileSinkBuilder = sink_to(str(tmp_path))
-    sink = builder.build()
+    sink = builder.with_bucket_assigner(BucketAssigner.base_path_bucket_assigner()).build()
     writer = sink.writer(sink_context())
     with full_disk(), pytest.raises(SinkError, match=r"cannot write '.*\.inprogress'"):
         written(writer)

@@ -75,7 +75,7 @@ def written(folder: Path, records: Sequence[Any], factory: BulkWriterFactory) ->
     sink = FileSink.for_bulk_format(str(folder / "out"), factory).build()
     env.from_collection(list(records)).map(lambda record: record).sink_to(sink)
     env.execute()
-    [part] = (folder / "out").glob("part-*")
+    [part] = (folder / "out").rglob("part-*")
     return part
 
 

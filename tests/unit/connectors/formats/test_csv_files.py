@@ -138,7 +138,7 @@ def test_files_are_written_as_pyflink_writes_them(builder: CsvSchemaBuilder, exp
     sink = FileSink.for_bulk_format(str(tmp_path / "out"), CsvBulkWriters.for_schema(builder.build())).build()
     env.from_collection(RECORDS).sink_to(sink)
     env.execute()
-    [part] = (tmp_path / "out").glob("part-*.csv")
+    [part] = (tmp_path / "out").rglob("part-*.csv")
     assert part.read_bytes().decode() == expected
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -96,7 +98,7 @@ def test_archives_are_unpacked_in_the_working_folder_and_gone_after_the_job(
 def test_what_stands_where_an_archive_is_to_be_unpacked_stays(folder: Path) -> None:
     env = environment()
     env.add_python_archive(make_archive(folder))  # would be unpacked as the archive itself
-    with pytest.raises(EnvironmentFault, match=r"unpacked as .*/model\.zip, .* is there already: name another folder"):
+    with pytest.raises(EnvironmentFault, match=r"found as .*/model\.zip, .* is there already: give it another folder"):
         results(env, str)
     assert (folder / "model.zip").is_file()
     assert list((folder / "tmp").iterdir()) == []
@@ -152,3 +154,40 @@ def test_another_python_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
 def test_settings_are_checked_before_a_job_starts() -> None:
     with pytest.raises(ConfigError, match=r"python\.files: there is no .*/gone\.py"):
         results(environment(files="gone.py"), str)
+
+
+def test_a_registered_file_or_folder_is_found_by_its_name_while_the_job_runs(folder: Path) -> None:
+    (folder / "data").mkdir()
+    (folder / "data" / "rates.csv").write_text("EUR,1")
+    env = environment()
+    env.register_cached_file("data/rates.csv", "rates")
+    env.register_cached_file((folder / "data").as_uri(), "all")
+    assert results(env, lambda _: (Path("rates").read_text(), Path("all/rates.csv").read_text())) == [("EUR,1",) * 2]
+    assert sorted(path.name for path in folder.iterdir()) == ["data", "tmp"]
+
+
+def test_a_file_registered_under_its_own_name_is_where_it_was(folder: Path) -> None:
+    (folder / "rates.csv").write_text("EUR,1")
+    env = environment()
+    env.register_cached_file("rates.csv", "rates.csv")
+    assert results(env, lambda _: Path("rates.csv").read_text()) == ["EUR,1"]
+    assert (folder / "rates.csv").read_text() == "EUR,1"
+
+
+def test_a_file_that_is_to_be_run_can_be(folder: Path) -> None:
+    (folder / "greet.sh").write_text("#!/bin/sh\necho hello")
+    env = environment()
+    env.register_cached_file("greet.sh", "greet", executable=True)
+    assert results(env, lambda _: subprocess.run(["./greet"], capture_output=True, check=True).stdout) == [b"hello\n"]
+    assert not os.access(folder / "greet.sh", os.X_OK)
+    assert list((folder / "tmp").iterdir()) == []
+
+
+def test_a_name_that_something_else_has_is_told(folder: Path) -> None:
+    (folder / "rates.csv").write_text("EUR,1")
+    (folder / "rates").write_text("other")
+    env = environment()
+    env.register_cached_file("rates.csv", "rates")
+    with pytest.raises(EnvironmentFault, match=r"rates\.csv is to be found as .*/rates, .* give it another name"):
+        results(env, str)
+    assert (folder / "rates").read_text() == "other"

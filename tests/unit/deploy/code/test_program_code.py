@@ -11,6 +11,7 @@ import pytest
 
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.code.bundle import write_bundle
+from headgate.deploy.code.cached_files import CachedFile
 from headgate.deploy.code.program_code import Archive, ProgramCode, Requirements, program_code
 from headgate.errors import ConfigError
 from headgate.options import resolve
@@ -37,6 +38,8 @@ def test_settings_name_code_as_flink_has_it(folder: Path) -> None:
                 "python.archives": "model.zip#model,model.tar.gz",
                 "python.requirements": "needs.txt#wheels",
                 "python.executable": "model/bin/python",
+                "pipeline.cached-files": f"name:notes, path:'file://{folder}/notes.txt'; "
+                "name:lib,path:lib,executable:true",
             }
         )
     )
@@ -44,6 +47,7 @@ def test_settings_name_code_as_flink_has_it(folder: Path) -> None:
         files=(folder / "shop.py", folder / "lib"),
         archives=(Archive(folder / "model.zip", "model"), Archive(folder / "model.tar.gz", "model.tar.gz")),
         requirements=Requirements(folder / "needs.txt", folder / "wheels"),
+        cached=(CachedFile(folder / "notes.txt", "notes"), CachedFile(folder / "lib", "lib", is_executable=True)),
         executable="model/bin/python",
     )
     assert not given.is_nothing
@@ -58,15 +62,21 @@ def test_the_methods_of_an_environment_set_them(folder: Path, monkeypatch: pytes
     env.add_python_archive("model.tar.gz")
     env.set_python_requirements("needs.txt", "wheels")
     env.set_python_executable("model/bin/python")
+    env.register_cached_file("notes.txt", "notes")
+    env.register_cached_file(str(folder / "lib"), "lib", True)
     monkeypatch.chdir("/")
     given = program_code(env._settings())
     assert given.files == (folder / "lib", folder / "shop.py")
     assert {each.folder for each in given.archives} == {"model", "model.tar.gz"}
     assert given.requirements == Requirements(folder / "needs.txt", folder / "wheels")
     assert given.executable == "model/bin/python"
+    assert given.cached == (
+        CachedFile(folder / "notes.txt", "notes"),
+        CachedFile(folder / "lib", "lib", is_executable=True),
+    )
 
 
-BAD: list[tuple[Callable[[Any], None], str]] = [
+BAD: list[tuple[Callable[[Any], object], str]] = [
     (lambda env: env.add_python_file("gone.py"), r"python\.files: there is no /.*/gone\.py on the driver's machine"),
     (lambda env: env.add_python_file("notes.txt"), r"Python imports nothing from /.*/notes\.txt"),
     (lambda env: env.add_python_file("hdfs://host/shop.py"), r"not on the driver's machine.*--py-files"),
@@ -78,6 +88,12 @@ BAD: list[tuple[Callable[[Any], None], str]] = [
     (lambda env: env.add_python_archive("model.zip", "a/b"), "'a/b' is to be the name of one folder"),
     (lambda env: env.add_python_archive("model.zip", ".."), "name of one folder"),
     (lambda env: env.add_python_archive("model.zip", 7), "takes a path as text, not 7"),
+    (lambda env: env.register_cached_file("gone", "x"), r"cached-files: there is no /.*/gone on the driver's machine"),
+    (lambda env: env.register_cached_file("hdfs://host/x", "x"), r"not on the driver's machine: copy it there"),
+    (lambda env: env.register_cached_file("a;b", "x"), "'a;b' is no path, or has a comma, a semicolon"),
+    (lambda env: env.register_cached_file("lib", "a/b"), "'a/b' is to be the name of one file"),
+    (lambda env: env.register_cached_file("lib", ".."), "name of one file"),
+    (lambda env: [env.register_cached_file("lib", "x") for _ in range(2)], "two files with the name x"),
     (lambda env: env.set_python_requirements("lib"), "/lib is no file of requirements"),
     (lambda env: env.set_python_requirements("needs.txt", "shop.py"), "/shop.py is no folder of packages"),
     (lambda env: env.set_python_requirements("needs.txt", "gone"), "there is no /.*/gone"),
@@ -85,7 +101,7 @@ BAD: list[tuple[Callable[[Any], None], str]] = [
 
 
 @pytest.mark.parametrize(("add", "told"), BAD, ids=[told for _, told in BAD])
-def test_what_cannot_be_used_is_told_at_once(add: Callable[[Any], None], told: str) -> None:
+def test_what_cannot_be_used_is_told_at_once(add: Callable[[Any], object], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         add(StreamExecutionEnvironment.get_execution_environment())
 
@@ -93,6 +109,17 @@ def test_what_cannot_be_used_is_told_at_once(add: Callable[[Any], None], told: s
 def test_two_archives_for_one_folder_are_refused() -> None:
     with pytest.raises(ConfigError, match="two archives for the folder model"):
         program_code(resolve({"python.archives": "model.zip#model,model.tar.gz#model"}))
+
+
+def test_a_file_and_an_archive_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"pipeline\.cached-files has a file model, and python\.archives"):
+        program_code(resolve({"python.archives": "model.zip#model", "pipeline.cached-files": "name:model,path:lib"}))
+
+
+@pytest.mark.parametrize("entry", ["lib", "name:lib", "path:lib", "name:lib,path:lib,mode:7"])
+def test_a_registered_file_of_another_form_is_refused(entry: str) -> None:
+    with pytest.raises(ConfigError, match="is not of the form name:model,path:/data"):
+        program_code(resolve({"pipeline.cached-files": entry}))
 
 
 def test_an_executable_has_to_be_text() -> None:

@@ -1,0 +1,57 @@
+"""Files that are registered under a name and found by it in the working folder of slots: Flink's distributed cache."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from headgate.deploy.code.local_path import local_path
+from headgate.errors import ConfigError
+from headgate.options import CACHED_FILES
+
+SEPARATOR: Final = ";"
+_NAME: Final = re.compile(r"(?!\.{1,2}$)[^/\\,;:'\"]+")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CachedFile:
+    """A file or folder of the driver's, and the name that functions open it by."""
+
+    path: Path
+    name: str
+    is_executable: bool = False
+
+    @property
+    def entry(self) -> str:
+        """The file as the option has it."""
+        return f"name:{self.name},path:{self.path},executable:{str(self.is_executable).lower()}"
+
+
+def cached_file(path: str, name: str, *, is_executable: bool = False) -> CachedFile:
+    """Return the file of a path. Raises ConfigError when it is not there, or the name is none for a file."""
+    if not isinstance(path, str) or not path or any(sign in path for sign in ",;'\""):
+        raise ConfigError(f"{CACHED_FILES.key}: {path!r} is no path, or has a comma, a semicolon or a quote: rename it")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigError(f"{CACHED_FILES.key}: {name!r} is to be the name of one file, without slashes and , ; : ' \"")
+    return CachedFile(local_path(CACHED_FILES, path), name, is_executable)
+
+
+def cached_files(text: str | None) -> tuple[CachedFile, ...]:
+    """Return what the option has. Raises ConfigError for a file that is not there, and for two of one name."""
+    found = tuple(map(_parse, filter(None, map(str.strip, (text or "").split(SEPARATOR)))))
+    names = [file.name for file in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{CACHED_FILES.key} has two files with the name {name}: give each a name of its own")
+    return found
+
+
+def _parse(entry: str) -> CachedFile:
+    pairs = (pair.partition(":")[::2] for pair in entry.split(","))
+    fields = {key.strip(): value.strip().strip("'\"") for key, value in pairs}
+    if not {"name", "path"} <= fields.keys() <= {"name", "path", "executable"}:
+        raise ConfigError(f"{CACHED_FILES.key}: {entry!r} is not of the form name:model,path:/data/model.bin")
+    return cached_file(fields["path"], fields["name"], is_executable=fields.get("executable") == "true")
