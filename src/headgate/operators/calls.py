@@ -11,7 +11,6 @@ from typing import Any, Final, final
 
 from headgate.errors import ProgramError
 from headgate.operators.base import Runtime, method_of
-from headgate.types.row import Row
 
 RecordCall = Callable[[Any, Any], "Iterable[Any] | None"]
 """How a record becomes results: given the record and a context."""
@@ -38,10 +37,6 @@ def _itself(method: UserMethod) -> RecordCall:
 def _without_context(method: UserMethod) -> RecordCall:
     checked = many_of_one(method)
     return lambda value, context: checked(value)
-
-
-_NO_RECORDS: Final = (str, bytes, bytearray, dict, Row)
-"""What Python iterates over, though it is a record: its characters, keys or fields would come out one by one."""
 
 
 _RECORDS: Final = frozenset({type(None), list, tuple, GeneratorType, map, filter, zip, chain, type(iter([]))})
@@ -80,7 +75,7 @@ def many_of_one(method: UserMethod) -> UserMethod:
 
 
 def _expect_records(results: object, method: UserMethod) -> None:
-    if isinstance(results, _NO_RECORDS) or not hasattr(results, "__iter__"):
+    if not hasattr(results, "__iter__"):
         name = getattr(method, "__name__", type(method).__name__)
         raise ProgramError(
             f"{name}() returned {results!r:.100}, of type {type(results).__name__}, but it may emit any number of "

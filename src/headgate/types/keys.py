@@ -9,7 +9,7 @@ which `typed_key` answers: it tells some apart that are equal, such as 1 and Tru
 ==============================  ==================================================================================
 None                            nothing; equal to itself only
 bool, int, other integral       the integer: True is 1
-float, Decimal                  the integer if integral (-0.0 is 0), else the exact value; NaN is refused
+float, Decimal                  the integer if integral (-0.0 is 0), else the exact value; NaN only as a float, alone
 str, bytes                      the text in UTF-8, the bytes
 tuple, list                     its items, each by this rule
 set, frozenset                  its items, sorted by their bytes
@@ -56,6 +56,7 @@ _EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 _INT32_MIN: Final = -(2**31)
 _INT32_MAX: Final = 2**31 - 1
+_NAN: Final = b"fNaN"
 
 
 def hash_code(key: Any) -> int:
@@ -81,7 +82,7 @@ def canonical_bytes(key: Any) -> bytes:
     >>> canonical_bytes("a"), canonical_bytes(1.0) == canonical_bytes(1)
     (b'sa', True)
     """
-    return _bytes(key)
+    return _NAN if type(key) is float and key != key else _bytes(key)
 
 
 def _crc32(data: bytes) -> int:
@@ -136,7 +137,7 @@ def _integer_bytes(number: int) -> bytes:
 
 def _float_bytes(number: float) -> bytes:
     if number != number:
-        raise SerializationError("the key is NaN, which is not equal to itself; replace it before key_by")
+        raise SerializationError("the key has NaN in it, which is not equal to itself; replace it before key_by")
     return b"f" + struct.pack(">d", number)
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import is_dataclass
@@ -80,7 +81,7 @@ class TypedKey(tuple[_Mark, bytes]):
 
 
 _known_floats: Final[dict[float, TypedKey]] = {}
-"""Those used lately, but for 0.0 and -0.0, which Python calls equal."""
+"""Those used lately, but for 0.0 and -0.0, which Python calls equal, and NaN, which it calls unequal."""
 
 
 def _typed_float(key: float) -> TypedKey:
@@ -89,7 +90,7 @@ def _typed_float(key: float) -> TypedKey:
         found = TypedKey.of(key)
         if len(_known_floats) >= _KNOWN_MAX:
             _known_floats.clear()
-        if key:
+        if key and key == key:
             _known_floats[key] = found
     return found
 
@@ -163,7 +164,7 @@ def _identity(value: Any) -> bytes:
 
 
 def _of_float(number: float) -> bytes:
-    return (b"F" if number.is_integer() else b"f") + _DOUBLE(number)
+    return (b"F" if number.is_integer() else b"f") + _DOUBLE(number if number == number else math.nan)
 
 
 _SINGLE: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (

@@ -1,4 +1,4 @@
-"""A record that is returned where records are to be yielded is refused, whatever function it is."""
+"""What a function may return for any number of records: what Python iterates over, as in PyFlink, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from headgate.operators.flat_map import FlatMapFactory
 from headgate.testing.harness import OperatorHarness
 
 RULES: Final = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
-RECORDS: Final = ["text", b"bytes", bytearray(b"more"), {"key": 1}, Row(1, 2), 7]
+RECORDS: Final = [7, 1.5, True]
+ITEMS: Final = [("ab", ["a", "b"]), (b"ab", [97, 98]), ({"key": 1}, ["key"]), (Row(1, 2), [1, 2])]
 
 returned = pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
 
@@ -124,6 +125,15 @@ def check_refused(process: Callable[[Any], Any], record: Any) -> None:
 def test_a_record_that_is_returned_is_refused(of: Callable[[], OperatorHarness], record: Any) -> None:
     with of() as harness:
         check_refused(harness.process, record)
+
+
+@pytest.mark.parametrize(("result", "records"), ITEMS)
+@pytest.mark.parametrize("of", PLAIN)
+def test_all_that_is_iterable_is_any_number_of_records(
+    of: Callable[[], OperatorHarness], result: Any, records: list[Any]
+) -> None:
+    with of() as harness:
+        assert harness.process(result) == records
 
 
 @returned

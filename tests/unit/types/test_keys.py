@@ -225,9 +225,8 @@ class Shouting(str):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        (float("nan"), "the key is NaN"),
-        (Decimal("NaN"), "the key is NaN"),
-        ((1, float("nan")), "the key is NaN"),
+        (Decimal("NaN"), "the key has NaN in it"),
+        ((1, float("nan")), "the key has NaN in it"),
         (bytearray(b"a"), r"a builtins.bytearray cannot be a key.*bytes\(the bytearray\)"),
         ((1, {"a": 1j}), "complex cannot be a key"),
         (Opaque(), "Opaque cannot be a key, .*make it a dataclass, key on a tuple of its fields"),

@@ -56,6 +56,13 @@ KEYS = st.recursive(
 )
 
 
+def test_all_floats_that_are_no_number_are_one_key() -> None:
+    one, other = float("nan"), -float("inf") + float("inf")
+    assert typed(one) == typed(other) == pickle.loads(pickle.dumps(typed(one)))
+    assert key_hash_code(one) == key_hash_code(typed(other))
+    assert typed(one) != typed(1.0)
+
+
 def test_a_whole_key_is_told_apart_by_its_type() -> None:
     keys = [1, True, 1.0, Decimal("1.0"), Decimal("1.00"), 0, 0.0, -0.0, None, (), [], {}, frozenset()]
     assert len(set(map(typed, keys))) == len(keys)
