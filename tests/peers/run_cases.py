@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 
 ROOT, OUT = sys.argv[1:3]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,6 +35,8 @@ for part in (
 MARK = "@@"
 TOGETHER = 12
 LONGEST = 160
+SECONDS_AT_MOST = 90
+AGAIN = {"error": "none yet: its group has no end"}
 STDOUT = tempfile.NamedTemporaryFile(
     "ab"
 )  # appended to by this process and by the JVM, which keeps what it starts with
@@ -88,11 +91,14 @@ def innermost(error):
 
 def captured(work, *arguments):
     """Return what `work` returns, and the lines that reach standard output meanwhile, of this process and its JVM."""
+    no_end = threading.Timer(SECONDS_AT_MOST, os._exit, [1])
+    no_end.start()
     sys.stdout.flush()
     start = os.path.getsize(STDOUT.name)
     try:
         returned = work(*arguments)
     finally:
+        no_end.cancel()
         sys.stdout.flush()
     with open(STDOUT.name, "rb") as file:
         file.seek(start)
@@ -122,14 +128,15 @@ def groups(names):
 
 
 def main():
-    """Run the cases whose results are not there yet: some take the process with them, and count as failed then."""
+    """Run the cases whose results are not there yet: some end the process, or never end, and count as failed then."""
     results = {}
     if os.path.exists(OUT):
         with open(OUT, encoding="utf-8") as file:
             results = json.load(file)
-    left = [name for name in CASES if name not in results]
-    alone = [name for name in left if CASES[name].alone]
-    for names in groups([name for name in left if not CASES[name].alone]):
+    left = [name for name in CASES if results.get(name) in (None, AGAIN)]
+    alone = [name for name in left if CASES[name].alone or name in results]
+    for names in groups([name for name in left if name not in alone]):
+        kept(results | dict.fromkeys(names, AGAIN))
         try:
             _, lines = captured(run_together, names)
         except Exception:  # noqa: BLE001  # one of them fails: which, is found out alone
@@ -139,7 +146,7 @@ def main():
             taken(lines, results)
             kept(results)
     for name in alone:
-        kept(results | {name: {"error": "the end of the process"}})
+        kept(results | {name: {"error": "no end, or the end of the process"}})
         error, lines = captured(run_alone, name)
         results[name] = {"lines": []}
         taken(lines, results)

@@ -58,7 +58,7 @@ KEYS = st.recursive(
 
 def test_all_floats_that_are_no_number_are_one_key() -> None:
     one, other = float("nan"), -float("inf") + float("inf")
-    assert typed(one) == typed(other) == pickle.loads(pickle.dumps(typed(one)))
+    assert typed(one) == typed(other) == pickle.loads(pickle.dumps(typed(one)))  # noqa: S301
     assert key_hash_code(one) == key_hash_code(typed(other))
     assert typed(one) != typed(1.0)
 
