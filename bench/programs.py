@@ -163,6 +163,12 @@ def build_chain(env: StreamExecutionEnvironment, folder: str, seconds: float) ->
     env.from_source(source, None, "tuples").map(doubled).filter(is_odd_key).sink_to(TallySink(folder))
 
 
+def build_typed_chain(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_tuples, seconds)
+    pairs = env.from_source(source, None, "tuples").map(doubled, output_type=Types.TUPLE([Types.LONG(), Types.LONG()]))
+    pairs.filter(is_odd_key).sink_to(TallySink(folder))
+
+
 def build_words(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.lines, seconds)
     env.from_source(source, None, "lines").flat_map(split).key_by(key_of).reduce(add).sink_to(TallySink(folder))
@@ -251,6 +257,13 @@ def build_rows(env: StreamExecutionEnvironment, folder: str, seconds: float) -> 
     env.from_source(source, None, "rows").key_by(key_of_row).map(same_row).sink_to(TallySink(folder))
 
 
+def build_typed_rows(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.CycleSource(inputs.keyed_rows, seconds)
+    named = Types.ROW_NAMED(["key", "number"], [Types.LONG(), Types.LONG()])
+    rows = env.from_source(source, None, "rows").key_by(key_of_row)
+    rows.map(same_row, output_type=named).sink_to(TallySink(folder))
+
+
 def build_frame(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     pairs = obtain(None, 1).range(inputs.FRAME_ROWS).selectExpr(f"pmod(hash(id), {inputs.KEYS}L) key", "id number")
     env.from_spark(pairs).key_by(key_of_row).map(same_row).sink_to(TallySink(folder))
@@ -260,6 +273,7 @@ Build = Callable[[StreamExecutionEnvironment, str, float], None]
 JOBS: dict[str, Build] = {
     "count": build_count,
     "chain": build_chain,
+    "typed chain": build_typed_chain,
     "words": build_words,
     "million": build_million,
     "fragile": build_fragile,
@@ -268,6 +282,7 @@ JOBS: dict[str, Build] = {
     "clogged": build_clogged,
     "files": build_files,
     "rows": build_rows,
+    "typed rows": build_typed_rows,
     "frame": build_frame,
     **{f"churn-{keys}": partial(build_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},
     **{f"paced-{keys}": partial(build_paced_churn, keys=keys) for keys in (inputs.CHURN_KEYS, inputs.CHURN_KEYS_QUICK)},

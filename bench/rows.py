@@ -46,6 +46,9 @@ class Bench:
             "c": self._job("count", slots=2, checkpoint_ms=1_000),
             "bare chain": self._loop("chain"),
             "d": self._job("chain", checkpoint_ms=1_000),
+            "ad chain": self._job("typed chain", checkpoint_ms=1_000),
+            "rows": self._job("rows", checkpoint_ms=1_000),
+            "ad rows": self._job("typed rows", checkpoint_ms=1_000),
             "bare words": self._loop("words"),
             "e": self._job("words", checkpoint_ms=1_000),
             "bare spread": self._loop("spread"),
@@ -82,6 +85,10 @@ class Bench:
         yield from self._ratio("c", "  to one slot", ("c", "a"), Target(least=1.3), slots=2)
         yield from self._rate("d", "map-filter chain", "d", per_output)
         yield from self._ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
+        yield from self._rate("ad", "the chain of (d) with a declared type of tuples", "ad chain", per_output)
+        yield from self._ratio("ad", "  to (d)", ("ad chain", "d"), Target(least=0.5))
+        yield from self._rate("ad", "a keyed map of rows with a declared type", "ad rows")
+        yield from self._ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
         yield from self._rate("e", "word count", "e", unit="words/s")
         yield from self._ratio("e", "  to the bare loop", ("e", "bare words"), None)
         yield from self._rate("k", "100,000 keys, hash map, increments of 1 s", "k")
@@ -227,12 +234,13 @@ NEEDS = {
     "c": {"a", "c"},
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
+    "ad": {"d", "ad chain", "rows", "ad rows"},
     "k": {"bare spread", "k"},
     "l": {"k", "l"},
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 

@@ -66,6 +66,7 @@ def spark(spark_folder: Path) -> Iterator[SparkSession]:
             "spark.eventLog.enabled": "true",
             "spark.eventLog.compress": "false",
             "spark.eventLog.dir": str(spark_folder / "events"),
+            "spark.ui.enabled": "true",  # the JVM keeps what a session before was started with
             "spark.ui.port": "0",
         },
         spark_folder,

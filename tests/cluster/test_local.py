@@ -86,7 +86,9 @@ def test_after_an_exception_the_slots_read_the_copies_on_their_own_disk(spark: S
     }
     env.configure(Configuration.from_dict(settings))
     source = DataGeneratorSource(lambda index: index, RECORDS, 8_000.0)
-    counts = env.from_source(source, None, "numbers").key_by(key_of).process(Count(marks, Fault("exception", 2_000)))
+    counts = (
+        env.from_source(source, None, "numbers").key_by(key_of).process(Count(marks, Fault("exception", RECORDS // 2)))
+    )
     counts.filter(lambda pair: False).print()
     counters = env.execute("count").get_all_accumulator_results()
     assert counters["local_restored_files"] == 2

@@ -112,8 +112,14 @@ _BASIC: Final[dict[BasicType, ToText]] = {
 }
 
 
+def _inner_text_of(type_info: TypeInformation) -> ToText:
+    """Return the text of what stands in another value, where None of any type is null."""
+    text = text_of(type_info)
+    return (lambda value: "null" if value is None else str(value)) if text is str else text
+
+
 def _list(type_info: Any) -> ToText:
-    element = text_of(type_info.element_type)
+    element = _inner_text_of(type_info.element_type)
     return lambda values: f"[{', '.join(map(element, _signed(values)))}]"
 
 
@@ -123,17 +129,17 @@ def _signed(values: Any) -> Any:
 
 
 def _map(type_info: Any) -> ToText:
-    key, value = text_of(type_info.key_type_info), text_of(type_info.value_type_info)
+    key, value = _inner_text_of(type_info.key_type_info), _inner_text_of(type_info.value_type_info)
     return lambda items: f"{{{', '.join(f'{key(k)}={value(v)}' for k, v in items.items())}}}"
 
 
 def _tuple(type_info: Any) -> ToText:
-    fields = [text_of(field) for field in type_info.field_types]
+    fields = [_inner_text_of(field) for field in type_info.field_types]
     return lambda values: f"({','.join(field(value) for field, value in zip(fields, values, strict=True))})"
 
 
 def _row(type_info: Any) -> ToText:
-    fields = [text_of(field) for field in type_info.field_types]
+    fields = [_inner_text_of(field) for field in type_info.field_types]
     return lambda row: (
         f"{row.get_row_kind()}[{', '.join(field(value) for field, value in zip(fields, row, strict=True))}]"
     )

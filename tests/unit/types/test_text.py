@@ -53,6 +53,7 @@ AB = Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.STRING()])
         (Types.TUPLE([AB, Types.BOOLEAN()]), (Row(a=1, b="x"), False), "(+I[1, x],false)"),
         (AB, Row.of_kind(RowKind.DELETE, 1, None), "-D[1, null]"),
         (Types.PICKLED_BYTE_ARRAY(), [True, None], "[True, None]"),
+        (Types.TUPLE([Types.PICKLED_BYTE_ARRAY()]), (None,), "(null)"),
     ],
     ids=str,
 )
