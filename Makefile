@@ -64,7 +64,7 @@ payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark clu
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
 
-peers: $(PEERS_STAMP) ## PyFlink and its Kafka connector, for the rows of make bench that compare with it (needs Java and Maven)
+peers: $(PEERS_STAMP) ## PyFlink and its Kafka connector, for make bench and python -m tests.peers, which compare with it (needs Java and Maven)
 
 $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.xml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { echo "PyFlink 2.3 needs Python 3.11 or 3.12 here, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make peers PYTHON=python3.12, for instance" >&2; exit 1; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ PYFLINK: Final = HERE / "pyflink.json"
 REASONS: Final = HERE / "reasons.json"
 TABLE: Final = ROOT / "docs" / "results" / "pyflink.txt"
 _WIDTH: Final = 60
+_ADDRESS: Final = re.compile(r"0x[0-9a-f]+")
 
 
 class Printed(TypedDict, total=False):
@@ -100,4 +102,7 @@ def table(rows: list[Row]) -> str:
 
 
 def _text(printed: Printed) -> str:
-    return "fails" if "error" in printed else " | ".join(printed["lines"])
+    if "error" in printed:
+        return "fails"
+    lines = " | ".join(printed["lines"])
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in _ADDRESS.sub("0x...", lines))
