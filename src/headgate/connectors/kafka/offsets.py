@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, final
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from headgate.connectors.kafka.client import ANSWER_S, open_client
 from headgate.connectors.kafka.properties import Properties
 from headgate.errors import ProgramError, SourceError
+
+_AGAIN_S: Final = 0.1
+_NO_COORDINATOR_YET: Final = {
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 
 
 @final
@@ -147,13 +155,25 @@ def _ask(specs: Mapping[KafkaTopicPartition, Any], properties: Properties) -> di
         ) from error
 
 
+def _answered(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
+    """Return what the group has committed; ask again while its coordinator is being found."""
+    end = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            return consumer.committed(asked, timeout=ANSWER_S)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() > end:
+                raise
+        consumer.poll(_AGAIN_S)
+
+
 def _committed(partitions: list[KafkaTopicPartition], properties: Properties) -> dict[KafkaTopicPartition, int]:
     if "group.id" not in properties:
         raise ProgramError("a KafkaSource that starts at committed offsets needs set_group_id()")
     consumer = open_client(Consumer, properties)
     try:
         asked = [TopicPartition(each.topic, each.partition) for each in partitions]
-        answers = consumer.committed(asked, timeout=ANSWER_S)
+        answers = _answered(consumer, asked)
         return {KafkaTopicPartition(at.topic, at.partition): at.offset for at in answers if at.offset >= 0}
     except KafkaException as error:
         raise SourceError(
