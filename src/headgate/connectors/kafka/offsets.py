@@ -160,7 +160,7 @@ def _answered(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPart
     end = time.monotonic() + ANSWER_S
     while True:
         try:
-            return consumer.committed(asked, timeout=ANSWER_S)
+            return consumer.committed(asked, timeout=max(_AGAIN_S, end - time.monotonic()))
         except KafkaException as error:
             if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() > end:
                 raise
