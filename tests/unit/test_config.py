@@ -122,6 +122,9 @@ def test_a_key_that_is_much_like_one_of_flinks_is_an_error_that_names_it(slip: s
         "execution.checkpointing.create-subdir",
         "python.operator-chaining.enabled",
         "table.exec.state.ttl",
+        "state.backend.async",
+        "state.backend.rocksdb.options-factory",
+        "execution.checkpointing.interval-during-backlog",
     ],
 )
 def test_a_key_that_only_flink_has_is_warned_of(key: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -137,7 +140,6 @@ def test_a_key_that_only_flink_has_is_warned_of(key: str, caplog: pytest.LogCapt
         {"state.backend.type": "forst"},
         {"state.backend": "ForSt"},
         {"execution.checkpointing.storage": "custom"},
-        {"execution.checkpointing.interval-during-backlog": "1 min"},
     ],
 )
 def test_keys_and_values_of_flink_that_are_missing_are_refused_by_name(given: dict[str, str]) -> None:

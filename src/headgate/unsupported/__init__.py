@@ -41,7 +41,7 @@ NAMES: Final = _by_name("names")
 VALUES: Final = _by_name("values")
 """Names that exist, but whose use is refused."""
 OPTIONS: Final = _by_name("options")
-"""Refused configuration keys and values, as `key`, `key=value` or `key!=value`."""
+"""Refused values of configuration keys, as `key=value`."""
 
 
 def find(name: str) -> Feature | None:
@@ -75,16 +75,11 @@ def ignored(what: str, why: str) -> None:
 
 
 def check_option(key: str, value: object) -> None:
-    """Raise UnsupportedError if the table refuses this configuration key, or this value of it."""
-    text = str(value).strip()
+    """Raise UnsupportedError if the table refuses this value of a configuration key."""
+    given = f"{key}={str(value).strip()}"
     for name, feature in OPTIONS.items():
-        listed, unequal, harmless = name.partition("!=")
-        if unequal:
-            refused = listed == key and text.lower() != harmless
-        else:
-            refused = name == key or name.lower() == f"{key}={text}".lower()
-        if refused:
-            raise UnsupportedError(_message(f"{key}={text}", feature))
+        if name.lower() == given.lower():
+            raise UnsupportedError(_message(given, feature))
 
 
 @final

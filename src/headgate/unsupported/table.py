@@ -17,8 +17,7 @@ class Feature:
 
     `names` has a line for each module or class, or `owner: name name` for some names of an owner, all without the
     leading `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a
-    line for each configuration key: `key` (refused), `key=value` (this value is refused) or `key!=value` (every
-    other value is). `planned` tells whether it is meant to come.
+    line for each value of a configuration key that is refused: `key=value`. `planned` tells whether it is meant to come.
     """
 
     title: str
@@ -71,13 +70,10 @@ FEATURES: Final = (
         values="datastream.time_characteristic.TimeCharacteristic: IngestionTime",
     ),
     Feature(
-        title="State backends other than the hash map and RocksDB, and options of RocksDB's own",
-        instead="use RocksDB as it is set up, with the options of docs/backends.md",
+        title="State backends other than the hash map and RocksDB",
+        instead="use RocksDB, with the options of docs/backends.md",
         planned=False,
-        options="""
-            state.backend.type=forst
-            state.backend.rocksdb.options-factory
-        """,
+        options="state.backend.type=forst",
     ),
     Feature(
         title="Raw state",
@@ -88,18 +84,6 @@ FEATURES: Final = (
             datastream.functions.FunctionSnapshotContext: get_raw_keyed_operator_state_output
             datastream.functions.FunctionSnapshotContext: get_raw_operator_state_output
         """,
-    ),
-    Feature(
-        title="Snapshots of the hash map that stop the job",
-        instead="leave it out: snapshots are asynchronous, and still hold the state as it was at the barrier",
-        planned=False,
-        options="state.backend.async!=true",
-    ),
-    Feature(
-        title="Another interval of checkpoints while sources catch up with a backlog",
-        instead="leave it out, or set 0: no source reports a backlog",
-        planned=False,
-        options="execution.checkpointing.interval-during-backlog!=0",
     ),
     Feature(
         title="Claim mode LEGACY, which does not tell who owns a snapshot",
