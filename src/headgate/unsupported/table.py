@@ -17,7 +17,8 @@ class Feature:
 
     `names` has a line for each module or class, or `owner: name name` for some names of an owner, all without the
     leading `pyflink.`. `values` has the same form, for names that exist but whose use is refused. `options` has a
-    line for each value of a configuration key that is refused: `key=value`. `planned` tells whether it is meant to come.
+    line for each value of a configuration key that is refused: `key=value`. `planned` tells whether it is meant to
+    come.
     """
 
     title: str
