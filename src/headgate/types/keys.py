@@ -69,7 +69,7 @@ def hash_code(key: Any) -> int:
     if kind is not int:
         number = None if kind in _EXACT else _integer(key)
         if number is None:
-            return _crc32(canonical_bytes(key))
+            return _crc32(_NAN if kind is float and key != key else canonical_bytes(key))
         key = number
     if _INT32_MIN <= key <= _INT32_MAX:
         return int(key)
@@ -82,7 +82,7 @@ def canonical_bytes(key: Any) -> bytes:
     >>> canonical_bytes("a"), canonical_bytes(1.0) == canonical_bytes(1)
     (b'sa', True)
     """
-    return _NAN if type(key) is float and key != key else _bytes(key)
+    return _bytes(key)
 
 
 def _crc32(data: bytes) -> int:

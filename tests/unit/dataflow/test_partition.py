@@ -202,7 +202,7 @@ def test_the_cache_of_routes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     ("key", "advice"),
     [
         (bytearray(b"a"), r"key on bytes\(the bytearray\)"),
-        (float("nan"), "replace it before key_by"),
+        ((1, float("nan")), "replace it before key_by"),
         (object(), "make it a dataclass, key on a tuple of its fields"),
         ([1, 2j], "a builtins.complex cannot be a key"),
         (Row([1j]), "a builtins.complex cannot be a key"),

@@ -1,1 +1,1 @@
-"""Channels between subtasks: queues inside a slot, connections between slots, and who gets which record."""
+"""The exchange of batches between subtasks: queues inside a slot, connections between slots."""

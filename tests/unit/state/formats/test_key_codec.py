@@ -139,3 +139,9 @@ def test_bytes_are_the_same_in_another_process() -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=300
     )
     assert done.stdout.strip() == str([(encode_key(key), original(key)) for key in keys])
+
+
+def test_not_a_number_comes_back_as_the_same_key() -> None:
+    key = typed(float("nan"))
+    assert original(key) is None
+    assert decode_key(encode_key(key), None) == key
