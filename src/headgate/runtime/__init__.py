@@ -1,1 +1,1 @@
-"""The runtime of a job: slots that run subtasks, the exchange between them, and the job master that watches over them."""
+"""The runtime of a job: slots that run subtasks, the exchange between them, the job master that watches over them."""
