@@ -54,13 +54,16 @@ class TimeCharacteristic(Enum):
     EventTime = 2
 
 
+_ASYNCHRONOUS: Final = "snapshots are asynchronous, and still hold the state as it was at the barrier"
+
+
 @final
 class MemoryStateBackend:
     """Keyed state in memory, and checkpoints in the memory of the job master.
 
     HashMapStateBackend with JobManagerCheckpointStorage. `checkpoint_path` is a folder or URI for the checkpoints'
     metadata, `savepoint_path` one for savepoints that are requested without a folder, `max_state_size` the most bytes
-    that one state may have in a checkpoint. Raises UnsupportedError for snapshots that are not asynchronous.
+    that one state may have in a checkpoint. Snapshots are asynchronous, whatever is said of them.
     """
 
     def __init__(
@@ -70,7 +73,8 @@ class MemoryStateBackend:
         max_state_size: int | None = None,
         using_asynchronous_snapshots: bool | None = None,
     ) -> None:
-        _refuse_synchronous(using_asynchronous_snapshots)
+        if using_asynchronous_snapshots is False:
+            unsupported.ignored("using_asynchronous_snapshots=False", _ASYNCHRONOUS)
         self._savepoint_path = savepoint_path
         self._storage = JobManagerCheckpointStorage(checkpoint_path, max_state_size)
 
@@ -91,8 +95,8 @@ class MemoryStateBackend:
 class FsStateBackend:
     """Keyed state in memory, checkpoints in a folder or URI.
 
-    HashMapStateBackend with FileSystemCheckpointStorage, whose errors it raises. Raises UnsupportedError for snapshots
-    that are not asynchronous.
+    HashMapStateBackend with FileSystemCheckpointStorage, whose errors it raises. Snapshots are asynchronous, whatever
+    is said of them.
     """
 
     def __init__(
@@ -103,7 +107,8 @@ class FsStateBackend:
         write_buffer_size: int | None = None,
         using_asynchronous_snapshots: bool | None = None,
     ) -> None:
-        _refuse_synchronous(using_asynchronous_snapshots)
+        if using_asynchronous_snapshots is False:
+            unsupported.ignored("using_asynchronous_snapshots=False", _ASYNCHRONOUS)
         self._savepoint_path = default_savepoint_directory_uri
         buffer_bytes = -1 if write_buffer_size is None else write_buffer_size
         self._storage = FileSystemCheckpointStorage(checkpoint_directory_uri, file_state_size_threshold, buffer_bytes)
@@ -152,11 +157,6 @@ class RocksDBStateBackend:
         if self._incremental is not None:
             settings[CHECKPOINT_INCREMENTAL] = self._incremental
         return settings if self._storage is None else {**settings, **self._storage.settings()}
-
-
-def _refuse_synchronous(using_asynchronous_snapshots: bool | None) -> None:
-    if using_asynchronous_snapshots is not None:
-        unsupported.check_option("state.backend.async", using_asynchronous_snapshots)
 
 
 def _savepoints(folder: str | None) -> dict[Option[object], object]:

@@ -13,7 +13,7 @@ from headgate.datastream.checkpoint_storage import JobManagerCheckpointStorage
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.legacy import FsStateBackend, MemoryStateBackend, RocksDBStateBackend
 from headgate.datastream.state_backend import HashMapStateBackend
-from headgate.errors import UnsupportedError
+from headgate.errors import IgnoredWarning
 from headgate.options import SAVEPOINT_DIR
 from tests.unit.datastream.environments import environment
 
@@ -64,15 +64,14 @@ def test_a_backend_takes_the_arguments_of_its_time() -> None:
     assert in_files.is_using_asynchronous_snapshots()
 
 
-def test_snapshots_that_stop_the_job_are_refused_with_what_to_do_instead() -> None:
-    told = r"state\.backend\.async=False is not supported, and not planned .*: leave it out: snapshots are asynchronous"
-    with pytest.raises(UnsupportedError, match=told):
-        FsStateBackend("file:///x", using_asynchronous_snapshots=False)
-    with pytest.raises(UnsupportedError, match=told):
+def test_snapshots_are_asynchronous_whatever_is_said_of_them() -> None:
+    told = "using_asynchronous_snapshots=False changes nothing here: snapshots are asynchronous"
+    with pytest.warns(IgnoredWarning, match=told):
+        in_files = FsStateBackend("file:///x", using_asynchronous_snapshots=False)
+    with pytest.warns(IgnoredWarning, match=told):
         MemoryStateBackend(using_asynchronous_snapshots=False)
-    with pytest.raises(UnsupportedError, match="snapshots are asynchronous"):
-        environment(state__backend__async="false").from_collection([1]).execute_and_collect()
-    list(environment(state__backend__async="true").from_collection([1]).execute_and_collect())
+    assert in_files.is_using_asynchronous_snapshots()
+    assert list(environment(state__backend__async="false").from_collection([1]).execute_and_collect()) == [1]
 
 
 def test_a_folder_for_savepoints_is_an_option_of_its_own() -> None:
