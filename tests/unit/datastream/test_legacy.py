@@ -71,7 +71,6 @@ def test_snapshots_are_asynchronous_whatever_is_said_of_them() -> None:
     with pytest.warns(IgnoredWarning, match=told):
         MemoryStateBackend(using_asynchronous_snapshots=False)
     assert in_files.is_using_asynchronous_snapshots()
-    assert list(environment(state__backend__async="false").from_collection([1]).execute_and_collect()) == [1]
 
 
 def test_a_folder_for_savepoints_is_an_option_of_its_own() -> None:
