@@ -86,7 +86,7 @@ class Bench:
         yield from self._rate("d", "map-filter chain", "d", per_output)
         yield from self._ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
         yield from self._rate("ad", "the chain of (d) with a declared type of tuples", "ad chain", per_output)
-        yield from self._ratio("ad", "  to (d)", ("ad chain", "d"), Target(least=0.5))
+        yield from self._ratio("ad", "  to (d)", ("ad chain", "d"), Target(least=0.4))
         yield from self._rate("ad", "a keyed map of rows with a declared type", "ad rows")
         yield from self._ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
         yield from self._rate("e", "word count", "e", unit="words/s")
