@@ -18,11 +18,12 @@ from typing import Final
 import pytest
 
 from headgate.testing.servers.kafka import KafkaBroker
-from tests.kafka.broker import shared_broker
+from tests.kafka.broker import shared_broker, texts
 from tests.peers.comparing import ROOT
 
 PEERS: Final = ROOT / ".venv-peers"
 FOLDER: Final = next(PEERS.glob("lib/python3*/site-packages/pyflink/examples/datastream"), PEERS)
+CONNECTOR: Final = next(PEERS.glob("jars/flink-sql-connector-kafka-*.jar"), PEERS)
 PLAIN: Final = ("basic_operations", "event_time_timer", "process_json_data", "state_access", "word_count")
 """Those that end, and need no windows, asynchronous calls or tables."""
 
@@ -85,8 +86,7 @@ def on_kafka(name: str, root: str, broker: KafkaBroker, folder: Path) -> Path:
     broker.create_topic(topic, partitions=1)
     text = (FOLDER / "connectors" / f"kafka_{name}_format.py").read_text().replace("localhost:9092", broker.bootstrap)
     text = re.sub(r"'test_\w+_topic'", repr(topic), text)
-    for connector in (PEERS / "jars").glob("flink-sql-connector-kafka-*.jar"):
-        text = re.sub(r"file:///path/to/flink-sql-connector-kafka-[\d.]+jar", connector.as_uri(), text)
+    text = re.sub(r"file:///path/to/flink-sql-connector-kafka-[\d.]+jar", CONNECTOR.as_uri(), text)
     program = folder / f"{topic}.py"
     program.write_text(text)
     return program
@@ -100,3 +100,18 @@ def test_an_example_reads_from_kafka_what_it_has_written(name: str, tmp_path: Pa
     theirs = on_kafka("json" if name == "avro" else name, f"theirs-{name}", broker, tmp_path)
     assert found == lines_of(theirs, PEERS / "bin" / "python", count=count)
     assert len(found) == count
+
+
+def test_an_example_writes_to_kafka_what_it_writes_in_pyflink(tmp_path: Path, broker: KafkaBroker) -> None:
+    text = (FOLDER / "connectors" / "kafka_row_field_extractor_example.py").read_text()
+    text = text.replace("localhost:9092", broker.bootstrap)
+    made = "get_execution_environment()\n"
+    for root in ("ours", "theirs"):
+        broker.create_topic(f"row-{root}", partitions=3)
+        (tmp_path / f"{root}.py").write_text(text.replace("row-extractor-example", f"row-{root}"))
+    of_headgate(tmp_path / "ours.py", tmp_path)
+    theirs = tmp_path / "theirs.py"
+    theirs.write_text(theirs.read_text().replace(made, f"{made}    env.add_jars({CONNECTOR.as_uri()!r})\n"))
+    lines_of(theirs, PEERS / "bin" / "python")
+    assert sorted(texts(broker, "row-ours")) == sorted(texts(broker, "row-theirs"))
+    assert len(texts(broker, "row-ours")) == 4
