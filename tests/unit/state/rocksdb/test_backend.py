@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from headgate.state.files import FileHandle, KeyedState
 from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keygroups import key_group, key_group_range
+from headgate.state.rocksdb.backend import RocksDBBackend
 from headgate.time.timers import EVENT_TIMERS, Timers
 from headgate.types.keys import hash_code
 from headgate.types.row import Row
@@ -355,6 +357,19 @@ def test_closing_removes_the_files() -> None:
     assert any(folder.iterdir())
     backend.close()
     assert not folder.exists()
+
+
+def test_subtasks_share_out_the_folders_that_are_given(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    settings = {"state.backend.rocksdb.localdir": ", ".join(map(str, folders))}
+    context = context_of(range(GROUPS), settings)
+    backends = [RocksDBBackend(replace(context, subtask=subtask)) for subtask in range(8)]
+    held = [len(list(folder.iterdir())) for folder in folders]
+    assert sum(held) == 8
+    assert min(held) > 0
+    for backend in backends:
+        backend.close()
+    assert [list(folder.iterdir()) for folder in folders] == [[], []]
 
 
 def test_a_local_folder_of_ones_own_is_used(tmp_path: Path) -> None:
