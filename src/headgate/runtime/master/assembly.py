@@ -14,6 +14,7 @@ from headgate.checkpoint.coordination.vocabulary import CheckpointSettings, Stor
 from headgate.checkpoint.manifest import Manifest, gather_operators
 from headgate.checkpoint.messages import RestoredOperator
 from headgate.config import Settings
+from headgate.errors import InternalError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Addresses, Placement, PlacementPolicy
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
@@ -56,7 +57,11 @@ def restart_of(plan: JobGraph, random: Callable[[], float]) -> RestartStrategy:
             interval_ms=get(options.FAILURE_RATE_INTERVAL),
             delay_ms=get(options.FAILURE_RATE_DELAY),
         )
-    return ExponentialDelay(_backoff_of(plan), random) if kind == "exponential-delay" else NoRestart()
+    if kind == "exponential-delay":
+        return ExponentialDelay(_backoff_of(plan), random)
+    if kind == "none":
+        return NoRestart()
+    raise InternalError(f"there is no restart strategy {kind!r}")
 
 
 def _backoff_of(plan: JobGraph) -> Backoff:

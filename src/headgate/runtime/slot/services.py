@@ -71,7 +71,7 @@ class ExecutionHost(SubtaskHost, Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class OperatorServices:
+class SlotBackendServices:
     """The `BackendServices` of one operator of a subtask."""
 
     host: ExecutionHost
@@ -111,7 +111,7 @@ class SubtaskServices(Services):
         self.host.failed(self.subtask, f"{type(error).__name__}: {error}", error)
 
     def of_backend(self, uid: str) -> BackendServices:
-        return OperatorServices(self.host, self.subtask, uid)
+        return SlotBackendServices(self.host, self.subtask, uid)
 
     def scratch(self, uid: str) -> Path:
         return self.host.scratch(self.subtask, uid)
