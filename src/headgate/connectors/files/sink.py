@@ -10,6 +10,7 @@ from headgate.checkpoint.file_store import without_secret
 from headgate.clock import Clock, SystemClock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory, RowWriterFactory
+from headgate.connectors.files.checks import given
 from headgate.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.owner import claim, give_up
@@ -59,11 +60,8 @@ class FileSinkBuilder:
 
     def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> FileSinkBuilder:
         """Accept it, and log that files stay as they were written: each is committed with the checkpoint after it."""
-        for given, kind in ((strategy, FileCompactStrategy), (compactor, FileCompactor)):
-            if not isinstance(given, kind):
-                raise ProgramError(
-                    f"enable_compact() takes a {kind.__name__}, made by its functions, not {given!r:.100}"
-                )
+        given("enable_compact", strategy, FileCompactStrategy)
+        given("enable_compact", compactor, FileCompactor)
         _log.warning(
             "files in %s are not compacted, though enable_compact() asks for it: set a longer checkpoint interval for "
             "larger files, or compact them with a job of its own",
@@ -138,9 +136,9 @@ class FileSink(Sink[PartFile]):
         return PartCommitter(self._folder, context)
 
 
-def _check_kind(given: object, kind: type) -> None:
-    if not isinstance(given, kind):
+def _check_kind(value: object, kind: type) -> None:
+    if not isinstance(value, kind):
         raise ProgramError(
-            f"{given!r:.100} is no {kind.__name__}: for_row_format() takes an Encoder, such as "
+            f"{value!r:.100} is no {kind.__name__}: for_row_format() takes an Encoder, such as "
             "Encoder.json_lines_encoder(), for_bulk_format() takes BulkWriterFactory.parquet_writer(schema)"
         )

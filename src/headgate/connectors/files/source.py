@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from headgate.connectors.files.bulk_format import BulkFormat, RecordFormat
+from headgate.connectors.files.checks import given
 from headgate.connectors.files.enumeration import FileEnumeratorProvider, FileSplitAssignerProvider
 from headgate.connectors.files.line_splits import LineSplits
 from headgate.connectors.files.places import FoundFile, PartOfFile, Place, list_files, name_of
@@ -17,8 +18,6 @@ from headgate.functions.source import Source, SourceContext, SourceReader
 from headgate.types.instant import Duration
 
 _log = logging.getLogger(__name__)
-
-_Kind = TypeVar("_Kind")
 
 
 @final
@@ -136,10 +135,10 @@ class InputFormat(ABC):
         """Return the source of the records."""
 
 
-def _check_format(given: object, kind: type) -> None:
-    if not isinstance(given, kind):
+def _check_format(value: object, kind: type) -> None:
+    if not isinstance(value, kind):
         raise ProgramError(
-            f"{given!r:.100} is no {kind.__name__}: for_record_stream_format() takes those of lines, such as "
+            f"{value!r:.100} is no {kind.__name__}: for_record_stream_format() takes those of lines, such as "
             "StreamFormat.csv_format(), for_bulk_file_format() takes BulkFormat.parquet_format()"
         )
 
@@ -182,20 +181,14 @@ class FileSourceBuilder:
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
         """Set whether large files are read in parts, by several subtasks; by default they are."""
-        self.enumerator = _given("set_file_enumerator", file_enumerator, FileEnumeratorProvider)
+        self.enumerator = given("set_file_enumerator", file_enumerator, FileEnumeratorProvider)
         return self
 
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
         """Change nothing: no host has files of its own."""
-        _given("set_split_assigner", split_assigner, FileSplitAssignerProvider)
+        given("set_split_assigner", split_assigner, FileSplitAssignerProvider)
         return self
 
     def build(self) -> FileSource:
         """Return the source. Raises ProgramError without a path, SourceError for an unknown file system."""
         return FileSource(self.bulk_format, self.paths, self.enumerator, self.discovery_interval_ms)
-
-
-def _given(method: str, given: object, kind: type[_Kind]) -> _Kind:
-    if not isinstance(given, kind):
-        raise ProgramError(f"{method}() takes a {kind.__name__}, made by its functions, not {given!r:.100}")
-    return given

@@ -75,13 +75,12 @@ class LocalCode:
         shutil.unpack_archive(archive.path, folder, "zip" if archive.path.suffix == ".jar" else None)
 
     def _cache(self, file: CachedFile) -> None:
-        is_there = os.path.realpath(file.name) == os.path.realpath(file.path)
         if file.is_executable and not os.access(file.path, os.X_OK):
             bundle = self._folder() / "file.tar"
             write_cached(file, bundle)
             shutil.unpack_archive(bundle, bundle.parent)
             self._link(file.name, bundle.parent / file.name, file.path, "another name")
-        elif not is_there:
+        elif os.path.realpath(file.name) != os.path.realpath(file.path):
             self._link(file.name, file.path, file.path, "another name")
 
     def _folder(self) -> Path:
