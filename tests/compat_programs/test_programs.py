@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 from pathlib import Path
 
 import pytest
 
+from tests.compat_programs.import_root import with_our_import_root
+
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
-
-
-def with_our_import_root(program: Path, folder: Path) -> Path:
-    text, count = re.subn(r"^(from|import) pyflink\b", r"\1 headgate", program.read_text(), flags=re.MULTILINE)
-    assert count > 0
-    replaced = folder / program.name
-    replaced.write_text(text)
-    return replaced
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)

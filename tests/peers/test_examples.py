@@ -18,6 +18,7 @@ from typing import Final
 import pytest
 
 from headgate.testing.servers.kafka import KafkaBroker
+from tests.compat_programs.import_root import with_our_import_root
 from tests.kafka.broker import shared_broker, texts
 from tests.peers.comparing import ROOT
 
@@ -67,8 +68,7 @@ def lines_of(program: Path, python: Path, options: tuple[str, ...] = (), count: 
 
 
 def of_headgate(program: Path, folder: Path, count: int | None = None) -> list[str]:
-    ours = folder / f"ours_{program.name}"
-    ours.write_text(re.sub(r"^(from|import) pyflink\b", r"\1 headgate", program.read_text(), flags=re.MULTILINE))
+    ours = with_our_import_root(program, folder)
     return lines_of(ours, Path(sys.executable), ("-Dheadgate.deploy.target=minicluster",), count)
 
 
