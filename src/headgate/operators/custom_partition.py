@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, final
 
 from headgate.elements import Batch
@@ -45,9 +46,9 @@ class CustomPartition(KeySelector):
         try:
             for record in position:
                 target = partition(select(record), count)
-                if type(target) is not int or not 0 <= target < count:
+                if not (hasattr(target, "__index__") and 0 <= target < count):
                     raise ValueError(f"the partitioner returned {target!r}, not a number from 0 to {count - 1}")
-                targets.append(target)
+                targets.append(index(target))
         except USER_ERRORS as error:
             raise failed_at(records, position, "partition_custom") from error
         return targets

@@ -6,7 +6,7 @@ declared type costs is a look at the classes of the values.
 ========================  ==============================================================================================
 BYTE ... LONG, BIG_INT    an int; other numbers lose their fraction; out of range is refused, but for BIG_INT
 FLOAT, DOUBLE             a float; of FLOAT the nearest number of 32 bits
-BOOLEAN                   a bool; other numbers by whether they are 0
+BOOLEAN                   a bool; other numbers by whether they are 0 without their fraction: 0.5 is False
 BIG_DEC                   a Decimal; other numbers and texts by their digits
 STRING, CHAR              a str; nothing else is accepted
 dates and times           of a datetime the date, or the time of day

@@ -9,6 +9,7 @@ which `typed_key` answers: it tells some apart that are equal, such as 1 and Tru
 ==============================  ==================================================================================
 None                            nothing; equal to itself only
 bool, int, other integral       the integer: True is 1
+a scalar of NumPy's             the value of its `item()`
 float, Decimal                  the integer if integral (-0.0 is 0), else the exact value; NaN only as a float, alone
 str, bytes                      the text in UTF-8, the bytes
 tuple, list                     its items, each by this rule
@@ -67,9 +68,12 @@ def hash_code(key: Any) -> int:
     """
     kind = type(key)
     if kind is not int:
-        number = None if kind in _EXACT else _integer(key)
+        if kind in _EXACT:
+            return _crc32(_EXACT[kind](key))
+        key = _python_value(key)
+        number = _integer(key)
         if number is None:
-            return _crc32(_NAN if kind is float and key != key else canonical_bytes(key))
+            return _crc32(_NAN if type(key) is float and key != key else canonical_bytes(key))
         key = number
     if _INT32_MIN <= key <= _INT32_MAX:
         return int(key)
@@ -100,6 +104,11 @@ def _integer(key: Any) -> int | None:
     return int(key) if isinstance(key, numbers.Integral) else None
 
 
+def _python_value(key: Any) -> Any:
+    """Return the Python value of a scalar of NumPy's, and all else as it is."""
+    return key.item() if type(key).__module__ == "numpy" and getattr(key, "ndim", 1) == 0 else key
+
+
 def _inherits(key: Any, base: type) -> bool:
     """Whether the key's equality is that of the base type."""
     return type(key).__eq__ is base.__eq__
@@ -120,6 +129,7 @@ def _bytes(key: Any) -> bytes:
     exact = _EXACT.get(kind)
     if exact is not None:
         return exact(key)
+    key = _python_value(key)
     number = _integer(key)
     if number is not None:
         return _integer_bytes(number)

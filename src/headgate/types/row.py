@@ -88,7 +88,12 @@ class Row:
         self.__class__ = _class_of(self._fields)
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
-        """Return the values of the fields `names`. Raises ValueError for a name that the row does not have."""
+        """Return the values of the fields `names`; of a row without names, all values.
+
+        Raises ValueError for a name that the row does not have.
+        """
+        if self._fields is None:
+            return list(self._values)
         return [self._values[self._index(name)] for name in names]
 
     def as_dict(self, recursive: bool = False) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _with_point(digits: str) -> str:
 
 def _shortest_of_32_bits(number: float) -> str:
     rounded = _FLOAT.unpack(_FLOAT.pack(number))[0]
-    texts = (f"{rounded:.{digits}g}" for digits in range(6, 10))
+    texts = (f"{rounded:.{digits}g}" for digits in range(2, 10))
     return next(text for text in texts if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == rounded)
 
 
@@ -97,7 +97,7 @@ def _instant(value: Instant) -> str:
 
 def _timestamp(value: dt.datetime) -> str:
     fraction = f"{value.microsecond:06d}".rstrip("0") or "0"
-    return f"{value:%Y-%m-%d %H:%M:%S}.{fraction}"
+    return f"{value.date()} {value:%H:%M:%S}.{fraction}"
 
 
 def _boolean(value: Any) -> str:

@@ -153,7 +153,7 @@ def _kept(value: Any) -> Any:
         return kind(map(_kept, value))
     if kind is dict:
         return {key: _kept(item) for key, item in value.items()}
-    return copy.deepcopy(value) if isinstance(value, list | dict | set) or is_dataclass(value) else value
+    return copy.deepcopy(value) if isinstance(value, tuple | list | dict | set) or is_dataclass(value) else value
 
 
 def _identity(value: Any) -> bytes:

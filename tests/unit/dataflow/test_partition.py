@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headgate.dataflow.partition import (
@@ -115,7 +116,7 @@ class ByLetter(Partitioner):
         return int((ord(key) - ord("a")) % num_partitions)
 
 
-@pytest.mark.parametrize("by_letter", [ByLetter(), lambda key, count: (ord(key) - ord("a")) % count])
+@pytest.mark.parametrize("by_letter", [ByLetter(), lambda key, count: np.int64((ord(key) - ord("a")) % count)])
 def test_a_custom_partitioner_says_where_records_go(by_letter: Any) -> None:
     part = Custom(CustomPartition(by_letter, lambda pair: pair[0]), 2)
     parts = part.split(Batch([("a", 1), ("b", 2), ("c", 3)], [10, 20, 30]))
@@ -125,7 +126,7 @@ def test_a_custom_partitioner_says_where_records_go(by_letter: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("target", [-1, 2, 0.0, None, True])
+@pytest.mark.parametrize("target", [-1, 2, 0.0, None])
 def test_a_partition_that_is_not_there_is_refused_with_the_record(target: Any) -> None:
     part = Custom(CustomPartition(lambda key, count: target if key == 5 else 0, same), 2)
     with pytest.raises(UserCodeError) as caught:

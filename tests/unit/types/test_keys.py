@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -179,11 +180,18 @@ def test_bytes_and_hash_codes_never_change(key: object, as_hex: str, code: int) 
     assert hash_code(key) == code
 
 
-def test_a_numpy_integer_is_its_value() -> None:
-    numpy = pytest.importorskip("numpy")
-    assert canonical_bytes(numpy.int64(5)) == canonical_bytes(5)
-    with pytest.raises(SerializationError, match="float32 cannot be a key"):
-        canonical_bytes(numpy.float32(0.1))
+@pytest.mark.parametrize(
+    "scalar", [np.int64(5), np.float64(2), np.float64(0.5), np.float32(0.1), np.str_("a"), np.True_]
+)
+def test_a_numpy_scalar_is_its_value(scalar: np.generic) -> None:
+    assert canonical_bytes(("a", scalar)) == canonical_bytes(("a", scalar.item()))
+    assert hash_code(scalar) == hash_code(scalar.item())
+
+
+@pytest.mark.parametrize("key", [np.longdouble(0.5), np.array([1])], ids=repr)
+def test_what_numpy_has_and_python_has_not_is_no_key(key: object) -> None:
+    with pytest.raises(SerializationError, match="cannot be a key"):
+        canonical_bytes((key,))
 
 
 _STABLE_KEYS = (

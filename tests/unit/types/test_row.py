@@ -17,6 +17,7 @@ def test_keyword_fields_keep_their_order_and_are_read_by_name_place_and_attribut
     assert list(row) == ["Alice", 11]
     assert len(row) == 2
     assert row.get_fields_by_names(["age", "name"]) == [11, "Alice"]
+    assert Row("Alice", 11).get_fields_by_names(["age"]) == ["Alice", 11]
 
 
 def test_in_asks_for_a_name_or_without_names_for_a_value() -> None:

@@ -122,7 +122,7 @@ def test_usual_keys_are_as_they_are() -> None:
 
 def test_a_key_shows_what_the_user_gave_and_keeps_a_copy_of_its_own() -> None:
     account, row = Account(1, ["ann"]), make_row(["a", [1]], ("name", "items"))
-    keys = [typed(account), typed(row), typed((1, [account]))]
+    keys = [typed(account), typed(row), typed((1, [account])), typed(Point(1, account))]
     account.owners.append("bob")
     row["items"].append(2)
     row["name"] = "b"
@@ -130,6 +130,7 @@ def test_a_key_shows_what_the_user_gave_and_keeps_a_copy_of_its_own() -> None:
         Account(1, ["ann"]),
         Row(name="a", items=[1]),
         (1, [Account(1, ["ann"])]),
+        Point(1, Account(1, ["ann"])),
     ]
     untyped(keys[0]).owners.clear()
     assert repr(keys[0]) == repr(Account(1, ["ann"]))
