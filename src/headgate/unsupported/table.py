@@ -33,26 +33,6 @@ _KEYED_STATE = "keep what you need in a ValueState of a KeyedProcessFunction"
 
 FEATURES: Final = (
     Feature(
-        title="Windows, triggers and window functions",
-        instead=_KEYED_STATE,
-        names="""
-            datastream.window
-            datastream: CountWindow GlobalWindow MergingWindowAssigner TimeWindow Trigger TriggerResult Window
-            datastream: WindowAssigner
-            datastream.data_stream: AllWindowedStream WindowedStream
-            datastream.data_stream.DataStream: window_all
-            datastream.data_stream.KeyedStream: count_window window
-            datastream.functions: AllWindowFunction PassThroughAllWindowFunction PassThroughWindowFunction
-            datastream.functions: ProcessAllWindowFunction ProcessWindowFunction WindowFunction
-            datastream.functions: InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction
-            datastream.functions: InternalIterableProcessWindowFunction InternalIterableWindowFunction
-            datastream.functions: InternalProcessAllWindowContext InternalProcessWindowContext
-            datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
-            datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
-            datastream.functions: InternalWindowFunction
-        """,
-    ),
-    Feature(
         title="Joins of streams, which Flink has for Java",
         instead="connect() the two streams, key_by() both, and keep the records that wait for others in state of a "
         "KeyedCoProcessFunction, with a timer that removes them",
@@ -136,6 +116,13 @@ FEATURES: Final = (
         instead="records pass through no JVM; use the Python classes, and Spark for what only Java can do",
         planned=False,
         names="""
+            datastream.functions: InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction
+            datastream.functions: InternalIterableProcessWindowFunction InternalIterableWindowFunction
+            datastream.functions: InternalProcessAllWindowContext InternalProcessWindowContext
+            datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
+            datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
+            datastream.functions: InternalWindowFunction
+            datastream.window: WindowOperationDescriptor
             java_gateway
             pyflink_gateway_server
             util
