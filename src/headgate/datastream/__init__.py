@@ -11,6 +11,7 @@ from headgate.datastream.checkpoint_storage import (
 )
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.data_stream import (
+    AllWindowedStream,
     BroadcastConnectedStream,
     BroadcastStream,
     CloseableIterator,
@@ -18,6 +19,7 @@ from headgate.datastream.data_stream import (
     DataStream,
     DataStreamSink,
     KeyedStream,
+    WindowedStream,
 )
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
@@ -78,6 +80,7 @@ from headgate.datastream.window import (
 __all__ = [
     "AggregateFunction",
     "AllWindowFunction",
+    "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
@@ -137,6 +140,7 @@ __all__ = [
     "Window",
     "WindowAssigner",
     "WindowFunction",
+    "WindowedStream",
 ]
 
 unsupported.guard(__name__, globals())

@@ -122,14 +122,16 @@ FEATURES: Final = (
             datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
             datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
             datastream.functions: InternalWindowFunction
-            datastream.window: WindowOperationDescriptor
+            common.serializer: VoidNamespaceSerializer
+            datastream.window: Min WindowOperationDescriptor long_to_int_with_bit_mixing mod_inverse
+            datastream.window.ContinuousEventTimeTrigger: register_next_fire_timestamp
+            datastream.window.ContinuousProcessingTimeTrigger: register_next_fire_timestamp
             java_gateway
             pyflink_gateway_server
             util
             serializers
             common.input_dependency_constraint
             common.io
-            common.serializer
             common.utils
             datastream.utils
             find_flink_home

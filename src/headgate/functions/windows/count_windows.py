@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from headgate.errors import ProgramError
 from headgate.functions.windows.assigner import WindowAssigner
@@ -12,10 +12,8 @@ from headgate.functions.windows.window import GLOBAL_WINDOW, CountWindow, Global
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 
-T = TypeVar("T")
 
-
-class _CountWindows(WindowAssigner[T, CountWindow]):
+class _CountWindows(WindowAssigner[Any, CountWindow]):
     """Windows of so many records of a key, one beginning every `slide` records. The key's records are counted."""
 
     def __init__(self, window_size: int, window_slide: int, name: str) -> None:
@@ -28,7 +26,7 @@ class _CountWindows(WindowAssigner[T, CountWindow]):
         self._seen = ValueStateDescriptor(name, Types.LONG())
 
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[CountWindow]:
         seen = context.get_runtime_context().get_state(self._seen)
         index = seen.value() or 0
@@ -40,7 +38,7 @@ class _CountWindows(WindowAssigner[T, CountWindow]):
             if index < number * self._slide + self._size
         ]
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, CountWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, CountWindow]:
         return PurgingTrigger(CountTrigger(self._size))
 
     def is_event_time(self) -> bool:
@@ -48,14 +46,14 @@ class _CountWindows(WindowAssigner[T, CountWindow]):
 
 
 @final
-class CountTumblingWindowAssigner(_CountWindows[T]):
+class CountTumblingWindowAssigner(_CountWindows):
     """Windows of so many records of a key, one after the other; one that is not full is never evaluated."""
 
     def __init__(self, window_size: int) -> None:
         super().__init__(window_size, window_size, "tumble-count-assigner")
 
     @staticmethod
-    def of(window_size: int) -> CountTumblingWindowAssigner[Any]:
+    def of(window_size: int) -> CountTumblingWindowAssigner:
         """Return the assigner. Raises ProgramError."""
         return CountTumblingWindowAssigner(window_size)
 
@@ -64,14 +62,14 @@ class CountTumblingWindowAssigner(_CountWindows[T]):
 
 
 @final
-class CountSlidingWindowAssigner(_CountWindows[T]):
+class CountSlidingWindowAssigner(_CountWindows):
     """Windows of so many records of a key, one beginning every `window_slide` records."""
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         super().__init__(window_size, window_slide, "slide-count-assigner")
 
     @staticmethod
-    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner[Any]:
+    def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
         """Return the assigner. Raises ProgramError."""
         return CountSlidingWindowAssigner(window_size, window_slide)
 
@@ -80,20 +78,20 @@ class CountSlidingWindowAssigner(_CountWindows[T]):
 
 
 @final
-class GlobalWindows(WindowAssigner[T, GlobalWindow]):
+class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
     """One window for all records of a key. It is never evaluated without a trigger that says when."""
 
     @staticmethod
-    def create() -> GlobalWindows[Any]:
+    def create() -> GlobalWindows:
         """Return the assigner."""
         return GlobalWindows()
 
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[GlobalWindow]:
         return [GLOBAL_WINDOW]
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, GlobalWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, GlobalWindow]:
         return NeverTrigger()
 
     def is_event_time(self) -> bool:

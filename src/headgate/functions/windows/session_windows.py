@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from headgate.errors import ProgramError
 from headgate.functions.windows.assigner import (
@@ -18,13 +18,11 @@ from headgate.functions.windows.triggers import EventTimeTrigger, ProcessingTime
 from headgate.functions.windows.window import TimeWindow
 from headgate.types.instant import Duration, Time
 
-T = TypeVar("T")
 
-
-class _Sessions(MergingWindowAssigner[T, TimeWindow]):
+class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
     """Each record opens a window as long as its gap; windows that overlap or touch become one."""
 
-    def _gap_ms(self, element: T) -> int:
+    def _gap_ms(self, element: Any) -> int:
         raise NotImplementedError
 
     def merge_windows(
@@ -33,24 +31,24 @@ class _Sessions(MergingWindowAssigner[T, TimeWindow]):
         TimeWindow.merge_windows(windows, callback)
 
 
-class _FixedGap(_Sessions[T]):
+class _FixedGap(_Sessions):
     def __init__(self, session_gap: int) -> None:
         if session_gap <= 0:
             raise ProgramError(f"{type(self).__name__} needs a gap of more than 0 ms, not {session_gap}")
         self.session_gap = session_gap
 
-    def _gap_ms(self, element: T) -> int:
+    def _gap_ms(self, element: Any) -> int:
         return self.session_gap
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.session_gap})"
 
 
-class _DynamicGap(_Sessions[T]):
+class _DynamicGap(_Sessions):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         self._extractor = session_window_time_gap_extractor
 
-    def _gap_ms(self, element: T) -> int:
+    def _gap_ms(self, element: Any) -> int:
         gap_ms = self._extractor.extract(element)
         if gap_ms <= 0:
             raise ProgramError(
@@ -63,28 +61,28 @@ class _DynamicGap(_Sessions[T]):
         return f"{type(self).__name__}({type(self._extractor).__name__})"
 
 
-class _EventTimeSessions(_Sessions[T]):
+class _EventTimeSessions(_Sessions):
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         check_timestamp(timestamp)
         return [TimeWindow(timestamp, timestamp + self._gap_ms(element))]
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return EventTimeTrigger()
 
     def is_event_time(self) -> bool:
         return True
 
 
-class _ProcessingTimeSessions(_Sessions[T]):
+class _ProcessingTimeSessions(_Sessions):
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         now_ms = context.get_current_processing_time()
         return [TimeWindow(now_ms, now_ms + self._gap_ms(element))]
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return ProcessingTimeTrigger()
 
     def is_event_time(self) -> bool:
@@ -92,50 +90,50 @@ class _ProcessingTimeSessions(_Sessions[T]):
 
 
 @final
-class DynamicEventTimeSessionWindows(_DynamicGap[T], _EventTimeSessions[T]):
+class DynamicEventTimeSessionWindows(_DynamicGap, _EventTimeSessions):
     """Sessions of event time whose gap depends on the record."""
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows:
         """Return the assigner."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
 @final
-class DynamicProcessingTimeSessionWindows(_DynamicGap[T], _ProcessingTimeSessions[T]):
+class DynamicProcessingTimeSessionWindows(_DynamicGap, _ProcessingTimeSessions):
     """Sessions of processing time whose gap depends on the record."""
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows:
         """Return the assigner."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
 
 @final
-class EventTimeSessionWindows(_FixedGap[T], _EventTimeSessions[T]):
+class EventTimeSessionWindows(_FixedGap, _EventTimeSessions):
     """Sessions of event time: a session ends when the watermark is a gap past its last record."""
 
     @staticmethod
-    def with_gap(size: Time | Duration) -> EventTimeSessionWindows[Any]:
+    def with_gap(size: Time | Duration) -> EventTimeSessionWindows:
         """Return the assigner. Raises ProgramError."""
         return EventTimeSessionWindows(millis_of("the gap", size))
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows[Any]:
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows:
         """Return an assigner whose gap depends on the record."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
 @final
-class ProcessingTimeSessionWindows(_FixedGap[T], _ProcessingTimeSessions[T]):
+class ProcessingTimeSessionWindows(_FixedGap, _ProcessingTimeSessions):
     """Sessions of processing time: a session ends when no record has come for a gap."""
 
     @staticmethod
-    def with_gap(size: Time | Duration) -> ProcessingTimeSessionWindows[Any]:
+    def with_gap(size: Time | Duration) -> ProcessingTimeSessionWindows:
         """Return the assigner. Raises ProgramError."""
         return ProcessingTimeSessionWindows(millis_of("the gap", size))
 
     @staticmethod
-    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows[Any]:
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows:
         """Return an assigner whose gap depends on the record."""
         return DynamicProcessingTimeSessionWindows(extractor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import ProgramError
@@ -12,10 +12,8 @@ from headgate.functions.windows.triggers import EventTimeTrigger, ProcessingTime
 from headgate.functions.windows.window import TimeWindow
 from headgate.types.instant import Duration, Time
 
-T = TypeVar("T")
 
-
-class TimeWindows(WindowAssigner[T, TimeWindow]):
+class TimeWindows(WindowAssigner[Any, TimeWindow]):
     """Windows of one size, each so long (`slide`) after the one before; tumbling ones slide by their size.
 
     The first begins `offset` after 1970 UTC: with an offset of -8 hours, windows of a day begin at midnight in China.
@@ -41,27 +39,27 @@ class TimeWindows(WindowAssigner[T, TimeWindow]):
         return f"{type(self).__name__}({self.size}, {slide}{self.offset})"
 
 
-class _EventTimeWindows(TimeWindows[T]):
+class _EventTimeWindows(TimeWindows):
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         check_timestamp(timestamp)
         return self._windows(timestamp)
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return EventTimeTrigger()
 
     def is_event_time(self) -> bool:
         return True
 
 
-class _ProcessingTimeWindows(TimeWindows[T]):
+class _ProcessingTimeWindows(TimeWindows):
     def assign_windows(
-        self, element: T, timestamp: int, context: WindowAssigner.WindowAssignerContext
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         return self._windows(context.get_current_processing_time())
 
-    def get_default_trigger(self, env: Any) -> Trigger[T, TimeWindow]:
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return ProcessingTimeTrigger()
 
     def is_event_time(self) -> bool:
@@ -69,7 +67,7 @@ class _ProcessingTimeWindows(TimeWindows[T]):
 
 
 @final
-class TumblingEventTimeWindows(_EventTimeWindows[T]):
+class TumblingEventTimeWindows(_EventTimeWindows):
     """Windows of event time that follow each other.
 
     >>> TumblingEventTimeWindows.of(Time.minutes(1)).assign_windows("record", 61_000, None)
@@ -80,26 +78,26 @@ class TumblingEventTimeWindows(_EventTimeWindows[T]):
         super().__init__(size, size, offset)
 
     @staticmethod
-    def of(size: Time | Duration, offset: Time | Duration | None = None) -> TumblingEventTimeWindows[Any]:
+    def of(size: Time | Duration, offset: Time | Duration | None = None) -> TumblingEventTimeWindows:
         """Return the assigner. Raises ProgramError."""
         return TumblingEventTimeWindows(*_millis(size, offset))
 
 
 @final
-class TumblingProcessingTimeWindows(_ProcessingTimeWindows[T]):
+class TumblingProcessingTimeWindows(_ProcessingTimeWindows):
     """Windows of processing time that follow each other."""
 
     def __init__(self, size: int, offset: int) -> None:
         super().__init__(size, size, offset)
 
     @staticmethod
-    def of(size: Time | Duration, offset: Time | Duration | None = None) -> TumblingProcessingTimeWindows[Any]:
+    def of(size: Time | Duration, offset: Time | Duration | None = None) -> TumblingProcessingTimeWindows:
         """Return the assigner. Raises ProgramError."""
         return TumblingProcessingTimeWindows(*_millis(size, offset))
 
 
 @final
-class SlidingEventTimeWindows(_EventTimeWindows[T]):
+class SlidingEventTimeWindows(_EventTimeWindows):
     """Windows of event time that overlap: one begins every `slide`.
 
     >>> SlidingEventTimeWindows.of(Time.seconds(10), Time.seconds(5)).assign_windows("record", 7_000, None)
@@ -109,20 +107,20 @@ class SlidingEventTimeWindows(_EventTimeWindows[T]):
     @staticmethod
     def of(
         size: Time | Duration, slide: Time | Duration, offset: Time | Duration | None = None
-    ) -> SlidingEventTimeWindows[Any]:
+    ) -> SlidingEventTimeWindows:
         """Return the assigner. Raises ProgramError."""
         size_ms, offset_ms = _millis(size, offset)
         return SlidingEventTimeWindows(size_ms, millis_of("the slide", slide), offset_ms)
 
 
 @final
-class SlidingProcessingTimeWindows(_ProcessingTimeWindows[T]):
+class SlidingProcessingTimeWindows(_ProcessingTimeWindows):
     """Windows of processing time that overlap: one begins every `slide`."""
 
     @staticmethod
     def of(
         size: Time | Duration, slide: Time | Duration, offset: Time | Duration | None = None
-    ) -> SlidingProcessingTimeWindows[Any]:
+    ) -> SlidingProcessingTimeWindows:
         """Return the assigner. Raises ProgramError."""
         size_ms, offset_ms = _millis(size, offset)
         return SlidingProcessingTimeWindows(size_ms, millis_of("the slide", slide), offset_ms)

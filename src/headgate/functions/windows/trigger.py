@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from headgate.functions.metrics import MetricGroup
     from headgate.state.descriptors import StateDescriptor
 
-T = TypeVar("T")
-W = TypeVar("W", bound=Window)
+T_contra = TypeVar("T_contra", contravariant=True)
+W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
 
 
 class TriggerResult(Enum):
@@ -37,7 +37,7 @@ class TriggerResult(Enum):
         return self.value[1]
 
 
-class Trigger(ABC, Generic[T, W]):
+class Trigger(ABC, Generic[T_contra, W_contra]):
     """Says when a window is evaluated. One object serves all windows of a subtask: what it knows of one lies in state.
 
     >>> class AtMarkers(Trigger):
@@ -104,15 +104,17 @@ class Trigger(ABC, Generic[T, W]):
             """
 
     @abstractmethod
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(
+        self, element: T_contra, timestamp: int, window: W_contra, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         """A record has come into the window."""
 
     @abstractmethod
-    def on_processing_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_processing_time(self, time: int, window: W_contra, ctx: Trigger.TriggerContext) -> TriggerResult:
         """A processing-time timer of the window is due: one of the trigger's, or that of the window's end."""
 
     @abstractmethod
-    def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_event_time(self, time: int, window: W_contra, ctx: Trigger.TriggerContext) -> TriggerResult:
         """An event-time timer of the window is due: one of the trigger's, or that of the window's clean-up."""
 
     def can_merge(self) -> bool:
@@ -120,9 +122,9 @@ class Trigger(ABC, Generic[T, W]):
         return False
 
     @abstractmethod
-    def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
+    def on_merge(self, window: W_contra, ctx: Trigger.OnMergeContext) -> None:
         """Several windows have become `window`. The timers of the old ones are gone after this."""
 
     @abstractmethod
-    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+    def clear(self, window: W_contra, ctx: Trigger.TriggerContext) -> None:
         """Delete the timers and state of a window that is over."""

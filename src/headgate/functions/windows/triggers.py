@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from headgate.errors import ProgramError
 from headgate.functions.windows.assigner import millis_of
@@ -13,17 +13,16 @@ from headgate.state.descriptors import ReducingStateDescriptor, ValueStateDescri
 from headgate.types.instant import Duration, Time
 from headgate.types.typeinfo import TypeInformation, Types
 
-T = TypeVar("T")
 W = TypeVar("W", bound=Window)
 
 _CONTINUE: Final = TriggerResult.CONTINUE
 _FIRE: Final = TriggerResult.FIRE
 
 
-class QuietTrigger(Trigger[T, W], Generic[T, W]):
+class QuietTrigger(Trigger[Any, W]):
     """A trigger that does nothing: those below do something when some of these methods are called."""
 
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(self, element: Any, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
         return _CONTINUE
 
     def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -43,7 +42,7 @@ class QuietTrigger(Trigger[T, W], Generic[T, W]):
 
 
 @final
-class NeverTrigger(QuietTrigger[T, GlobalWindow]):
+class NeverTrigger(QuietTrigger[GlobalWindow]):
     """Never fires: the default of `GlobalWindows`."""
 
     def can_merge(self) -> bool:
@@ -51,15 +50,17 @@ class NeverTrigger(QuietTrigger[T, GlobalWindow]):
 
 
 @final
-class EventTimeTrigger(QuietTrigger[T, TimeWindow]):
+class EventTimeTrigger(QuietTrigger[TimeWindow]):
     """Fires when the watermark passes the end of the window, and then for each late record."""
 
     @staticmethod
-    def create() -> EventTimeTrigger[Any]:
+    def create() -> EventTimeTrigger:
         """Return the trigger."""
         return EventTimeTrigger()
 
-    def on_element(self, element: T, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         if window.max_timestamp() <= ctx.get_current_watermark():
             return _FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -77,15 +78,17 @@ class EventTimeTrigger(QuietTrigger[T, TimeWindow]):
 
 
 @final
-class ProcessingTimeTrigger(QuietTrigger[T, TimeWindow]):
+class ProcessingTimeTrigger(QuietTrigger[TimeWindow]):
     """Fires when the wall clock passes the end of the window."""
 
     @staticmethod
-    def create() -> ProcessingTimeTrigger[Any]:
+    def create() -> ProcessingTimeTrigger:
         """Return the trigger."""
         return ProcessingTimeTrigger()
 
-    def on_element(self, element: T, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         ctx.register_processing_time_timer(window.max_timestamp())
         return _CONTINUE
 
@@ -100,7 +103,7 @@ class ProcessingTimeTrigger(QuietTrigger[T, TimeWindow]):
         ctx.delete_processing_time_timer(window.max_timestamp())
 
 
-class _Continuous(QuietTrigger[T, TimeWindow]):
+class _Continuous(QuietTrigger[TimeWindow]):
     """Fires at each multiple of an interval while the window has records; `fire-time` holds the next time."""
 
     def __init__(self, interval: int) -> None:
@@ -151,15 +154,17 @@ class _Continuous(QuietTrigger[T, TimeWindow]):
 
 
 @final
-class ContinuousEventTimeTrigger(_Continuous[T]):
+class ContinuousEventTimeTrigger(_Continuous):
     """Fires each time the watermark passes a multiple of the interval, and at the end of the window."""
 
     @staticmethod
-    def of(interval: Time | Duration) -> ContinuousEventTimeTrigger[Any]:
+    def of(interval: Time | Duration) -> ContinuousEventTimeTrigger:
         """Return the trigger. Raises ProgramError."""
         return ContinuousEventTimeTrigger(millis_of("the interval", interval))
 
-    def on_element(self, element: T, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         if window.max_timestamp() <= ctx.get_current_watermark():
             return _FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -186,15 +191,17 @@ class ContinuousEventTimeTrigger(_Continuous[T]):
 
 
 @final
-class ContinuousProcessingTimeTrigger(_Continuous[T]):
+class ContinuousProcessingTimeTrigger(_Continuous):
     """Fires each time the wall clock passes a multiple of the interval, and at the end of the window."""
 
     @staticmethod
-    def of(interval: Time | Duration) -> ContinuousProcessingTimeTrigger[Any]:
+    def of(interval: Time | Duration) -> ContinuousProcessingTimeTrigger:
         """Return the trigger. Raises ProgramError."""
         return ContinuousProcessingTimeTrigger(millis_of("the interval", interval))
 
-    def on_element(self, element: T, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Trigger.TriggerContext
+    ) -> TriggerResult:
         self._begin(ctx.get_current_processing_time(), window, ctx)
         return _CONTINUE
 
@@ -209,7 +216,7 @@ class ContinuousProcessingTimeTrigger(_Continuous[T]):
 
 
 @final
-class CountTrigger(QuietTrigger[T, W]):
+class CountTrigger(QuietTrigger[Window]):
     """Fires each time the window has had so many more records."""
 
     def __init__(self, window_size: int) -> None:
@@ -219,11 +226,11 @@ class CountTrigger(QuietTrigger[T, W]):
         self._count = ReducingStateDescriptor("count", lambda count, more: count + more, Types.LONG())
 
     @staticmethod
-    def of(window_size: int) -> CountTrigger[Any, Any]:
+    def of(window_size: int) -> CountTrigger:
         """Return the trigger. Raises ProgramError."""
         return CountTrigger(window_size)
 
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         count = ctx.get_partitioned_state(self._count)
         count.add(1)
         if count.get() < self._window_size:
@@ -231,33 +238,33 @@ class CountTrigger(QuietTrigger[T, W]):
         count.clear()
         return _FIRE
 
-    def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
+    def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         ctx.merge_partitioned_state(self._count)
 
-    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+    def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         ctx.get_partitioned_state(self._count).clear()
 
 
 @final
-class DeltaTrigger(QuietTrigger[T, W]):
+class DeltaTrigger(QuietTrigger[Window]):
     """Fires when a record differs from the one that fired last by more than a threshold.
 
     >>> by_distance = DeltaTrigger.of(50.0, lambda old, new: abs(new[1] - old[1]), Types.PICKLED_BYTE_ARRAY())
     """
 
-    def __init__(self, threshold: float, delta_function: Callable[[T, T], float], type_info: TypeInformation) -> None:
+    def __init__(
+        self, threshold: float, delta_function: Callable[[Any, Any], float], type_info: TypeInformation
+    ) -> None:
         self._threshold = threshold
         self._delta_function = delta_function
         self._last = ValueStateDescriptor("last-element", type_info)
 
     @staticmethod
-    def of(
-        threshold: float, delta_function: Callable[[Any, Any], float], type_info: TypeInformation
-    ) -> DeltaTrigger[Any, Any]:
+    def of(threshold: float, delta_function: Callable[[Any, Any], float], type_info: TypeInformation) -> DeltaTrigger:
         """Return the trigger; `delta_function` is given the record that fired last and the new one."""
         return DeltaTrigger(threshold, delta_function, type_info)
 
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         state = ctx.get_partitioned_state(self._last)
         last = state.value()
         if last is None:
@@ -271,38 +278,38 @@ class DeltaTrigger(QuietTrigger[T, W]):
     def can_merge(self) -> bool:
         return False
 
-    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+    def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         ctx.get_partitioned_state(self._last).clear()
 
 
 @final
-class PurgingTrigger(Trigger[T, W]):
+class PurgingTrigger(Trigger[Any, Window]):
     """Does as another trigger does, and has the contents go whenever that fires."""
 
-    def __init__(self, nested_trigger: Trigger[T, W]) -> None:
+    def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
         self.nested_trigger = nested_trigger
 
     @staticmethod
-    def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger[Any, Any]:
+    def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
         """Return the trigger."""
         return PurgingTrigger(nested_trigger)
 
-    def on_element(self, element: T, timestamp: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_element(self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         return _purging(self.nested_trigger.on_element(element, timestamp, window, ctx))
 
-    def on_event_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_event_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         return _purging(self.nested_trigger.on_event_time(time, window, ctx))
 
-    def on_processing_time(self, time: int, window: W, ctx: Trigger.TriggerContext) -> TriggerResult:
+    def on_processing_time(self, time: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
         return _purging(self.nested_trigger.on_processing_time(time, window, ctx))
 
     def can_merge(self) -> bool:
         return self.nested_trigger.can_merge()
 
-    def on_merge(self, window: W, ctx: Trigger.OnMergeContext) -> None:
+    def on_merge(self, window: Window, ctx: Trigger.OnMergeContext) -> None:
         self.nested_trigger.on_merge(window, ctx)
 
-    def clear(self, window: W, ctx: Trigger.TriggerContext) -> None:
+    def clear(self, window: Window, ctx: Trigger.TriggerContext) -> None:
         self.nested_trigger.clear(window, ctx)
 
 

@@ -49,7 +49,7 @@ class MergingWindowOperator(WindowOperator):
         self._contents.add(value, timestamp)
         namespaces.set(namespace_of(actual))
         result = self._trigger.on_element(value, timestamp, actual, self._trigger_context)
-        self._act(result, actual)
+        self._act(result, actual, timestamp)
         self._register_cleanup(cleanup_ms)
         return True
 
@@ -94,11 +94,11 @@ class MergingWindowOperator(WindowOperator):
         else:
             self._timers.delete_processing_time_timer(cleanup_ms)
 
-    def _act(self, result: TriggerResult, window: Window) -> None:
+    def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
         namespaces = self._backend.namespaces
         of_window = namespaces.cell
         namespaces.set(self._set.get(namespace_of(window)))
-        super()._act(result, window)
+        super()._act(result, window, time_ms)
         namespaces.cell = of_window
 
     def _is_there(self, window: Window) -> bool:

@@ -36,7 +36,8 @@ _CONTINUE: Final = TriggerResult.CONTINUE
 class WindowOperator(KeyedOperator):
     """Gathers the records of a key in windows, and emits what the window function makes of them.
 
-    The timestamp of results is the last one of their window.
+    The timestamp of results is the last one of their window. A window without an end, of a number of records or of all,
+    has that of the record, or of the timer, at which it is evaluated.
     """
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> None:
@@ -128,25 +129,27 @@ class WindowOperator(KeyedOperator):
         self._contents.add(value, timestamp)
         result = self._trigger.on_element(value, timestamp, window, self._trigger_context)
         if result is not _CONTINUE:
-            self._act(result, window)
+            self._act(result, window, timestamp)
         self._register_cleanup(cleanup_ms)
         return True
 
-    def _act(self, result: TriggerResult, window: Window) -> None:
-        """Do what the trigger says with the contents of the window, whose cell is the current one."""
+    def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
+        """Do what the trigger says, at this time, with the contents of the window, whose cell is the current one."""
         if result.is_fire():
             inputs = self._contents.inputs(window)
             if inputs is not None:
-                self._emit(window, inputs)
+                self._emit(window, inputs, time_ms)
                 self._contents.evaluated(window)
         if result.is_purge():
             self._contents.clear()
 
-    def _emit(self, window: Window, inputs: list[Any]) -> None:
+    def _emit(self, window: Window, inputs: list[Any], time_ms: int) -> None:
+        """Call the window function. The timestamp of results is the last of the window; `time_ms` where it has none."""
+        last_ms = window.max_timestamp()
         context, out, times = self._window_context, self._out, self._times
         context.current = window
         out += self._evaluate(self._context.get_current_key(), context, inputs)
-        times += repeat(window.max_timestamp(), len(out) - len(times))
+        times += repeat(time_ms if last_ms == MAX_TIMESTAMP else last_ms, len(out) - len(times))
 
     def _register_cleanup(self, cleanup_ms: int) -> None:
         if cleanup_ms == MAX_TIMESTAMP:
@@ -170,7 +173,7 @@ class WindowOperator(KeyedOperator):
                     continue
                 result = on_time(timestamp_ms, window, self._trigger_context)
                 if result is not _CONTINUE:
-                    self._act(result, window)
+                    self._act(result, window, timestamp_ms)
                 if is_cleanup and timestamp_ms == self._windowing.cleanup_ms(window):
                     self._end(window)
         except USER_ERRORS as error:
