@@ -17,6 +17,7 @@ from headgate.datastream.connectors.kafka import (
     KafkaTopicPartition,
 )
 from headgate.errors import HeadgateError, ProgramError, SinkError, SourceError
+from headgate.functions.sink import SinkWriter
 from headgate.ids import CheckpointId
 from headgate.testing.contracts.sink import JOB
 from headgate.testing.servers.kafka import PASSWORD, USER, KafkaBroker
@@ -101,13 +102,18 @@ def test_a_record_that_is_no_message_is_named(broker: KafkaBroker) -> None:
     writer.close()
 
 
+def write_and_prepare(writer: SinkWriter[Any], records: list[str]) -> None:
+    """Write records for a checkpoint; the broker may refuse them at any time until it is prepared."""
+    writer.write(records)
+    writer.prepare_commit(CheckpointId(1))
+
+
 @pytest.mark.slow
-def test_a_message_that_is_too_long_fails_the_checkpoint(broker: KafkaBroker) -> None:
+def test_a_message_that_is_too_long_fails_the_checkpoint_at_the_latest(broker: KafkaBroker) -> None:
     topic = new_topic(broker)
     writer = exactly_once(broker, topic).set_property("message.max.bytes", "5000000").build().writer(at())
-    writer.write(["long" * 1_000_000])
     with pytest.raises(SinkError, match=f"topic '{topic}', partition 0.*too large"):
-        writer.prepare_commit(CheckpointId(1))
+        write_and_prepare(writer, ["long" * 1_000_000])
     writer.close()
 
 
