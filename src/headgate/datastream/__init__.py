@@ -11,6 +11,7 @@ from headgate.datastream.checkpoint_storage import (
 )
 from headgate.datastream.checkpointing_mode import CheckpointingMode
 from headgate.datastream.data_stream import (
+    AllWindowedStream,
     BroadcastConnectedStream,
     BroadcastStream,
     CloseableIterator,
@@ -18,11 +19,13 @@ from headgate.datastream.data_stream import (
     DataStream,
     DataStreamSink,
     KeyedStream,
+    WindowedStream,
 )
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from headgate.datastream.functions import (
     AggregateFunction,
+    AllWindowFunction,
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
@@ -35,11 +38,14 @@ from headgate.datastream.functions import (
     KeySelector,
     MapFunction,
     Partitioner,
+    ProcessAllWindowFunction,
     ProcessFunction,
+    ProcessWindowFunction,
     ReduceFunction,
     RuntimeContext,
     SinkFunction,
     SourceFunction,
+    WindowFunction,
 )
 from headgate.datastream.legacy import (
     ExternalizedCheckpointCleanup,
@@ -60,9 +66,21 @@ from headgate.datastream.state_backend import (
 from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.datastream.time_domain import TimeDomain
 from headgate.datastream.timerservice import TimerService
+from headgate.datastream.window import (
+    CountWindow,
+    GlobalWindow,
+    MergingWindowAssigner,
+    TimeWindow,
+    Trigger,
+    TriggerResult,
+    Window,
+    WindowAssigner,
+)
 
 __all__ = [
     "AggregateFunction",
+    "AllWindowFunction",
+    "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
@@ -74,6 +92,7 @@ __all__ = [
     "CoMapFunction",
     "CoProcessFunction",
     "ConnectedStreams",
+    "CountWindow",
     "DataStream",
     "DataStreamSink",
     "EmbeddedRocksDBStateBackend",
@@ -84,6 +103,7 @@ __all__ = [
     "FilterFunction",
     "FlatMapFunction",
     "FsStateBackend",
+    "GlobalWindow",
     "HashMapStateBackend",
     "JobManagerCheckpointStorage",
     "KeySelector",
@@ -94,10 +114,13 @@ __all__ = [
     "MapFunction",
     "MemorySize",
     "MemoryStateBackend",
+    "MergingWindowAssigner",
     "OutputTag",
     "Partitioner",
     "PredefinedOptions",
+    "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessWindowFunction",
     "RecordErrors",
     "ReduceFunction",
     "RocksDBStateBackend",
@@ -110,7 +133,14 @@ __all__ = [
     "StreamExecutionEnvironment",
     "TimeCharacteristic",
     "TimeDomain",
+    "TimeWindow",
     "TimerService",
+    "Trigger",
+    "TriggerResult",
+    "Window",
+    "WindowAssigner",
+    "WindowFunction",
+    "WindowedStream",
 ]
 
 unsupported.guard(__name__, globals())

@@ -10,6 +10,7 @@ from typing import Protocol
 from headgate.datastream.execution_mode import RuntimeExecutionMode
 from headgate.errors import ProgramError
 from headgate.functions.api import (
+    AggregateFunction,
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -31,6 +32,12 @@ from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
 from headgate.functions.watermarks import WatermarkStrategy
+from headgate.functions.windows.functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
 from headgate.graph.logical import Node
 from headgate.operators.source import SourceFactory
 from headgate.operators.user_function import FunctionFactory
@@ -55,6 +62,11 @@ _METHODS = {
     KeyedCoProcessFunction: "connect(...).process",
     BroadcastProcessFunction: "connect(...).process",
     KeyedBroadcastProcessFunction: "connect(...).process",
+    AggregateFunction: "window(...).aggregate",
+    WindowFunction: "window(...).apply",
+    ProcessWindowFunction: "window(...).process",
+    AllWindowFunction: "window_all(...).apply",
+    ProcessAllWindowFunction: "window_all(...).process",
 }
 """The method of a stream that takes each kind of function."""
 
@@ -247,6 +259,12 @@ def check_positive(what: str, value: object) -> None:
     """Raise ProgramError unless `value` is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ProgramError(f"{what} must be a whole number of at least 1, not {value!r}")
+
+
+def check_lateness(value: object) -> None:
+    """Raise ProgramError unless `value` is a whole number of milliseconds, at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ProgramError(f"allowed_lateness() takes a number of milliseconds of at least 0, not {value!r}")
 
 
 def check_timeout(value: object) -> None:

@@ -24,6 +24,7 @@ from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
 from headgate.datastream.partitioned_stream import PartitionedStream
 from headgate.datastream.program import Program, Upstream
+from headgate.datastream.windowed_stream import AllWindowedStream, WindowedStream
 from headgate.errors import ProgramError
 from headgate.functions import aggregation
 from headgate.functions.aggregation import Projection
@@ -39,6 +40,8 @@ from headgate.functions.api import (
 )
 from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
+from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.count_windows import count_windows
 from headgate.graph.logical import AnyOperatorFactory, Partitioning
 from headgate.operators.collect import CollectFactory
 from headgate.operators.custom_partition import CustomPartition
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 __all__ = [
+    "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastStream",
     "CachedDataStream",
@@ -71,6 +75,7 @@ __all__ = [
     "DataStream",
     "DataStreamSink",
     "KeyedStream",
+    "WindowedStream",
 ]
 
 Committable = TypeVar("Committable")
@@ -201,6 +206,14 @@ class DataStream(PartitionedStream):
         """Give the records timestamps, and the stream watermarks, in place of those that they have."""
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
         return self._then_same("Timestamps/Watermarks", AssignFactory(watermark_strategy))
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Gather all records in windows. One subtask does that: with `key_by(...).window(...)`, many do."""
+        return AllWindowedStream(self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Gather all records in windows of `size` records, one beginning every `slide` records; 0 is `size`."""
+        return AllWindowedStream(self, count_windows(size, slide))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
@@ -405,6 +418,17 @@ class KeyedStream(DataStream):
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """Keep the whole record with the greatest value of a field."""
         return self._reduced("MaxBy", aggregation.max_by(position_to_max_by))
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Gather the records of each key in windows."""
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Gather the records of each key in windows of `size`, one beginning every `slide` records; 0 is `size`.
+
+        A window is evaluated when it is full; one that never is, is never evaluated.
+        """
+        return WindowedStream(self, count_windows(size, slide))
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None

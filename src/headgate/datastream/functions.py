@@ -30,9 +30,18 @@ from headgate.functions.checkpointed import (
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.context import KeyedStateStore, RuntimeContext, TimerService
 from headgate.functions.source import Source as SourceFunction
+from headgate.functions.windows.functions import (
+    AllWindowFunction,
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
 
 __all__ = [
     "AggregateFunction",
+    "AllWindowFunction",
     "BaseBroadcastProcessFunction",
     "BroadcastProcessFunction",
     "CheckpointListener",
@@ -52,12 +61,17 @@ __all__ = [
     "KeyedStateStore",
     "MapFunction",
     "Partitioner",
+    "PassThroughAllWindowFunction",
+    "PassThroughWindowFunction",
+    "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",
     "SinkFunction",
     "SourceFunction",
     "TimerService",
+    "WindowFunction",
 ]
 
 unsupported.guard(__name__, globals())

@@ -19,19 +19,12 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.services import Services
 from headgate.options import USER_METRICS
 from headgate.state.backend import KeyedBackend, KeyedSnapshot
-from headgate.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed
-from headgate.state.handles import AggregatingState, ListState, MapState, ReducingState, ValueState
 from headgate.state.keygroups import key_group_range
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.type_information import TypeInformation
@@ -259,10 +252,11 @@ def last_index(records: list[Any], position: Iterator[Any]) -> int:
 
 
 @final
-class Runtime(RuntimeContext):
+class Runtime(StatesByKind, RuntimeContext):
     """The `RuntimeContext` of a user function."""
 
     def __init__(self, context: OperatorContext, backend: KeyedBackend | None = None) -> None:
+        super().__init__(context.name)
         self._context = context
         self._backend = backend
 
@@ -294,24 +288,7 @@ class Runtime(RuntimeContext):
             )
         return self._context.metrics
 
-    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
-        return cast("ValueState[Any]", self._keyed(state_descriptor, ValueStateDescriptor))
-
-    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
-        return cast("ListState[Any]", self._keyed(state_descriptor, ListStateDescriptor))
-
-    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
-        return cast("MapState[Any, Any]", self._keyed(state_descriptor, MapStateDescriptor))
-
-    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
-        return cast("ReducingState[Any]", self._keyed(state_descriptor, ReducingStateDescriptor))
-
-    def get_aggregating_state(self, state_descriptor: AggregatingStateDescriptor) -> AggregatingState[Any, Any]:
-        return cast("AggregatingState[Any, Any]", self._keyed(state_descriptor, AggregatingStateDescriptor))
-
-    def _keyed(self, descriptor: StateDescriptor, kind: type[StateDescriptor]) -> Any:
-        if not isinstance(descriptor, kind):
-            raise ProgramError(f"operator {self._context.name!r} needs a {kind.__name__} here, not {descriptor!r}")
+    def _state(self, descriptor: StateDescriptor) -> Any:
         if self._backend is None:
             raise StateAccessError(
                 f"operator {self._context.name!r} asks for keyed state {descriptor.name!r} but does not run on a "

@@ -54,7 +54,7 @@ def many(method: UserMethod) -> UserMethod:
     def call(value: Any, context: Any) -> Iterable[Any] | None:
         results = method(value, context)
         if type(results) not in _RECORDS:
-            _expect_records(results, method)
+            expect_records(results, method)
         return results  # type: ignore[no-any-return]  # a cast costs a call for each record
 
     return call
@@ -68,13 +68,14 @@ def many_of_one(method: UserMethod) -> UserMethod:
     def call(value: Any) -> Iterable[Any] | None:
         results = method(value)
         if type(results) not in _RECORDS:
-            _expect_records(results, method)
+            expect_records(results, method)
         return results  # type: ignore[no-any-return]
 
     return call
 
 
-def _expect_records(results: object, method: UserMethod) -> None:
+def expect_records(results: object, method: UserMethod) -> None:
+    """Raise ProgramError, naming the method, for results that are no records."""
     if not hasattr(results, "__iter__"):
         name = getattr(method, "__name__", type(method).__name__)
         raise ProgramError(

@@ -80,12 +80,15 @@ class KeyedOperator(Operator):
         self._context = self._make_context()
         self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
         self._on_timer = many(getattr(self._user.function, "on_timer", _nothing))
-        if context.restored.keyed and has_timers(self._user.function):
+        if context.restored.keyed and self._has_timers():
             self._context.timers.restore()
         self._set_alarm()
 
     def _make_context(self) -> KeyedContext:
         return KeyedContext(self._backend, self.context.services.clock)
+
+    def _has_timers(self) -> bool:
+        return has_timers(self._user.function)
 
     # --- records
 
@@ -157,7 +160,7 @@ class KeyedOperator(Operator):
         event = timers.event
         if event is None or event.head_ms > watermark_ms:
             return None
-        fired = self._split(Batch(*self._fire(event, watermark_ms, records_max, TimeDomain.EVENT_TIME)))
+        fired = self._fire(event, watermark_ms, records_max, TimeDomain.EVENT_TIME)
         if timers.in_use:
             self._set_alarm()
         return fired
@@ -167,14 +170,16 @@ class KeyedOperator(Operator):
         timers = self._context.timers
         processing, wall_ms = timers.processing, self.context.services.clock.wall_ms()
         if processing is not None and processing.head_ms <= wall_ms:
-            out, _ = self._fire(processing, wall_ms, TIMERS_PER_TICK, TimeDomain.PROCESSING_TIME)
-            flows.append(self._split(Batch(out)))
+            flows.append(self._fire(processing, wall_ms, TIMERS_PER_TICK, TimeDomain.PROCESSING_TIME))
         self._background_ms = self._backend.background(now_ms)
         self._set_alarm()
         return flows
 
-    def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> tuple[list[Any], list[int]]:
-        """Call the function for some of the timers that are due; return what came out, with the timers' times."""
+    def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> Batch:
+        """Call the function for some of the timers that are due; return what came out.
+
+        Its timestamps are the times of event-time timers; what comes of a processing-time timer has none.
+        """
         on_timer, context, backend = self._on_timer, self._context.of_timers(domain), self._backend
         out: list[Any] = []
         times: list[int] = []
@@ -190,7 +195,7 @@ class KeyedOperator(Operator):
             raise UserCodeError(key=untyped(backend.cell[KEY]), during=f"on_timer({timestamp_ms})") from error
         finally:
             backend.leave()
-        return out, times
+        return self._split(Batch(out, times if domain is TimeDomain.EVENT_TIME else None))
 
     def end_keys(self, records_max: int) -> Iterator[Batch]:
         """Let the keys so far be over, as in a batch job, which has a key's records together: fire all their timers.
@@ -204,8 +209,7 @@ class KeyedOperator(Operator):
         if timers.processing is not None:
             with timers.processing.closed():
                 while timers.processing.head_ms != NEVER:
-                    out, _ = self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
-                    yield self._split(Batch(out))
+                    yield self._fire(timers.processing, MAX_TIMESTAMP, records_max, TimeDomain.PROCESSING_TIME)
                 yield from self._fire_event_timers(records_max)
         timers.watermark_ms = watermark_ms
         assert isinstance(self._backend, HashMapBackend)  # batch jobs have no other
@@ -214,7 +218,7 @@ class KeyedOperator(Operator):
     def _fire_event_timers(self, records_max: int) -> Iterator[Batch]:
         event = self._context.timers.event
         while event is not None and event.head_ms != NEVER:
-            yield self._split(Batch(*self._fire(event, MAX_TIMESTAMP, records_max, TimeDomain.EVENT_TIME)))
+            yield self._fire(event, MAX_TIMESTAMP, records_max, TimeDomain.EVENT_TIME)
 
     _background_ms: float | None = 0.0
     """When the backend has background work to do; it is asked once at the beginning."""

@@ -11,7 +11,7 @@ from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.plain_context import RecordContext
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY
-from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, Timers
+from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS, CurrentCell, Timers
 from headgate.types.typed_key import untyped
 
 
@@ -19,11 +19,13 @@ from headgate.types.typed_key import untyped
 class KeyedTimerService(TimerService):
     """The timers of an operator, and the times it goes by. Timers are made when the first is asked for."""
 
-    __slots__ = ("_backend", "_clock", "event", "processing", "refusal", "watermark_ms")
+    __slots__ = ("_backend", "_clock", "_owner", "event", "processing", "refusal", "watermark_ms")
 
-    def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
+    def __init__(self, backend: KeyedBackend, clock: Clock, owner: CurrentCell | None = None) -> None:
+        """`owner` has the cell that timers belong to: None for that of the key, else that of a key and namespace."""
         self._backend = backend
         self._clock = clock
+        self._owner = owner
         self.refusal: Exception | None = None
         """What setting or deleting a timer raises, while that has no meaning."""
         self.watermark_ms = MIN_TIMESTAMP
@@ -37,8 +39,8 @@ class KeyedTimerService(TimerService):
 
     def restore(self) -> None:
         """Take over the timers that were restored."""
-        self.event = Timers(self._backend, EVENT_TIMERS)
-        self.processing = Timers(self._backend, PROCESSING_TIMERS)
+        self.event = Timers(self._backend, EVENT_TIMERS, self._owner)
+        self.processing = Timers(self._backend, PROCESSING_TIMERS, self._owner)
 
     def current_processing_time(self) -> int:
         return self._clock.wall_ms()
@@ -67,7 +69,7 @@ class KeyedTimerService(TimerService):
     def _made(self, timers: Timers | None, name: str) -> Timers:
         if self.refusal is not None:
             raise self.refusal
-        return Timers(self._backend, name) if timers is None else timers
+        return Timers(self._backend, name, self._owner) if timers is None else timers
 
 
 class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
@@ -75,11 +77,11 @@ class KeyedContext(RecordContext, KeyedProcessFunction.OnTimerContext):
 
     __slots__ = ("_backend", "_domain", "timers")
 
-    def __init__(self, backend: KeyedBackend, clock: Clock) -> None:
+    def __init__(self, backend: KeyedBackend, clock: Clock, owner: CurrentCell | None = None) -> None:
         super().__init__()
         self._backend = backend
         self._domain = TimeDomain.EVENT_TIME
-        self.timers = KeyedTimerService(backend, clock)
+        self.timers = KeyedTimerService(backend, clock, owner)
 
     def get_current_key(self) -> Any:
         """Return the key of the current record; raises `StateAccessError` where there is none."""

@@ -15,6 +15,7 @@ from headgate.ids import CheckpointId
 from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 from headgate.state.keyed.cells import Cell
+from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.timer_index import TimerIndex
 
 T = TypeVar("T")
@@ -122,6 +123,8 @@ class KeyedBackend(Protocol):
     cell: Cell
     emptied: list[Cell]
     generation: int
+    namespaces: NamespaceView
+    """Has the cell of the current key and namespace, until the key changes."""
     prefetch: Callable[[list[Any]], None] | None
     """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
 
@@ -142,11 +145,7 @@ class KeyedBackend(Protocol):
         ...
 
     def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        """Return the handle of a state that has a value for each key and namespace; see `set_namespace`."""
-        ...
-
-    def set_namespace(self, namespace: Any) -> None:
-        """Make `namespace` the current one of the current key, until the key changes."""
+        """Return the handle of a state that has a value for each key and namespace; see `namespaces`."""
         ...
 
     def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:

@@ -9,13 +9,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, final
+from typing import Any, cast, final
 
 from headgate.checkpoint.restore.assign import assign_lists, assign_source_lists
 from headgate.clock import VirtualClock
-from headgate.elements import Barrier, Batch, Flow
+from headgate.config import Settings
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.datastream.data_stream import DataStream
+from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
+from headgate.elements import Barrier, Batch, Flow, SavepointOrder
 from headgate.errors import RestoreError
 from headgate.functions.api import (
     FilterFunction,
@@ -28,8 +33,17 @@ from headgate.functions.api import (
 )
 from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
+from headgate.functions.metrics import MetricGroup
+from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot, RestoredState
+from headgate.operators.base import (
+    Operator,
+    OperatorContext,
+    OperatorFactory,
+    OperatorSnapshot,
+    RestoredState,
+    method_of,
+)
 from headgate.operators.broadcast import BroadcastFactory, KeyedBroadcastFactory
 from headgate.operators.connected import (
     CoFlatMapFactory,
@@ -51,6 +65,8 @@ from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
+from headgate.state.formats.snapshot import decode
+from headgate.state.keyed.cells import namespace_of, plain_key
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.output_tag import OutputTag
@@ -83,13 +99,18 @@ KeySelection = Callable[[Any], Any]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Which subtask a harness stands for, and of what job. `splits` are what a source reads on a fresh start."""
+    """Which subtask a harness stands for, and of what job. `splits` are what a source reads on a fresh start.
+
+    >>> from headgate import options
+    >>> on_rocksdb = Setup(settings=Settings().with_value(options.STATE_BACKEND, "rocksdb"))
+    """
 
     subtask: int = 0
     parallelism: int = 1
     max_parallelism: int = 128
     checkpointing: bool = True
     splits: tuple[Any, ...] = ()
+    settings: Settings = field(default_factory=Settings)
 
 
 @final
@@ -213,6 +234,8 @@ class OperatorHarness:
         The harness takes of them what is its own.
         """
         self.services = RecordingServices()
+        self.metrics = MetricGroup()
+        """The metrics that the operator, and its function, keep."""
         self.operator: Operator = factory.create()
         self.setup = setup or Setup()
         self._key_by = key_by
@@ -245,6 +268,38 @@ class OperatorHarness:
         stream = "a stream without keys" if key_by is None else "a keyed stream"
         raise TypeError(f"a {type(function).__name__} is no function for {stream}; pass a factory to OperatorHarness")
 
+    @classmethod
+    def of_stream(cls, build: Callable[..., DataStream], **options: Any) -> OperatorHarness:
+        """Return a harness around the operator that `build` adds to a stream, or to two, with their keys.
+
+        `build` is what a program does with its streams. Raises TypeError if it adds no operator, or several.
+
+        >>> from headgate.datastream.window import TumblingEventTimeWindows
+        >>> from headgate.types.instant import Time
+        >>> def sums(orders):
+        ...     windows = TumblingEventTimeWindows.of(Time.seconds(10))
+        ...     return orders.key_by(lambda order: order[0]).window(windows).sum(1)
+        >>> with OperatorHarness.of_stream(sums) as harness:
+        ...     harness.process(("fr", 1), ("fr", 2), timestamp_ms=1_000)
+        ...     harness.process(("fr", 5), timestamp_ms=12_000)
+        ...     harness.watermark(9_999)
+        []
+        []
+        [('fr', 3)]
+        """
+        env = StreamExecutionEnvironment.get_execution_environment()
+        source, strategy = NumberSequenceSource(0, 0), WatermarkStrategy.no_watermarks()
+        streams = [env.from_source(source, strategy, "input") for _ in signature(build).parameters]
+        sources = [stream._inputs[0].node for stream in streams]
+        built = build(*streams)
+        added = [node for node in built._program.graph().nodes if node not in sources]
+        if len(added) != 1:
+            raise TypeError(f"the stream must come out of one operator, not of {len(added)}: make a harness for each")
+        edges = built._program.graph().edges
+        keys = {edge.input_index: method_of(edge.key_selector, "get_key") for edge in edges if edge.key_selector}
+        factory = cast("OperatorFactory", added[0].operator)
+        return cls(factory, **{"key_by": keys.get(0), "key_by_second": keys.get(1), **options})
+
     @property
     def clock(self) -> VirtualClock:
         """The clock that the operator reads."""
@@ -264,6 +319,8 @@ class OperatorHarness:
                 attempt=Attempt(2 if self._saved else 1),
                 checkpointing=place.checkpointing,
                 parameters={},
+                settings=place.settings,
+                metrics=self.metrics,
                 services=self.services,
                 restored=self._restored(),
                 splits=None if self._saved else list(place.splits),
@@ -290,8 +347,10 @@ class OperatorHarness:
         return keyed
 
     def close(self) -> None:
-        """Close the operator."""
+        """Close the operator, and remove its files."""
         self.operator.close()
+        if self.services.folder is not None:
+            self.services.folder.cleanup()
 
     def __enter__(self) -> OperatorHarness:
         self.open()
@@ -337,6 +396,24 @@ class OperatorHarness:
     def side(self, tag: OutputTag) -> list[Any]:
         """Return all values that the operator has emitted to a side output so far."""
         return self._sides.get(tag.tag_id, [])
+
+    def state(self, name: str) -> dict[Any, Any]:
+        """Return what a keyed state holds, by key; in windows, by key and window: as `("a", (0, 60000))`.
+
+        A window of time is its start and end, one of a number of records its number. Lists and maps are those of
+        Python; with a time to live, values come with the time of their last access.
+        """
+        order = Barrier(self._last_id, self.clock.wall_ms(), savepoint=SavepointOrder("/nowhere"))
+        keyed = self.finish(self.operator.snapshot(order)).keyed
+        found = {}
+        for file in keyed.base if keyed is not None else ():
+            saved = decode(_data(file.handle), "the state", {})
+            names = [meta.name for meta in saved.states]
+            for _, key, *values in saved.entries(self.key_groups()):
+                value = dict(zip(names, values, strict=True)).get(name)
+                if value is not None:
+                    found[_place(key)] = value
+        return found
 
     def _records_of(self, flows: list[Flow]) -> list[Any]:
         self._take_sides()
@@ -390,6 +467,11 @@ class OperatorHarness:
     def complete(self) -> None:
         """Tell the operator that the last checkpoint is complete, so that sinks commit."""
         self.operator.notify_completed(self._last_id)
+
+
+def _place(key: Any) -> Any:
+    namespace = namespace_of(key)
+    return plain_key(key) if namespace is None else (plain_key(key), namespace)
 
 
 def _fetched(keyed: KeyedState) -> FetchedKeyed:

@@ -150,6 +150,13 @@ datastream.stream_execution_environment < util.api_stability_decorators: Public
 datastream.stream_execution_environment < util.java_utils: add_jars_to_context_class_loader get_field_value
 datastream.stream_execution_environment < util.java_utils: get_j_env_configuration invoke_method
 datastream.stream_execution_environment < util.java_utils: is_local_deployment
+datastream.window < common.time: Time
+datastream.window < common.typeinfo: Types
+datastream.window < common.serializer: TypeSerializer
+datastream.window < datastream.functions: InternalWindowFunction ReduceFunction RuntimeContext
+datastream.window < datastream.output_tag: OutputTag
+datastream.window < datastream.state: ReducingState ReducingStateDescriptor State StateDescriptor ValueStateDescriptor
+datastream.window < metrics.metricbase: MetricGroup
 """
 
 

@@ -33,26 +33,6 @@ _KEYED_STATE = "keep what you need in a ValueState of a KeyedProcessFunction"
 
 FEATURES: Final = (
     Feature(
-        title="Windows, triggers and window functions",
-        instead=_KEYED_STATE,
-        names="""
-            datastream.window
-            datastream: CountWindow GlobalWindow MergingWindowAssigner TimeWindow Trigger TriggerResult Window
-            datastream: WindowAssigner
-            datastream.data_stream: AllWindowedStream WindowedStream
-            datastream.data_stream.DataStream: window_all
-            datastream.data_stream.KeyedStream: count_window window
-            datastream.functions: AllWindowFunction PassThroughAllWindowFunction PassThroughWindowFunction
-            datastream.functions: ProcessAllWindowFunction ProcessWindowFunction WindowFunction
-            datastream.functions: InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction
-            datastream.functions: InternalIterableProcessWindowFunction InternalIterableWindowFunction
-            datastream.functions: InternalProcessAllWindowContext InternalProcessWindowContext
-            datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
-            datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
-            datastream.functions: InternalWindowFunction
-        """,
-    ),
-    Feature(
         title="Joins of streams, which Flink has for Java",
         instead="connect() the two streams, key_by() both, and keep the records that wait for others in state of a "
         "KeyedCoProcessFunction, with a timer that removes them",
@@ -136,13 +116,22 @@ FEATURES: Final = (
         instead="records pass through no JVM; use the Python classes, and Spark for what only Java can do",
         planned=False,
         names="""
+            datastream.functions: InternalIterableAllWindowFunction InternalIterableProcessAllWindowFunction
+            datastream.functions: InternalIterableProcessWindowFunction InternalIterableWindowFunction
+            datastream.functions: InternalProcessAllWindowContext InternalProcessWindowContext
+            datastream.functions: InternalSingleValueAllWindowFunction InternalSingleValueProcessAllWindowFunction
+            datastream.functions: InternalSingleValueProcessWindowFunction InternalSingleValueWindowFunction
+            datastream.functions: InternalWindowFunction
+            common.serializer: VoidNamespaceSerializer
+            datastream.window: Min WindowOperationDescriptor long_to_int_with_bit_mixing mod_inverse
+            datastream.window.ContinuousEventTimeTrigger: register_next_fire_timestamp
+            datastream.window.ContinuousProcessingTimeTrigger: register_next_fire_timestamp
             java_gateway
             pyflink_gateway_server
             util
             serializers
             common.input_dependency_constraint
             common.io
-            common.serializer
             common.utils
             datastream.utils
             find_flink_home

@@ -269,7 +269,7 @@ class KeyedJob:
         handle = subtask.handle(descriptor, namespaced=namespace is not None)
         subtask.enter(key)
         if namespace is not None:
-            subtask.backend.set_namespace(namespace)
+            subtask.backend.namespaces.set(namespace)
         return handle
 
     def background(self) -> None:

@@ -58,8 +58,8 @@ def _has_members(found: object, members: list[str]) -> bool:
 @pytest.mark.parametrize(
     "statement",
     [
-        "from headgate.datastream import WindowedStream",
-        "from headgate.datastream.window import TumblingEventTimeWindows",
+        "from headgate.datastream import AsyncDataStream",
+        "from headgate.datastream.async_data_stream import AsyncDataStream",
         "from headgate.datastream.functions import AsyncFunction",
         "import headgate.table.udf",
         "from headgate.table import StreamTableEnvironment",

@@ -43,7 +43,7 @@ class CellBackend(ABC, Generic[Index]):
         self._columns = StateColumns()
         self._filters: dict[int, ExpiryFilter] = {}
         self._timers: dict[str, tuple[int, Index]] = {}
-        self._view = NamespaceView(self)
+        self.namespaces = NamespaceView(self)
         self._increments = Increments()
 
     # --- the current key
@@ -61,7 +61,7 @@ class CellBackend(ABC, Generic[Index]):
         return self._handle(descriptor, meta_of(descriptor), self)
 
     def namespaced_state(self, descriptor: StateDescriptor) -> Any:
-        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self._view)
+        return self._handle(descriptor, meta_of(descriptor, namespaced=True), self.namespaces)
 
     def _handle(self, descriptor: StateDescriptor, meta: StateMeta, owner: HandleOwner) -> State:
         known = self._columns.handle(meta)
@@ -90,9 +90,6 @@ class CellBackend(ABC, Generic[Index]):
 
     # --- namespaces
 
-    def set_namespace(self, namespace: Any) -> None:
-        self._view.set(namespace)
-
     def merge_namespaces(self, descriptor: StateDescriptor, target: Any, sources: Sequence[Any]) -> None:
         column = self._columns.index(descriptor.name)
         if column is None:
@@ -100,12 +97,12 @@ class CellBackend(ABC, Generic[Index]):
         form = descriptor.kind.form
         stored = []
         for source in sources:
-            cell = self._view.at(source)
+            cell = self.namespaces.at(source)
             if cell[column] is not None:
                 stored.append(form.plain(cell[column]))
                 form.put(self, cell, column, None)
         if stored:
-            cell = self._view.at(target)
+            cell = self.namespaces.at(target)
             content = None if cell[column] is None else form.plain(cell[column])
             form.put(self, cell, column, merged(descriptor, content, stored, self._context.clock.wall_ms()))
 

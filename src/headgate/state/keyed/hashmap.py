@@ -129,7 +129,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return cell
 
     def leave(self) -> None:
-        self.cell = self._view.cell = NO_CELL
+        self.cell = self.namespaces.cell = NO_CELL
         if self._swept_by_batch:
             now_ms = self._context.clock.wall_ms()
             for cleanup in self._swept_by_batch:

@@ -70,7 +70,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
         return cell
 
     def leave(self) -> None:
-        self.cell = self._view.cell = NO_CELL
+        self.cell = self.namespaces.cell = NO_CELL
         self.emptied.clear()
         if self._pending is not None and self._pending.is_over:
             self._pending = None

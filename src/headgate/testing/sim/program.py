@@ -30,6 +30,7 @@ Outcome = Callable[[list[Any]], object]
 """Makes of all records of a stream, in any order, what must be the same whatever goes wrong."""
 
 _WIDTH_MAX: Final = 3
+_TIMEOUT: Final = "execution.checkpointing.timeout"
 _PROGRAMS_OWN: Final = ("execution.checkpointing.mode", "pipeline.max-parallelism")
 """Settings that a program has for reasons of its own."""
 
@@ -77,9 +78,10 @@ class UserJob:
     def graph(self, outside: int, start: Mapping[str, object]) -> JobGraph:
         """Return what runs, with a sink at each stream that the program returned. Raises ProgramError."""
         env = _environment()
-        for name, stream in _named(self.program(env)).items():
+        streams = _named(self.program(env))
+        for name, stream in streams.items():
             stream.sink_to(SimSink(outside)).name(name).uid(name)
-        settings = {**self._settings_of(env), **start}
+        settings = {**self._settings_of(env, sinks=len(streams)), **start}
         env.configure(Configuration.from_dict({key: str(value) for key, value in settings.items()}))
         graph = env.job_graph("simulated")
         return replace(graph, vertices=tuple(map(self._slowed, graph.vertices)))
@@ -99,8 +101,11 @@ class UserJob:
         limited = RateLimitedSource(source, self.records_per_second)
         return replace(operator, factory=replace(operator.factory, source=limited))
 
-    def _settings_of(self, env: StreamExecutionEnvironment) -> dict[str, object]:
+    def _settings_of(self, env: StreamExecutionEnvironment, *, sinks: int) -> dict[str, object]:
         drawn = dict(self.settings)
+        timeout_ms = drawn.get(_TIMEOUT)
+        if isinstance(timeout_ms, int):
+            drawn[_TIMEOUT] = timeout_ms * sinks  # each takes a while to secure what it has prepared
         if env.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE:
             drawn = {key: value for key, value in drawn.items() if "aligned" not in key}
         return {

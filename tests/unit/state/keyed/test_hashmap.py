@@ -80,7 +80,7 @@ def test_state_of_a_namespace_is_refused_after_the_batch_too() -> None:
     backend = backend_of()
     windows = backend.namespaced_state(ValueStateDescriptor("w", Types.LONG()))
     with at(backend, "key"):
-        backend.set_namespace(60_000)
+        backend.namespaces.set(60_000)
         windows.update(1)
     with pytest.raises(StateAccessError, match="without a current key"):
         windows.value()

@@ -1,0 +1,139 @@
+"""Session windows: records of a key with no more than a gap between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+from headgate.errors import ProgramError
+from headgate.functions.windows.assigner import (
+    MergingWindowAssigner,
+    SessionWindowTimeGapExtractor,
+    WindowAssigner,
+    millis_of,
+)
+from headgate.functions.windows.time_windows import check_timestamp
+from headgate.functions.windows.trigger import Trigger
+from headgate.functions.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
+from headgate.functions.windows.window import TimeWindow
+from headgate.types.instant import Duration, Time
+
+
+class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
+    """Each record opens a window as long as its gap; windows that overlap or touch become one."""
+
+    def _gap_ms(self, element: Any) -> int:
+        raise NotImplementedError
+
+    def merge_windows(
+        self, windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]
+    ) -> None:
+        TimeWindow.merge_windows(windows, callback)
+
+
+class _FixedGap(_Sessions):
+    def __init__(self, session_gap: int) -> None:
+        if session_gap <= 0:
+            raise ProgramError(f"{type(self).__name__} needs a gap of more than 0 ms, not {session_gap}")
+        self.session_gap = session_gap
+
+    def _gap_ms(self, element: Any) -> int:
+        return self.session_gap
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.session_gap})"
+
+
+class _DynamicGap(_Sessions):
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
+        self._extractor = session_window_time_gap_extractor
+
+    def _gap_ms(self, element: Any) -> int:
+        gap_ms = self._extractor.extract(element)
+        if gap_ms <= 0:
+            raise ProgramError(
+                f"{type(self._extractor).__name__}.extract() returned {gap_ms!r}, but the gap of a session must be "
+                "more than 0 ms"
+            )
+        return gap_ms
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({type(self._extractor).__name__})"
+
+
+class _EventTimeSessions(_Sessions):
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        check_timestamp(timestamp)
+        return [TimeWindow(timestamp, timestamp + self._gap_ms(element))]
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return True
+
+
+class _ProcessingTimeSessions(_Sessions):
+    def assign_windows(
+        self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
+    ) -> list[TimeWindow]:
+        now_ms = context.get_current_processing_time()
+        return [TimeWindow(now_ms, now_ms + self._gap_ms(element))]
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        return False
+
+
+@final
+class DynamicEventTimeSessionWindows(_DynamicGap, _EventTimeSessions):
+    """Sessions of event time whose gap depends on the record."""
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows:
+        """Return the assigner."""
+        return DynamicEventTimeSessionWindows(extractor)
+
+
+@final
+class DynamicProcessingTimeSessionWindows(_DynamicGap, _ProcessingTimeSessions):
+    """Sessions of processing time whose gap depends on the record."""
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows:
+        """Return the assigner."""
+        return DynamicProcessingTimeSessionWindows(extractor)
+
+
+@final
+class EventTimeSessionWindows(_FixedGap, _EventTimeSessions):
+    """Sessions of event time: a session ends when the watermark is a gap past its last record."""
+
+    @staticmethod
+    def with_gap(size: Time | Duration) -> EventTimeSessionWindows:
+        """Return the assigner. Raises ProgramError."""
+        return EventTimeSessionWindows(millis_of("the gap", size))
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows:
+        """Return an assigner whose gap depends on the record."""
+        return DynamicEventTimeSessionWindows(extractor)
+
+
+@final
+class ProcessingTimeSessionWindows(_FixedGap, _ProcessingTimeSessions):
+    """Sessions of processing time: a session ends when no record has come for a gap."""
+
+    @staticmethod
+    def with_gap(size: Time | Duration) -> ProcessingTimeSessionWindows:
+        """Return the assigner. Raises ProgramError."""
+        return ProcessingTimeSessionWindows(millis_of("the gap", size))
+
+    @staticmethod
+    def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows:
+        """Return an assigner whose gap depends on the record."""
+        return DynamicProcessingTimeSessionWindows(extractor)

@@ -1,0 +1,164 @@
+"""Contents: what is kept of the records of a window, and what of it the window function is given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final, final
+
+from headgate.functions.api import AggregateFunction, Function, ReduceFunction
+from headgate.functions.context import RuntimeContext
+from headgate.functions.windows.evictors import Evictor, TimestampedValue
+from headgate.functions.windows.window import Window
+from headgate.operators.base import method_of
+from headgate.state.backend import KeyedBackend
+from headgate.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+)
+from headgate.types.typeinfo import TypeInformation, Types
+
+STATE_NAME: Final = "window-contents"
+
+
+class Contents(ABC):
+    """What the windows of an operator keep. All methods but `fold` work on the backend's current namespace."""
+
+    _state: Any
+    _function: object = None
+    """The program's function that combines records, if there is one."""
+
+    @abstractmethod
+    def _descriptor(self) -> StateDescriptor:
+        """Return the descriptor of the state that holds the contents."""
+
+    @abstractmethod
+    def fold(self, values: list[Any]) -> list[Any]:
+        """Return what the window function is given where these records are all there are."""
+
+    @abstractmethod
+    def inputs(self, window: Window) -> list[Any] | None:
+        """Return what the window function is given, None for nothing: then it is not called."""
+
+    def open(self, runtime: RuntimeContext, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
+        """Declare the state, and open the program's function."""
+        self._backend = backend
+        self._state = backend.namespaced_state(self._descriptor())
+        if isinstance(self._function, Function):
+            self._function.open(runtime)
+
+    def close(self) -> None:
+        """Close the program's function."""
+        if isinstance(self._function, Function):
+            self._function.close()
+
+    def add(self, value: Any, timestamp: int | None) -> None:
+        """Add a record."""
+        self._state.add(value)
+
+    def evaluated(self, window: Window) -> None:
+        """Remove what is to go once the window function has been called."""
+
+    def clear(self) -> None:
+        """Remove everything."""
+        self._state.clear()
+
+    def merge(self, target: Any, sources: list[Any]) -> None:
+        """Move the contents of the namespaces `sources` to those of `target`."""
+        self._backend.merge_namespaces(self._descriptor(), target, sources)
+
+
+class _Combined(Contents):
+    def inputs(self, window: Window) -> list[Any] | None:
+        value = self._state.get()
+        return None if value is None else [value]
+
+
+@final
+class Reduced(_Combined):
+    """The combination of all records, by a `ReduceFunction` or a callable of two arguments."""
+
+    def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
+        self._function: Any = function
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return ReducingStateDescriptor(STATE_NAME, self._function, self._type)
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        return [reduce(method_of(self._function, "reduce"), values)]
+
+
+@final
+class Aggregated(_Combined):
+    """An accumulator of all records, by an `AggregateFunction`."""
+
+    def __init__(self, function: AggregateFunction, type_info: TypeInformation) -> None:
+        self._function: AggregateFunction = function
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return AggregatingStateDescriptor(STATE_NAME, self._function, self._type)
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        accumulator = self._function.create_accumulator()
+        for value in values:
+            accumulator = self._function.add(value, accumulator)
+        return [self._function.get_result(accumulator)]
+
+
+@final
+class Elements(Contents):
+    """All records, in order of arrival."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return ListStateDescriptor(STATE_NAME, self._type)
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        return values
+
+    def inputs(self, window: Window) -> list[Any] | None:
+        return self._state.get() or None
+
+
+@final
+class Evicting(Contents):
+    """All records with their timestamps, of which an evictor removes some when the window is evaluated."""
+
+    def __init__(self, evictor: Evictor[Any, Any], combined: Contents) -> None:
+        """What is left becomes what it becomes in `combined`."""
+        self._function = combined._function
+        self._fold = combined.fold
+        self._evictor = evictor
+        self._left: list[TimestampedValue[Any]] = []
+
+    def _descriptor(self) -> StateDescriptor:
+        return ListStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY())
+
+    def open(self, runtime: RuntimeContext, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
+        super().open(runtime, backend, times)
+        self._times = times
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        return self._fold(values)
+
+    def add(self, value: Any, timestamp: int | None) -> None:
+        self._state.add((timestamp, value))
+
+    def inputs(self, window: Window) -> list[Any] | None:
+        self._left = left = [TimestampedValue(value, timestamp) for timestamp, value in self._state.get()]
+        if not left:
+            return None
+        self._evictor.evict_before(left, len(left), window, self._times)
+        return self._fold([element.value for element in left]) if left else None
+
+    def evaluated(self, window: Window) -> None:
+        if self._left:
+            self._evictor.evict_after(self._left, len(self._left), window, self._times)
+        self._state.update([(element.timestamp, element.value) for element in self._left])

@@ -1,0 +1,126 @@
+"""Contexts of window operators: what assigners, triggers, evictors and window functions may ask."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from headgate.errors import ProgramError
+from headgate.functions.context import KeyedStateStore, RuntimeContext
+from headgate.functions.metrics import MetricGroup
+from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.evictors import Evictor
+from headgate.functions.windows.functions import ProcessAllWindowFunction, ProcessWindowFunction
+from headgate.functions.windows.trigger import Trigger
+from headgate.functions.windows.window import GLOBAL_WINDOW, Window
+from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.keyed_states import StatesByKind
+from headgate.operators.windows.namespaces import namespace_of
+from headgate.state.backend import KeyedBackend
+from headgate.state.descriptors import StateDescriptor
+
+
+@final
+class AssignerContext(WindowAssigner.WindowAssignerContext):
+    """What an assigner may ask."""
+
+    __slots__ = ("_runtime", "_timers")
+
+    def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext) -> None:
+        self._timers = timers
+        self._runtime = runtime
+
+    def get_current_processing_time(self) -> int:
+        return self._timers.current_processing_time()
+
+    def get_runtime_context(self) -> RuntimeContext:
+        return self._runtime
+
+
+@final
+class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
+    """What triggers and evictors may ask; `window` and `merged` are set before each call of `on_merge`."""
+
+    __slots__ = ("_backend", "_runtime", "_timers", "merged", "window")
+
+    def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext, backend: KeyedBackend) -> None:
+        self._timers = timers
+        self._runtime = runtime
+        self._backend = backend
+        self.window: Window = GLOBAL_WINDOW
+        self.merged: list[Window] = []
+
+    def get_current_processing_time(self) -> int:
+        return self._timers.current_processing_time()
+
+    def get_current_watermark(self) -> int:
+        return self._timers.watermark_ms
+
+    def get_metric_group(self) -> MetricGroup:
+        return self._runtime.get_metrics_group()
+
+    def register_processing_time_timer(self, time: int) -> None:
+        self._timers.register_processing_time_timer(time)
+
+    def register_event_time_timer(self, time: int) -> None:
+        self._timers.register_event_time_timer(time)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        self._timers.delete_processing_time_timer(time)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        self._timers.delete_event_time_timer(time)
+
+    def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
+        return self._backend.namespaced_state(state_descriptor)
+
+    def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
+        self._backend.namespaced_state(state_descriptor)
+        self._backend.merge_namespaces(
+            state_descriptor, namespace_of(self.window), [namespace_of(window) for window in self.merged]
+        )
+
+
+@final
+class WindowStates(StatesByKind):
+    """The states of the current key and window."""
+
+    def __init__(self, operator_name: str, backend: KeyedBackend, *, merging: bool) -> None:
+        super().__init__(operator_name)
+        self._backend = backend
+        self._merging = merging
+
+    def _state(self, descriptor: StateDescriptor) -> Any:
+        if self._merging:
+            raise ProgramError(
+                f"operator {self._operator_name!r} asks for window state {descriptor.name!r}, which windows that merge "
+                "do not have: use context.global_state()"
+            )
+        return self._backend.namespaced_state(descriptor)
+
+
+@final
+class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction.Context[Any]):
+    """What window functions may ask."""
+
+    __slots__ = ("_runtime", "_states", "_timers", "current")
+
+    def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext, states: WindowStates) -> None:
+        self._timers = timers
+        self._runtime = runtime
+        self._states = states
+        self.current: Window = GLOBAL_WINDOW
+
+    def window(self) -> Any:
+        return self.current
+
+    def current_processing_time(self) -> int:
+        return self._timers.current_processing_time()
+
+    def current_watermark(self) -> int:
+        return self._timers.watermark_ms
+
+    def window_state(self) -> KeyedStateStore:
+        return self._states
+
+    def global_state(self) -> KeyedStateStore:
+        return self._runtime

@@ -1,0 +1,113 @@
+"""The operator of windows that merge: `merging` says what becomes one, and where contents lie."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast, final
+
+from headgate.elements import MAX_TIMESTAMP
+from headgate.errors import ProgramError
+from headgate.functions.windows.assigner import MergingWindowAssigner
+from headgate.functions.windows.trigger import TriggerResult
+from headgate.functions.windows.window import Window
+from headgate.operators.base import Runtime
+from headgate.operators.keyed import KeyedCall
+from headgate.operators.windows.merging import Merge, add_window
+from headgate.operators.windows.namespaces import namespace_of, window_of
+from headgate.operators.windows.operator import WindowOperator
+from headgate.state.descriptors import MapStateDescriptor
+from headgate.state.handles import MapState
+from headgate.types.typeinfo import Types
+
+SET_NAME: Final = "merging-window-set"
+"""The state that has for each window of a key the one under which its contents lie."""
+
+
+@final
+class MergingWindowOperator(WindowOperator):
+    """A window operator whose assigner merges windows."""
+
+    def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
+        any_type = Types.PICKLED_BYTE_ARRAY()
+        self._set: MapState[Any, Any] = self._backend.state(MapStateDescriptor(SET_NAME, any_type, any_type))
+        self._assigner = cast("MergingWindowAssigner[Any, Any]", self._windowing.assigner)
+        return super()._bound(function, runtime)
+
+    def _into(self, window: Window, value: Any, timestamp: int) -> bool:
+        before = {window_of(known): window_of(place) for known, place in self._set.items()}
+        places = dict(before)
+        actual, merges = add_window(places, window, self._assigner)
+        for merge in merges:
+            self._merge(merge)
+        cleanup_ms = self._windowing.cleanup_ms(actual)
+        if self._event_time and cleanup_ms <= self._timers.watermark_ms:
+            del places[actual]
+            self._keep(before, places)
+            return False
+        self._keep(before, places)
+        namespaces = self._backend.namespaces
+        namespaces.set(namespace_of(places[actual]))
+        self._contents.add(value, timestamp)
+        namespaces.set(namespace_of(actual))
+        result = self._trigger.on_element(value, timestamp, actual, self._trigger_context)
+        self._act(result, actual, timestamp)
+        self._register_cleanup(cleanup_ms)
+        return True
+
+    def _keep(self, before: dict[Any, Any], places: dict[Any, Any]) -> None:
+        """Store what has changed of the set."""
+        for window in before:
+            if window not in places:
+                self._set.remove(namespace_of(window))
+        for window, place in places.items():
+            if before.get(window) != place:
+                self._set.put(namespace_of(window), namespace_of(place))
+
+    def _merge(self, merge: Merge) -> None:
+        """Have the trigger merge its state, remove that of the windows that are gone, and move their contents."""
+        self._check_end(merge.window)
+        namespaces, context = self._backend.namespaces, self._trigger_context
+        context.window, context.merged = merge.window, merge.gone
+        namespaces.set(namespace_of(merge.window))
+        self._trigger.on_merge(merge.window, context)
+        for window in merge.gone:
+            namespaces.set(namespace_of(window))
+            self._trigger.clear(window, context)
+            self._delete_cleanup(window)
+        self._contents.merge(namespace_of(merge.target), [namespace_of(source) for source in merge.sources])
+
+    def _check_end(self, window: Window) -> None:
+        """Raise ProgramError for a merged window that is over already."""
+        now_ms = self._timers.watermark_ms if self._event_time else self._timers.current_processing_time()
+        if self._windowing.cleanup_ms(window) <= now_ms:
+            clock = "watermark" if self._event_time else "wall clock"
+            raise ProgramError(
+                f"merge_windows() of {type(self._assigner).__name__} made {window}, which ends before the {clock}, at "
+                f"{now_ms}: a window that comes of a merge must cover those that it is made of"
+            )
+
+    def _delete_cleanup(self, window: Window) -> None:
+        cleanup_ms = self._windowing.cleanup_ms(window)
+        if cleanup_ms == MAX_TIMESTAMP:
+            return
+        if self._event_time:
+            self._timers.delete_event_time_timer(cleanup_ms)
+        else:
+            self._timers.delete_processing_time_timer(cleanup_ms)
+
+    def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
+        namespaces = self._backend.namespaces
+        of_window = namespaces.cell
+        namespaces.set(self._set.get(namespace_of(window)))
+        super()._act(result, window, time_ms)
+        namespaces.cell = of_window
+
+    def _is_there(self, window: Window) -> bool:
+        return self._set.contains(namespace_of(window))
+
+    def _clear_contents(self, window: Window) -> None:
+        namespaces, namespace = self._backend.namespaces, namespace_of(window)
+        of_window = namespaces.cell
+        namespaces.set(self._set.get(namespace))
+        self._contents.clear()
+        self._set.remove(namespace)
+        namespaces.cell = of_window

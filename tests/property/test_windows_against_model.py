@@ -1,0 +1,198 @@
+"""Windows against lists: any records, in any order, any watermarks, over snapshots and other parallelisms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate import options
+from headgate.config import Settings
+from headgate.datastream import AggregateFunction, DataStream, OutputTag, ProcessWindowFunction
+from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TimeWindow
+from headgate.elements import Batch
+from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from tests.property.window_model import Record, Result, SessionModel, SlidingModel, WindowModel, by_window
+
+LATE: Final = OutputTag("late")
+
+Advance = int
+Step = Record | Advance | str
+"""A record, a watermark, or "restart"."""
+
+
+@final
+class Collect(ProcessWindowFunction[Any, Result, str, TimeWindow]):
+    def process(
+        self, key: str, context: ProcessWindowFunction.Context[TimeWindow], elements: Iterable[Any]
+    ) -> Iterator[Result]:
+        window = context.window()
+        yield key, window.start, window.end, tuple(number for _, number, _ in elements)
+
+
+@final
+class Numbers(AggregateFunction):
+    """Gathers numbers in a list, which it changes in place."""
+
+    def create_accumulator(self) -> list[int]:
+        return []
+
+    def add(self, value: Record, accumulator: list[int]) -> list[int]:
+        accumulator.append(value[1])
+        return accumulator
+
+    def get_result(self, accumulator: list[int]) -> list[int]:
+        return list(accumulator)
+
+    def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
+        return acc_a + acc_b
+
+
+@final
+class Emit(ProcessWindowFunction[Any, Result, str, TimeWindow]):
+    def process(
+        self, key: str, context: ProcessWindowFunction.Context[TimeWindow], elements: Iterable[list[int]]
+    ) -> Iterator[Result]:
+        window = context.window()
+        for numbers in elements:
+            yield key, window.start, window.end, tuple(numbers)
+
+
+def _elements(windowed: Any) -> DataStream:
+    stream: DataStream = windowed.process(Collect())
+    return stream
+
+
+def _aggregated(windowed: Any) -> DataStream:
+    stream: DataStream = windowed.aggregate(Numbers(), Emit())
+    return stream
+
+
+def _reduced(windowed: Any) -> DataStream:
+    """Records are lists of numbers here, too, so that they can be added."""
+    stream: DataStream = windowed.reduce(lambda one, other: (one[0], (*_numbers(one), *_numbers(other)), 0), Reduced())
+    return stream
+
+
+def _numbers(record: Any) -> tuple[int, ...]:
+    return record[1] if isinstance(record[1], tuple) else (record[1],)
+
+
+@final
+class Reduced(ProcessWindowFunction[Any, Result, str, TimeWindow]):
+    def process(
+        self, key: str, context: ProcessWindowFunction.Context[TimeWindow], elements: Iterable[Any]
+    ) -> Iterator[Result]:
+        window = context.window()
+        for record in elements:
+            yield key, window.start, window.end, _numbers(record)
+
+
+@final
+@dataclass
+class Subtasks:
+    """All subtasks of a window operator."""
+
+    build: Callable[[DataStream], DataStream]
+    backend: str
+    parallelism: int = 2
+    running: list[OperatorHarness] = field(default_factory=list)
+    stack: ExitStack = field(default_factory=ExitStack)
+    late: list[int] = field(default_factory=list)
+
+    def start(self, saved: list[SavedOperator], watermark: int) -> None:
+        backend = Settings().with_value(options.STATE_BACKEND, self.backend)
+        for subtask in range(self.parallelism):
+            setup = Setup(subtask=subtask, parallelism=self.parallelism, max_parallelism=8, settings=backend)
+            harness = OperatorHarness.of_stream(self.build, restored=saved, setup=setup)
+            self.running.append(self.stack.enter_context(harness))
+            assert harness.watermark(watermark) == []
+
+    def restart(self, watermark: int) -> None:
+        """Take a snapshot, and go on from it with another parallelism."""
+        saved = [harness.snapshot() for harness in self.running]
+        self.stop()
+        self.parallelism = self.parallelism % 3 + 1
+        self.start(saved, watermark)
+
+    def stop(self) -> None:
+        self.late += [number for harness in self.running for _, number, _ in harness.side(LATE)]
+        self.stack.close()
+        self.running = []
+
+    def add(self, records: list[Record]) -> list[Result]:
+        out: list[Result] = []
+        for harness in self.running:
+            own = [record for record in records if harness.owns(record[0])]
+            if own:
+                out += harness.process_batch(Batch(list(own), [time for _, _, time in own])).records
+        return out
+
+    def advance(self, watermark: int) -> list[Result]:
+        return [result for harness in self.running for result in harness.watermark(watermark)]
+
+
+TIMES: Final = st.integers(-12, 30)
+STEPS: Final = st.lists(
+    st.one_of(
+        st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
+        st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
+        st.integers(-15, 40),
+        st.just("restart"),
+    ),
+    max_size=12,
+)
+
+
+@st.composite
+def sliding(draw: st.DrawFn) -> tuple[Any, WindowModel]:
+    slide = draw(st.integers(1, 8))
+    size = draw(st.one_of(st.just(slide), st.integers(1, 12)))
+    offset, lateness = draw(st.integers(1 - slide, slide - 1)), draw(st.sampled_from([0, 0, 3, 10]))
+    model = SlidingModel(lateness, size=size, slide=slide, offset=offset)
+    return SlidingEventTimeWindows(size, slide, offset), model
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> tuple[Any, WindowModel]:
+    gap, lateness = draw(st.integers(1, 8)), draw(st.sampled_from([0, 0, 3, 10]))
+    return EventTimeSessionWindows(gap), SessionModel(lateness, gap=gap)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
+@settings(max_examples=60, deadline=None)
+@given(windows=st.one_of(sliding(), sessions()), steps=STEPS)
+def test_windows_hold_what_lists_would(
+    backend: str, evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any]
+) -> None:
+    assigner, model = windows
+
+    def build(stream: DataStream) -> DataStream:
+        windowed = stream.key_by(lambda record: record[0]).window(assigner)
+        return evaluate(windowed.allowed_lateness(model.lateness).side_output_late_data(LATE))
+
+    operator = Subtasks(build, backend)
+    operator.start([], model.watermark)
+    number = 0
+    try:
+        for step in [*steps, 2**63 - 1]:
+            if step == "restart":
+                operator.restart(model.watermark)
+                continue
+            if isinstance(step, int):
+                found, expected = operator.advance(max(step, model.watermark)), model.advance(step)
+            else:
+                records = [(key, number + index, time) for index, (key, time) in enumerate(step)]
+                number += len(records)
+                found, expected = operator.add(records), [result for each in records for result in model.add(each)]
+            assert by_window(found) == by_window(expected)
+    finally:
+        operator.stop()
+    assert sorted(operator.late) == sorted(model.late)

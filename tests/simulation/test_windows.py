@@ -1,0 +1,27 @@
+"""Jobs with windows under faults: each window is evaluated once, with all of its records."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.testing.sim import PromiseBroken, simulate
+from headgate.testing.sim.program import Program
+from tests.simulation import window_plants, window_programs
+from tests.simulation.plants import Plant
+
+PROGRAMS = [window_programs.event_time, window_programs.counted]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_windows_are_the_same_whatever_goes_wrong(program: Program) -> None:
+    summary = simulate(program, seeds=25)
+    assert summary.restarts > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", window_plants.PLANTS)
+def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(PromiseBroken):
+        simulate(window_programs.event_time, seeds=40)
