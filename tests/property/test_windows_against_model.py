@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 from headgate import options
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream, OutputTag, ProcessWindowFunction
-from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TimeWindow
+from headgate.datastream.window import (
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TimeWindow,
+    TumblingEventTimeWindows,
+)
 from headgate.elements import Batch
+from headgate.operators.base import OperatorSnapshot
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from tests.property.window_model import Record, Result, SessionModel, SlidingModel, WindowModel, by_window
 
@@ -23,7 +29,7 @@ LATE: Final = OutputTag("late")
 
 Advance = int
 Step = Record | Advance | str
-"""A record, a watermark, or "restart"."""
+"""A record, a watermark, "restart" or "rescale", or a checkpoint: completed, given up, or under way for a while."""
 
 
 @final
@@ -100,24 +106,46 @@ class Subtasks:
 
     build: Callable[[DataStream], DataStream]
     backend: str
+    incremental: bool
     parallelism: int = 2
     running: list[OperatorHarness] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
     late: list[int] = field(default_factory=list)
+    begun: list[OperatorSnapshot] = field(default_factory=list)
 
     def start(self, saved: list[SavedOperator], watermark: int) -> None:
         backend = Settings().with_value(options.STATE_BACKEND, self.backend)
+        backend = backend.with_value(options.CHECKPOINT_INCREMENTAL, self.incremental)
         for subtask in range(self.parallelism):
             setup = Setup(subtask=subtask, parallelism=self.parallelism, max_parallelism=8, settings=backend)
             harness = OperatorHarness.of_stream(self.build, restored=saved, setup=setup)
             self.running.append(self.stack.enter_context(harness))
             assert harness.watermark(watermark) == []
 
-    def restart(self, watermark: int) -> None:
-        """Take a snapshot, and go on from it with another parallelism."""
+    def checkpoint(self, kind: str) -> None:
+        """Begin a checkpoint, and complete it, give it up, or leave it under way until the next one begins."""
+        self.finish()
+        self.begun = [harness.barrier() for harness in self.running]
+        if kind != "begin":
+            self.finish()
+        for harness in self.running:
+            if kind == "complete":
+                harness.complete()
+            elif kind == "abort":
+                harness.abort()
+
+    def finish(self) -> None:
+        """Let what is under way be written."""
+        for harness, snapshot in zip(self.running, self.begun, strict=bool(self.begun)):
+            harness.finish(snapshot)
+        self.begun = []
+
+    def restart(self, watermark: int, more: int) -> None:
+        """Take a snapshot, and go on from it with the same parallelism, or another."""
+        self.finish()
         saved = [harness.snapshot() for harness in self.running]
         self.stop()
-        self.parallelism = self.parallelism % 3 + 1
+        self.parallelism = (self.parallelism - 1 + more) % 3 + 1
         self.start(saved, watermark)
 
     def stop(self) -> None:
@@ -143,9 +171,9 @@ STEPS: Final = st.lists(
         st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
         st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
         st.integers(-15, 40),
-        st.just("restart"),
+        st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
     ),
-    max_size=12,
+    max_size=16,
 )
 
 
@@ -164,27 +192,81 @@ def sessions(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     return EventTimeSessionWindows(gap), SessionModel(lateness, gap=gap)
 
 
+@st.composite
+def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
+    size = draw(st.integers(6, 12))
+    lateness = draw(st.sampled_from([0, 3, 10]))
+    return TumblingEventTimeWindows(size, 0), SlidingModel(lateness, size=size, slide=size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluate", [_aggregated, _reduced])
+@settings(max_examples=300, deadline=None)
+@given(
+    windows=tumbling(),
+    steps=st.lists(
+        st.one_of(
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 24)), min_size=1, max_size=4),
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 24)), min_size=1, max_size=4),
+            st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
+            st.sampled_from(["restart", "complete", "begin", "complete"]),
+            st.integers(0, 40),
+        ),
+        min_size=6,
+        max_size=20,
+    ),
+    incremental=st.booleans(),
+)
+def test_panes_hold_what_lists_would(
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+) -> None:
+    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
 @settings(max_examples=60, deadline=None)
-@given(windows=st.one_of(sliding(), sessions()), steps=STEPS)
+@given(windows=st.one_of(sliding(), sliding(), sessions()), steps=STEPS, incremental=st.booleans())
 def test_windows_hold_what_lists_would(
-    backend: str, evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any]
+    backend: str,
+    evaluate: Callable[[Any], DataStream],
+    windows: tuple[Any, WindowModel],
+    steps: list[Any],
+    incremental: bool,
 ) -> None:
-    assigner, model = windows
+    compare(Windowed(windows, evaluate, backend, incremental), steps)
+
+
+@final
+@dataclass(frozen=True)
+class Windowed:
+    """Windows to compare with their model."""
+
+    windows: tuple[Any, WindowModel]
+    evaluate: Callable[[Any], DataStream]
+    backend: str
+    incremental: bool
+
+
+def compare(windowed: Windowed, steps: list[Any]) -> None:
+    """Run the steps on both, and look at what each step emits."""
+    assigner, model = windowed.windows
 
     def build(stream: DataStream) -> DataStream:
-        windowed = stream.key_by(lambda record: record[0]).window(assigner)
-        return evaluate(windowed.allowed_lateness(model.lateness).side_output_late_data(LATE))
+        windows = stream.key_by(lambda record: record[0]).window(assigner)
+        return windowed.evaluate(windows.allowed_lateness(model.lateness).side_output_late_data(LATE))
 
-    operator = Subtasks(build, backend)
+    operator = Subtasks(build, windowed.backend, windowed.incremental)
     operator.start([], model.watermark)
     number = 0
     try:
         for step in [*steps, 2**63 - 1]:
-            if step == "restart":
-                operator.restart(model.watermark)
+            if step in ("restart", "rescale"):
+                operator.restart(model.watermark, more=int(step == "rescale"))
+            elif isinstance(step, str):
+                operator.checkpoint(step)
+            if isinstance(step, str):
                 continue
             if isinstance(step, int):
                 found, expected = operator.advance(max(step, model.watermark)), model.advance(step)

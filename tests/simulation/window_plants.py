@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import pytest
 
+from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
-from headgate.operators.windows.merging_operator import MergingWindowOperator
-from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.state.keyed.cells import KEY, plain_key
+from headgate.state.keyed.panes import Pane, Panes
 from tests.simulation.plants import Plant
 
 
@@ -18,31 +20,47 @@ def a_merge_loses_what_it_moves(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_window_is_evaluated_twice(patch: pytest.MonkeyPatch) -> None:
-    """After a restart, the end of a window evaluates it once more."""
-    clear = WindowOperator._end
+    """Now and then, the end of a window evaluates it once more."""
+    end = CellWindows._end
 
-    def end(self: WindowOperator, window: Any) -> None:
-        if self.context.attempt > 1:
-            self._emit(window, self._contents.inputs(window) or [], 0)
-        clear(self, window)
+    def evaluate_and_end(self: CellWindows, window: Any) -> None:
+        if self._timers.current_processing_time() % 2:
+            self._emit(plain_key(self._backend.cell[KEY]), window, self._contents.inputs(window) or [], 0)
+        end(self, window)
 
-    patch.setattr(WindowOperator, "_end", end)
+    patch.setattr(CellWindows, "_end", evaluate_and_end)
 
 
 def the_set_of_merged_windows_is_not_stored(patch: pytest.MonkeyPatch) -> None:
     """After a merge, the place of the contents is that of the new window."""
+    keep = MergingWindows._keep
 
-    def keep(self: MergingWindowOperator, before: dict[Any, Any], places: dict[Any, Any]) -> None:
+    def keep_no_places(self: MergingWindows, before: dict[Any, Any], places: dict[Any, Any]) -> None:
         for window in places:
             places[window] = window
-        kept(self, before, places)
+        keep(self, before, places)
 
-    kept = MergingWindowOperator._keep
-    patch.setattr(MergingWindowOperator, "_keep", keep)
+    patch.setattr(MergingWindows, "_keep", keep_no_places)
+
+
+def a_pane_changes_under_a_snapshot(patch: pytest.MonkeyPatch) -> None:
+    """A value that a snapshot has yet to take is changed in place."""
+
+    def sealed_value(self: Pane, key: Any) -> Any:
+        return next((values[key] for _, values in self.sealed if key in values), None)
+
+    patch.setattr(Pane, "sealed_value", sealed_value)
+
+
+def a_pane_comes_back(patch: pytest.MonkeyPatch) -> None:
+    """Increments do not tell which windows are gone."""
+    patch.setattr(Panes, "drop", lambda self, namespace, generation: self.by_window.pop(namespace))
 
 
 PLANTS: Final[list[Plant]] = [
     a_merge_loses_what_it_moves,
     a_window_is_evaluated_twice,
     the_set_of_merged_windows_is_not_stored,
+    a_pane_changes_under_a_snapshot,
+    a_pane_comes_back,
 ]

@@ -468,6 +468,10 @@ class OperatorHarness:
         """Tell the operator that the last checkpoint is complete, so that sinks commit."""
         self.operator.notify_completed(self._last_id)
 
+    def abort(self) -> None:
+        """Tell the operator that the last checkpoint was given up."""
+        self.operator.notify_aborted(self._last_id)
+
 
 def _place(key: Any) -> Any:
     namespace = namespace_of(key)

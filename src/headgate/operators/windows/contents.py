@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final, final
 
+from headgate.errors import ProgramError
 from headgate.functions.api import AggregateFunction, Function, ReduceFunction
 from headgate.functions.context import RuntimeContext
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
@@ -19,7 +20,8 @@ from headgate.state.descriptors import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from headgate.types.typeinfo import TypeInformation, Types
+from headgate.state.type_check import TypeCheck
+from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 
 STATE_NAME: Final = "window-contents"
 
@@ -71,14 +73,33 @@ class Contents(ABC):
         self._backend.merge_namespaces(self._descriptor(), target, sources)
 
 
-class _Combined(Contents):
+class Combined(Contents):
+    """One value, which a function has made of all records."""
+
+    _type: TypeInformation
+
+    @abstractmethod
+    def combine(self) -> Callable[[Any, Any], Any]:
+        """Return what makes of a record, and of the value so far or None, the new value."""
+
+    @abstractmethod
+    def result(self, value: Any) -> Any:
+        """Return what the window function is given, None for nothing."""
+
+    def _checked(self, combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Have what is combined checked as the state would check it, if the state is declared with a type."""
+        if isinstance(self._type, PickledBytesTypeInfo):
+            return combine
+        check = TypeCheck(self._descriptor()).value
+        return lambda value, so_far: check(combine(value, so_far))
+
     def inputs(self, window: Window) -> list[Any] | None:
         value = self._state.get()
         return None if value is None else [value]
 
 
 @final
-class Reduced(_Combined):
+class Reduced(Combined):
     """The combination of all records, by a `ReduceFunction` or a callable of two arguments."""
 
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
@@ -91,9 +112,16 @@ class Reduced(_Combined):
     def fold(self, values: list[Any]) -> list[Any]:
         return [reduce(method_of(self._function, "reduce"), values)]
 
+    def combine(self) -> Callable[[Any, Any], Any]:
+        function = method_of(self._function, "reduce")
+        return self._checked(lambda value, so_far: value if so_far is None else function(so_far, value))
+
+    def result(self, value: Any) -> Any:
+        return value
+
 
 @final
-class Aggregated(_Combined):
+class Aggregated(Combined):
     """An accumulator of all records, by an `AggregateFunction`."""
 
     def __init__(self, function: AggregateFunction, type_info: TypeInformation) -> None:
@@ -108,6 +136,23 @@ class Aggregated(_Combined):
         for value in values:
             accumulator = self._function.add(value, accumulator)
         return [self._function.get_result(accumulator)]
+
+    def combine(self) -> Callable[[Any, Any], Any]:
+        create, add = self._function.create_accumulator, self._function.add
+
+        def gathered(value: Any, so_far: Any) -> Any:
+            accumulator = add(value, create() if so_far is None else so_far)
+            if accumulator is None:
+                raise ProgramError(
+                    f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was "
+                    "changed in place"
+                )
+            return accumulator
+
+        return self._checked(gathered)
+
+    def result(self, value: Any) -> Any:
+        return self._function.get_result(value)
 
 
 @final

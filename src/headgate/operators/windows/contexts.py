@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 from headgate.errors import ProgramError
@@ -102,13 +103,15 @@ class WindowStates(StatesByKind):
 class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction.Context[Any]):
     """What window functions may ask."""
 
-    __slots__ = ("_runtime", "_states", "_timers", "current")
+    __slots__ = ("_runtime", "_states", "_timers", "current", "enter_window")
 
     def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext, states: WindowStates) -> None:
         self._timers = timers
         self._runtime = runtime
         self._states = states
         self.current: Window = GLOBAL_WINDOW
+        self.enter_window: Callable[[], None] | None = None
+        """Makes the key and window the current ones of the state, where nothing else has done so."""
 
     def window(self) -> Any:
         return self.current
@@ -120,6 +123,8 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         return self._timers.watermark_ms
 
     def window_state(self) -> KeyedStateStore:
+        if self.enter_window is not None:
+            self.enter_window()
         return self._states
 
     def global_state(self) -> KeyedStateStore:

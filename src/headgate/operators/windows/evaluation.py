@@ -14,12 +14,10 @@ from headgate.functions.windows.functions import (
 from headgate.operators.calls import expect_records
 from headgate.operators.windows.contexts import WindowContext
 
-AnyWindowFunction = (
-    WindowFunction[Any, Any, Any, Any]
-    | AllWindowFunction[Any, Any, Any]
-    | ProcessWindowFunction[Any, Any, Any, Any]
-    | ProcessAllWindowFunction[Any, Any, Any]
-)
+AnyProcessFunction = ProcessWindowFunction[Any, Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
+"""A window function with a context."""
+
+AnyWindowFunction = WindowFunction[Any, Any, Any, Any] | AllWindowFunction[Any, Any, Any] | AnyProcessFunction
 """A window function of any kind."""
 
 Evaluation = Callable[[Any, WindowContext, list[Any]], Iterable[Any]]
@@ -39,6 +37,14 @@ def evaluation(function: AnyWindowFunction) -> Evaluation:
         return results
 
     return checked
+
+
+def clearing(function: AnyWindowFunction) -> AnyProcessFunction | None:
+    """Return the function if it clears state of windows that are over."""
+    inherited = (ProcessWindowFunction.clear, ProcessAllWindowFunction.clear)
+    if isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction):
+        return None if type(function).clear in inherited else function
+    return None
 
 
 def _call(function: AnyWindowFunction) -> Callable[[Any, WindowContext, list[Any]], Iterable[Any] | None]:

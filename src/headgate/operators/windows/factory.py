@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from headgate.functions.windows.assigner import MergingWindowAssigner
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.merging_operator import MergingWindowOperator
 from headgate.operators.windows.operator import WindowOperator
 from headgate.operators.windows.windowing import Windowing
 
@@ -24,6 +22,4 @@ class WindowFactory:
 
     def create(self) -> WindowOperator:
         """Return a new operator, not yet opened."""
-        merges = isinstance(self.windowing.assigner, MergingWindowAssigner)
-        operator = MergingWindowOperator if merges else WindowOperator
-        return operator(self.windowing, self.contents, self.function)
+        return WindowOperator(self.windowing, self.contents, self.function)

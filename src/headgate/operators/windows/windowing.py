@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP
-from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.assigner import MergingWindowAssigner, WindowAssigner
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.window import Window
 from headgate.types.output_tag import OutputTag
@@ -24,6 +24,11 @@ class Windowing:
     trigger: Trigger[Any, Any]
     lateness_ms: int = 0
     late_tag: OutputTag | None = None
+
+    @property
+    def merges(self) -> bool:
+        """Whether windows may become one."""
+        return isinstance(self.assigner, MergingWindowAssigner)
 
     def cleanup_ms(self, window: Window) -> int:
         """Return the time when all of a window goes; `MAX_TIMESTAMP` is never.

@@ -9,7 +9,7 @@ A backend belongs to the mailbox loop of its subtask; no method blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
 from headgate.elements import SavepointFormat
@@ -40,8 +40,9 @@ from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.cleanup import TIMES_A_BATCH, IncrementalCleanup, cleanup_of
 from headgate.state.keyed.increments import NOTHING_KEPT, IncrementBase
 from headgate.state.keyed.loading import SavedFile, check_group, saved_files, spread
+from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.timer_index import HeapTimerIndex
-from headgate.state.keyed.walk import DeltaWalk, Walk, WholeWalk
+from headgate.state.keyed.walk import DeltaWalk, PaneEntries, Walk, WholeWalk
 from headgate.state.keygroups import murmur32
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
@@ -49,6 +50,8 @@ from headgate.types.typed_key import key_hash_code
 
 CHANGES_MAX: Final = 100_000
 """When checkpoints fail, and more has changed than so many cells and four times all keys, a new base costs less."""
+
+_GROUPS_KNOWN_MAX: Final = 1 << 16
 
 _FEW: Final = 8
 """Where less than one in so many keys of a batch is touched for the first time, looking for them costs more."""
@@ -74,13 +77,15 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._touched: list[Cell] = []
         self._forgettable = 0
         """Cells that have died since the barrier, or before, without having been in any snapshot."""
+        self._panes: Panes | None = None
+        self._groups: dict[Any, int] = {}
         self._changelog = Changelog(context, self._increments, self) if context.has_changelog else None
 
     # --- the current key
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            cell = self.cells[key] = [self.generation, NEVER_SAVED, self._group_of(key), key, *self._blank]
+            cell = self.cells[key] = [self.generation, NEVER_SAVED, self.group_of(key), key, *self._blank]
             self._cell_index.add(cell)
             self._fresh.append(cell)
         else:
@@ -113,13 +118,23 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._notes_changes:
             self._touched += touched
 
-    def _group_of(self, key: Any) -> int:
+    def group_of(self, key: Any) -> int:
+        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
         plain = plain_key(key) if type(key) is tuple else key
         group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
             raise InternalError(
                 f"key {key!r} of key group {group} reached a subtask that owns {self._context.key_groups}"
             )
+        return group
+
+    def _known_group_of(self, key: Any) -> int:
+        """Return what `group_of` returns, which is not computed again for each window of a key."""
+        group = self._groups.get(key[1])
+        if group is None:
+            if len(self._groups) >= _GROUPS_KNOWN_MAX:
+                self._groups.clear()
+            group = self._groups[key[1]] = self.group_of(key)
         return group
 
     def _new_cell(self, generation: int, group: int, key: Any, values: list[Any]) -> Cell:
@@ -169,6 +184,22 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         for cell in self.cells.values():
             cell[GENERATION] = DEAD  # a clean-up may be half through
         self.cells, self._fresh, self.emptied, self._cell_index = {}, [], [], CellIndex()
+        if self._panes is not None:
+            self._panes.drop_all()
+
+    # --- panes
+
+    def panes(self, state_name: str, timers: str, make: Callable[[Namespace], Pane]) -> Panes:
+        """Return the panes of a state that was declared; `make` makes those of what cells hold of it, after a restore.
+
+        There is one such state. From then on its handle, and the timers of this name, are not to be used.
+        """
+        column = self._columns.index(state_name)
+        assert column is not None
+        self._panes = Panes(column, self.timers(timers)[0])
+        self.emptied += self._panes.adopt(self._cell_index.cells(), make)
+        self._drop_empty()
+        return self._panes
 
     # --- states
 
@@ -260,7 +291,12 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         base = self._increments.base
         if not self.is_incremental or base is None or base.is_worn:
             return None
-        return base if self._changelog is not None or 2 * self._change_count <= len(self.cells) else None
+        if self._changelog is not None:
+            return base
+        changed, size = self._change_count, len(self.cells)
+        if self._panes is not None:
+            changed, size = changed + self._panes.changed(base.generation), size + len(self._panes)
+        return base if 2 * changed <= size else None
 
     @property
     def _change_count(self) -> int:
@@ -282,6 +318,10 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         else:
             changed = [cells for of, cells in sorted(self._changed.items()) if of > base.generation]
             walk = DeltaWalk(generation, self._columns.metas, base.generation, changed)
+        if self._panes is not None:
+            since = -1 if base is None else base.generation
+            panes = self._panes
+            walk.panes = PaneEntries(panes.pieces(since), panes.column, panes.timers, self._known_group_of)
         pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)
         return pending
@@ -291,6 +331,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._touched:
             self._changed[generation] = self._touched
             self._touched = []
+        if self._panes is not None:
+            self._panes.seal(generation)
         self._forgettable = 0
         self.generation += 1
         self.prefetch = self._enter_all
@@ -299,6 +341,11 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def forget(self, pending: KeyedSnapshot) -> None:
         if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
             self._walks.remove(pending.walk)
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        super().notify_completed(checkpoint_id)
+        if self._panes is not None and not self.is_incremental:
+            self._panes.base_moved(NOTHING_KEPT)
 
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._increments.aborted(checkpoint_id)
@@ -313,13 +360,16 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._notes_changes = since != NOTHING_KEPT
         if not self._notes_changes:
             self._touched = []
+        if self._panes is not None:
+            self._panes.base_moved(since)
 
     # --- what the changelog asks for
 
     @property
     def has_changes(self) -> bool:
         """Whether anything has changed since the base that the next snapshot builds on."""
-        return bool(self._touched or self._changed)
+        in_panes = self._panes is not None and self._panes.changed(self._increments.since) > 0
+        return in_panes or bool(self._touched or self._changed)
 
     def cut(self, base: IncrementBase | None) -> CellSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""

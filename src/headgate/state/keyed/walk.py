@@ -8,7 +8,8 @@ place. What the loop takes counts for the walk: its next piece is smaller by as 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
@@ -27,6 +28,8 @@ from headgate.state.keyed.cells import (
     Cell,
     CellIndex,
 )
+from headgate.state.keyed.immutable import is_immutable
+from headgate.state.keyed.panes import PanePiece
 
 _PIECE_LEAST: Final = 32
 """Taking a chunk costs at least as much as so many cells."""
@@ -34,14 +37,28 @@ _PIECE_LEAST: Final = 32
 LOOSE_MAX: Final = 128
 """So many entries that came one by one are pickled together."""
 
-_IMMUTABLE: Final = frozenset({int, float, str, bytes, bool, type(None), complex})
-
 Filter = Callable[[Any], Any]
 """Returns what of a column's value is to be written, None for nothing."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class PaneEntries:
+    """What panes hold for a snapshot, and where in an entry it belongs."""
+
+    pieces: Iterator[PanePiece]
+    column: int
+    timers: int
+    group_of: Callable[[Any], int]
+
+
 class Walk(ABC):
-    """A walk under way. Of several, the oldest is to be done wholly before the next one is begun."""
+    """A walk under way. Of several, the oldest is to be done wholly before the next one is begun.
+
+    `panes` are taken after the cells: nothing changes them meanwhile.
+    """
+
+    panes: PaneEntries | None = None
 
     def __init__(self, generation: int, states: Sequence[StateMeta], *, delta: bool) -> None:
         self.generation = generation
@@ -67,7 +84,7 @@ class Walk(ABC):
             return
         self._ahead += 1
         entry = cell[GROUP : self._end]
-        if all(map(_is_immutable, entry)):
+        if all(map(is_immutable, entry)):
             self._loose.append(entry)
             if len(self._loose) >= LOOSE_MAX:
                 self._try(self._write_loose)
@@ -105,7 +122,7 @@ class Walk(ABC):
         room, self._ahead = CHUNK_CELLS - self._ahead, 0
         has_more = True
         try:
-            has_more = self._take_piece(room)
+            has_more = self._take_piece(room) or (self.panes is not None and self._take_panes(self.panes, room))
             if not has_more:
                 self._write_loose()
         except SerializationError as error:
@@ -113,6 +130,21 @@ class Walk(ABC):
         if self._failure is not None:
             raise self._failure
         return not has_more
+
+    def _take_panes(self, panes: PaneEntries, room: int) -> bool:
+        """Take some entries of panes if there is room; return False when there were none left."""
+        piece = next(panes.pieces, None) if room > 0 else None
+        if piece is None:
+            return room <= 0
+        groups = list(map(panes.group_of, piece.keys))
+        if piece.values is None:
+            for group, key in zip(groups, piece.keys, strict=True):
+                self._writer.remove(group, key)
+        else:
+            columns: list[list[Any]] = [[None] * len(groups) for _ in range(FIRST, self._end)]
+            columns[panes.column - FIRST], columns[panes.timers - FIRST] = piece.values, piece.timers
+            self._put(groups, piece.keys, columns)
+        return True
 
     @abstractmethod
     def _take_piece(self, room: int) -> bool:
@@ -215,8 +247,3 @@ class DeltaWalk(Walk):
             if cell[GENERATION] == DEAD and NEVER_SAVED < cell[SAVED] < self.generation:
                 cell[SAVED] = self.generation
                 self._writer.remove(cell[GROUP], cell[KEY])
-
-
-def _is_immutable(value: Any) -> bool:
-    kind = type(value)
-    return kind in _IMMUTABLE or (kind is tuple and all(map(_is_immutable, value)))

@@ -439,3 +439,25 @@ def test_a_function_that_fails_is_named_with_the_key(key: str, message: str) -> 
 def test_what_is_no_window_is_refused_when_the_program_is_built(build: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         harness(build)
+
+
+# --- snapshots
+
+
+@pytest.mark.parametrize("evaluate", [lambda windows: windows.sum(1), lambda windows: windows.apply(Numbers())])
+def test_an_increment_tells_that_windows_were_evaluated(evaluate: Callable[[Any], DataStream]) -> None:
+    def build(stream: Any) -> DataStream:
+        return evaluate(stream.key_by(by_key).window(TEN).allowed_lateness(20))
+
+    setup = Setup(settings=Settings().with_value(options.CHECKPOINT_INCREMENTAL, True))
+    with OperatorHarness.of_stream(build, setup=setup) as windows:
+        add(windows, *((f"k{number}", number % 10) for number in range(40)))
+        windows.snapshot()
+        windows.complete()
+        assert len(windows.watermark(9)) == 40
+        saved = windows.snapshot()
+    with OperatorHarness.of_stream(build, setup=setup, restored=[saved]) as windows:
+        assert windows.watermark(9) == []
+        assert len(add(windows, ("k3", 5))) == 1
+        assert windows.watermark(99) == []
+        assert windows.state("window-contents") == {}

@@ -1,4 +1,4 @@
-"""The operator of windows that merge: `merging` says what becomes one, and where contents lie."""
+"""Windows that merge: `merging` says which become one, and where their contents lie."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from headgate.errors import ProgramError
 from headgate.functions.windows.assigner import MergingWindowAssigner
 from headgate.functions.windows.trigger import TriggerResult
 from headgate.functions.windows.window import Window
-from headgate.operators.base import Runtime
-from headgate.operators.keyed import KeyedCall
+from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.contents import Contents
+from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging import Merge, add_window
 from headgate.operators.windows.namespaces import namespace_of, window_of
-from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Opened
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.handles import MapState
 from headgate.types.typeinfo import Types
@@ -23,14 +25,14 @@ SET_NAME: Final = "merging-window-set"
 
 
 @final
-class MergingWindowOperator(WindowOperator):
-    """A window operator whose assigner merges windows."""
+class MergingWindows(CellWindows):
+    """Windows in cells whose assigner merges them."""
 
-    def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        super().__init__(windowing, contents, function, opened)
         any_type = Types.PICKLED_BYTE_ARRAY()
         self._set: MapState[Any, Any] = self._backend.state(MapStateDescriptor(SET_NAME, any_type, any_type))
-        self._assigner = cast("MergingWindowAssigner[Any, Any]", self._windowing.assigner)
-        return super()._bound(function, runtime)
+        self._assigner = cast("MergingWindowAssigner[Any, Any]", windowing.assigner)
 
     def _into(self, window: Window, value: Any, timestamp: int) -> bool:
         before = {window_of(known): window_of(place) for known, place in self._set.items()}

@@ -1,0 +1,145 @@
+"""Windows in cells: all that is known of a window lies in the cell of the key and window.
+
+It is Flink's `WindowOperator`: the contents, the state and the timers of the trigger, the program's own state. A
+window's last timer is that of its clean-up. Any assigner, trigger and evictor will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from headgate.elements import MAX_TIMESTAMP
+from headgate.functions.context import TimeDomain
+from headgate.functions.windows.trigger import TriggerResult
+from headgate.functions.windows.window import Window
+from headgate.operators.base import USER_ERRORS, UserCodeError
+from headgate.operators.windows.contents import Contents
+from headgate.operators.windows.contexts import AssignerContext
+from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.namespaces import namespace_of, window_of
+from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Opened, Windows
+from headgate.state.keyed.cells import GENERATION, KEY, Cell, plain_key
+from headgate.time.timers import Timers
+from headgate.types.typed_key import untyped
+
+_CONTINUE: Final = TriggerResult.CONTINUE
+
+
+class CellWindows(Windows):
+    """Windows that each have a cell for each key, and timers of their own."""
+
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        super().__init__(windowing, contents, function, opened)
+        self._trigger = windowing.trigger
+        self._assigner_context = AssignerContext(opened.timers, opened.runtime)
+
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        backend = self._backend
+        cell_of, generation = backend.cells.get, backend.generation
+        for key, timestamp, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
+            cell = cell_of(key)
+            if cell is None or cell[GENERATION] != generation:
+                cell = backend.enter(key, cell)
+            backend.cell = cell
+            self._add(value, timestamp)
+
+    def _add(self, value: Any, timestamp: int) -> None:
+        """Put a record into its windows, or deal with it as a late one."""
+        windowing = self._windowing
+        in_time = False
+        for window in windowing.assigner.assign_windows(value, timestamp, self._assigner_context):
+            if self._into(window, value, timestamp):
+                in_time = True
+        if not in_time and self._event_time and timestamp + windowing.lateness_ms <= self._timers.watermark_ms:
+            self._too_late(value, timestamp)
+
+    def _into(self, window: Window, value: Any, timestamp: int) -> bool:
+        """Put a record into a window; return whether the window was still there."""
+        cleanup_ms = self._windowing.cleanup_ms(window)
+        if self._event_time and cleanup_ms <= self._timers.watermark_ms:
+            return False
+        self._backend.namespaces.set(namespace_of(window))
+        self._contents.add(value, timestamp)
+        result = self._trigger.on_element(value, timestamp, window, self._trigger_context)
+        if result is not _CONTINUE:
+            self._act(result, window, timestamp)
+        self._register_cleanup(cleanup_ms)
+        return True
+
+    def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
+        """Do what the trigger says, at this time, with the contents of the window, whose cell is the current one."""
+        if result.is_fire():
+            inputs = self._contents.inputs(window)
+            if inputs is not None:
+                self._emit(untyped(self._backend.cell[KEY]), window, inputs, time_ms)
+                self._contents.evaluated(window)
+        if result.is_purge():
+            self._contents.clear()
+
+    def _register_cleanup(self, cleanup_ms: int) -> None:
+        if cleanup_ms == MAX_TIMESTAMP:
+            return
+        if self._event_time:
+            self._timers.register_event_time_timer(cleanup_ms)
+        else:
+            self._timers.register_processing_time_timer(cleanup_ms)
+
+    # --- time
+
+    def is_due(self, until_ms: int) -> bool:
+        event = self._timers.event
+        return event is not None and event.head_ms <= until_ms
+
+    def evaluate(self, until_ms: int, records_max: int) -> None:
+        assert self._timers.event is not None
+        self.fire(self._timers.event, until_ms, records_max, TimeDomain.EVENT_TIME)
+
+    def fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> None:
+        """Have the trigger called for some of the timers that are due, and remove windows that are over."""
+        backend = self._backend
+        timestamp_ms = until_ms
+        on_time = self._trigger.on_event_time if domain is TimeDomain.EVENT_TIME else self._trigger.on_processing_time
+        is_cleanup = self._event_time is (domain is TimeDomain.EVENT_TIME)
+        try:
+            for timestamp_ms in timers.due(until_ms, limit, self.out):
+                window = self._enter_window(backend.cell)
+                if not self._is_there(window):
+                    continue
+                result = on_time(timestamp_ms, window, self._trigger_context)
+                if result is not _CONTINUE:
+                    self._act(result, window, timestamp_ms)
+                if is_cleanup and timestamp_ms == self._windowing.cleanup_ms(window):
+                    self._end(window)
+        except USER_ERRORS as error:
+            key = plain_key(backend.cell[KEY])
+            raise UserCodeError(key=key, during=f"the timer of a window ({timestamp_ms})") from error
+        finally:
+            backend.leave()
+
+    def _enter_window(self, cell: Cell) -> Window:
+        """Make the key and the window of a timer's cell the current ones; return the window."""
+        backend = self._backend
+        _, key, namespace = cell[KEY]
+        of_key = backend.cells.get(key)
+        if of_key is None or of_key[GENERATION] != backend.generation:
+            of_key = backend.enter(key, of_key)
+        backend.cell, backend.namespaces.cell = of_key, cell
+        window: Window = window_of(namespace)
+        return window
+
+    def _is_there(self, window: Window) -> bool:
+        """Return whether the window, whose timer is due, has not been merged into another."""
+        return True
+
+    def _clear_contents(self, window: Window) -> None:
+        self._contents.clear()
+
+    def _end(self, window: Window) -> None:
+        """Remove all that there is of a window, whose cell is the current one."""
+        self._clear_contents(window)
+        self._trigger.clear(window, self._trigger_context)
+        if self._clears is not None:
+            self._window_context.current = window
+            self._clears.clear(self._window_context)

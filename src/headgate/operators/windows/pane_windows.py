@@ -1,0 +1,204 @@
+"""Windows in panes: where the windows of all keys end at the same times, and records are combined as they come.
+
+That is so with tumbling windows of event time, the default trigger, no evictor, and `reduce` or `aggregate`. Then one
+value is all that there is of a key's window: it needs no cell, and no timer. A record costs a look into the dictionary
+of its window, and a window that is due is evaluated for all keys in one go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from itertools import islice, repeat
+from typing import Any, final
+
+from headgate.functions.windows.functions import (
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+)
+from headgate.functions.windows.time_windows import (
+    SlidingEventTimeWindows,
+    TimeWindows,
+    TumblingEventTimeWindows,
+    check_timestamp,
+)
+from headgate.functions.windows.triggers import EventTimeTrigger
+from headgate.functions.windows.window import TimeWindow
+from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
+from headgate.operators.windows.contents import STATE_NAME, Combined, Contents
+from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Opened, Windows
+from headgate.state.backend import KeyedBackend
+from headgate.state.keyed.cells import GENERATION, NO_CELL
+from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.state.keyed.panes import Namespace, Pane
+from headgate.time.timers import EVENT_TIMERS
+from headgate.types.typed_key import untyped
+
+
+@final
+class PaneWindows(Windows):
+    """Tumbling windows of event time whose records are combined, on the hash map."""
+
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        super().__init__(windowing, contents, function, opened)
+        assert isinstance(windowing.assigner, TimeWindows)
+        assert isinstance(contents, Combined)
+        assert isinstance(self._backend, HashMapBackend)
+        self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
+        self._combine, self._result = contents.combine(), contents.result
+        self._passes_through = isinstance(function, PassThroughWindowFunction | PassThroughAllWindowFunction)
+        self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
+        self._window_context.enter_window = lambda: self._backend.namespaces.set(self._namespace)
+        self._namespace: Namespace = (0, 0)
+        """The window that is evaluated."""
+        self._due: list[tuple[int, Namespace]] = []
+        """A heap of when windows are due: to be evaluated, or to be removed."""
+        self._left: Iterator[tuple[Any, Any]] | None = None
+        """What is left of a window that is being evaluated."""
+        self._panes = self._backend.panes(STATE_NAME, EVENT_TIMERS, self._new_pane)
+
+    @staticmethod
+    def can_hold(windowing: Windowing, contents: Contents, backend: KeyedBackend) -> bool:
+        """Return whether the windows can lie in panes."""
+        assigner = windowing.assigner
+        return (
+            isinstance(assigner, TumblingEventTimeWindows | SlidingEventTimeWindows)
+            and assigner.size == assigner.slide
+            and isinstance(windowing.trigger, EventTimeTrigger)
+            and isinstance(contents, Combined)
+            and isinstance(backend, HashMapBackend)
+        )
+
+    # --- records
+
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        size, offset, combine = self._size, self._offset, self._combine
+        at: int | None = None
+        pane: Pane | None = None
+        values: dict[Any, Any] = {}
+        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
+            start = time - (time - offset) % size
+            if start != at:
+                pane, at = self._pane_at(start, time), start
+                values = {} if pane is None else pane.open
+            if pane is None:
+                self._too_late(value, time)
+                continue
+            so_far = values.get(key)
+            if so_far is None and pane.sealed:
+                so_far = pane.sealed_value(key)
+            values[key] = combine(value, so_far)
+            if pane.is_evaluated:
+                self._evaluate_again(key, at, pane)
+
+    def _pane_at(self, start: int, time: int) -> Pane | None:
+        """Return the pane of the window that begins at `start`, None if that is over."""
+        namespace = (start, start + self._size)
+        pane = self._panes.by_window.get(namespace)
+        if pane is None:
+            check_timestamp(time)
+            if self._windowing.cleanup_ms(TimeWindow(*namespace)) > self._timers.watermark_ms:
+                pane = self._panes.by_window[namespace] = self._new_pane(namespace)
+        return pane
+
+    def _new_pane(self, namespace: Namespace) -> Pane:
+        """Return the pane of a window that is not over, which from now on is among those to become due."""
+        last_ms, cleanup_ms = namespace[1] - 1, self._windowing.cleanup_ms(TimeWindow(*namespace))
+        stays = cleanup_ms > last_ms
+        pane = Pane({last_ms: None, cleanup_ms: None}, {cleanup_ms: None} if stays else None)
+        pane.is_evaluated = last_ms <= self._timers.watermark_ms
+        if not pane.is_evaluated:
+            heapq.heappush(self._due, (last_ms, namespace))
+        if stays:
+            heapq.heappush(self._due, (cleanup_ms, namespace))
+        return pane
+
+    def _evaluate_again(self, key: Any, start: int, pane: Pane) -> None:
+        """Evaluate the window of a key to which a late record has come."""
+        self._begin((start, start + self._size))
+        self._evaluate_some(iter([(key, pane.open[key])]))
+
+    # --- time
+
+    def is_due(self, until_ms: int) -> bool:
+        return self._left is not None or (bool(self._due) and self._due[0][0] <= until_ms)
+
+    def evaluate(self, until_ms: int, records_max: int) -> None:
+        try:
+            while self.is_due(until_ms) and len(self.out) < records_max:
+                if self._left is None:
+                    self._begin_next()
+                else:
+                    self._go_on(self._left, records_max)
+        finally:
+            self._backend.leave()
+
+    def _begin_next(self) -> None:
+        due_ms, namespace = heapq.heappop(self._due)
+        pane = self._panes.by_window.get(namespace)
+        if pane is None:
+            return
+        self._begin(namespace)
+        if due_ms == namespace[1] - 1:
+            items: Iterable[tuple[Any, Any]] = pane.values().items()
+            self._left = iter([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
+        else:
+            self._end(pane.values())
+
+    def _begin(self, namespace: Namespace) -> None:
+        """Make a window the one that is evaluated."""
+        self._namespace = namespace
+        self._window_context.current = TimeWindow(*namespace)
+
+    def _go_on(self, left: Iterator[tuple[Any, Any]], records_max: int) -> None:
+        """Evaluate the window for some more keys; after the last one it is over, or waits for late records."""
+        some = list(islice(left, records_max))
+        position = iter(some)
+        try:
+            self._evaluate_some(position)
+        except USER_ERRORS as error:
+            key = untyped(some[last_index(some, position)][0])
+            raise UserCodeError(key=key, during=f"the timer of a window ({self._namespace[1] - 1})") from error
+        if len(some) < records_max:
+            self._left = None
+            pane = self._panes.by_window[self._namespace]
+            if pane.over is None:
+                self._end(pane.values())
+            else:
+                pane.now_evaluated(self._backend.generation)
+
+    def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
+        """Evaluate the window for these keys and values."""
+        out, result, last_ms = self.out, self._result, self._namespace[1] - 1
+        if self._passes_through:
+            out += [emitted for _, value in position if (emitted := result(value)) is not None]
+        else:
+            evaluate, context = self._evaluate, self._window_context
+            for key, value in position:
+                given = result(value)
+                if given is not None:
+                    if self._has_context:
+                        self._enter(key)
+                    out += evaluate(untyped(key), context, [given])
+        self.times += repeat(last_ms, len(out) - len(self.times))
+
+    def _enter(self, key: Any) -> None:
+        """Make a key the current one of the state."""
+        backend = self._backend
+        cell = backend.cells.get(key)
+        if cell is None or cell[GENERATION] != backend.generation:
+            cell = backend.enter(key, cell)
+        backend.cell = cell
+        backend.namespaces.cell = NO_CELL
+
+    def _end(self, keys: Iterable[Any]) -> None:
+        """Remove the window, and have the function clear its state."""
+        if self._clears is not None:
+            for key in keys:
+                self._enter(key)
+                self._clears.clear(self._window_context)
+        self._panes.drop(self._namespace, self._backend.generation)

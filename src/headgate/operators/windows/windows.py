@@ -1,0 +1,83 @@
+"""Windows of an open operator: what gathers records in them, and evaluates them, however they lie in state."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final, final
+
+from headgate.elements import MAX_TIMESTAMP
+from headgate.functions.windows.window import Window
+from headgate.operators.base import OperatorContext, Runtime
+from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.windows.contents import Contents
+from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
+from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
+from headgate.operators.windows.windowing import Windowing
+from headgate.state.backend import KeyedBackend
+
+LATE_RECORDS: Final = "numLateRecordsDropped"
+"""The metric of the records that came too late, by Flink's name."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What belongs to the open operator."""
+
+    context: OperatorContext
+    runtime: Runtime
+    backend: KeyedBackend
+    timers: KeyedTimerService
+
+
+class Windows(ABC):
+    """Gathers the records of keys in windows, and evaluates those that are due.
+
+    `out` and `times` have what was emitted, and its timestamps; the operator takes it.
+    """
+
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        context, runtime, self._timers = opened.context, opened.runtime, opened.timers
+        self._backend = opened.backend
+        self._windowing = windowing
+        self._contents = contents
+        self._event_time = windowing.assigner.is_event_time()
+        self._evaluate = evaluation(function)
+        self._clears = clearing(function)
+        self._trigger_context = TriggerContext(self._timers, runtime, self._backend)
+        states = WindowStates(context.name, self._backend, merging=windowing.merges)
+        self._window_context = WindowContext(self._timers, runtime, states)
+        self._late = context.metrics.counter(LATE_RECORDS)
+        self.out: list[Any] = []
+        self.times: list[int] = []
+        contents.open(runtime, self._backend, self._trigger_context)
+
+    @abstractmethod
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        """Put records into their windows, and evaluate those that are due because of that."""
+
+    @abstractmethod
+    def is_due(self, until_ms: int) -> bool:
+        """Return whether a window may be due at this event time."""
+
+    @abstractmethod
+    def evaluate(self, until_ms: int, records_max: int) -> None:
+        """Evaluate some of the windows that are due at this event time, in its order: until about so many results."""
+
+    def _too_late(self, value: Any, timestamp: int) -> None:
+        if self._windowing.late_tag is None:
+            self._late.inc()
+        else:
+            self.out.append((self._windowing.late_tag, value))
+            self.times.append(timestamp)
+
+    def _emit(self, key: Any, window: Window, inputs: list[Any], time_ms: int) -> None:
+        """Call the window function. The timestamp of results is the last of the window; `time_ms` where it has none."""
+        last_ms = window.max_timestamp()
+        self._window_context.current = window
+        out, times = self.out, self.times
+        out += self._evaluate(key, self._window_context, inputs)
+        times += repeat(time_ms if last_ms == MAX_TIMESTAMP else last_ms, len(out) - len(times))

@@ -1,0 +1,208 @@
+"""Panes: the state of windows whose times all keys share, a dictionary for each window instead of a cell for each key.
+
+A *pane* holds the values of all keys that a window has. Between two barriers values are read and written in one open
+dictionary. A barrier seals it: from then on nothing changes it, so that a snapshot takes it at leisure, and it is the
+increment as well. The first access to a key after that copies its value to the open dictionary; where several
+dictionaries have a key, the newest counts.
+
+Snapshots know nothing of panes. They hold an entry for each key and window, with its value and its timers, as cells
+would be saved, and what was saved from cells becomes panes again: the layout may change from one start to the next.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, final
+
+from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell
+from headgate.state.keyed.immutable import is_immutable
+
+Namespace = tuple[int, int]
+"""The start and the end of a window."""
+
+PaneTimers = Callable[[Any], "dict[int, None] | None"]
+
+_LEVELS_MAX: Final = 4
+"""With more sealed dictionaries than so many, those that are in the base are made one."""
+
+
+@final
+class Pane:
+    """The values of a window, by key.
+
+    `timers` are those of an entry before the window is evaluated, `over` those that are left after that: None, if it is
+    over then.
+    """
+
+    __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "timers")
+
+    def __init__(self, timers: dict[int, None], over: dict[int, None] | None) -> None:
+        self.open: dict[Any, Any] = {}
+        self.sealed: list[tuple[int, dict[Any, Any]]] = []
+        """With the generation at whose end each was sealed, the newest first."""
+        self.timers = timers
+        self.over = over
+        self.is_evaluated = False
+        self.evaluated: set[Any] = set()
+        """Keys whose window had been evaluated before a restore, while those of others had not."""
+
+    def sealed_value(self, key: Any) -> Any:
+        """Return the value of a key as of the last barrier, safe to change; None if there was none."""
+        self.evaluated.discard(key)
+        for _, values in self.sealed:
+            if key in values:
+                value = values[key]
+                return value if is_immutable(value) else copy.deepcopy(value)
+        return None
+
+    def values(self) -> dict[Any, Any]:
+        """Return all values; they are not to be changed."""
+        if not self.sealed:
+            return self.open
+        newest: dict[Any, Any] = {}
+        for _, values in reversed(self.sealed):
+            newest.update(values)
+        newest.update(self.open)
+        return newest
+
+    def now_evaluated(self, generation: int) -> None:
+        """The window has been evaluated, which the next snapshot has to tell of all keys."""
+        self.sealed = [(generation, self.values())]
+        self.open = {}
+        self.is_evaluated = True
+        self.evaluated.clear()
+
+    def timers_of(self) -> PaneTimers:
+        """Return what tells the timers of a key, as they are now."""
+        timers, over, evaluated = self.timers, self.over, frozenset(self.evaluated)
+        if self.is_evaluated:
+            return lambda key: over
+        return (lambda key: over if key in evaluated else timers) if evaluated else lambda key: timers
+
+    def merge_until(self, generation: int) -> None:
+        """Make one of the dictionaries that were sealed until then, if there are many."""
+        old = [level for level in self.sealed if level[0] <= generation]
+        if len(old) > _LEVELS_MAX:
+            merged: dict[Any, Any] = {}
+            for _, values in reversed(old):
+                merged.update(values)
+            self.sealed = [*(level for level in self.sealed if level[0] > generation), (old[0][0], merged)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PanePiece:
+    """Some entries for a snapshot: keys of cells, their values and timers; None in place of values: they are gone."""
+
+    keys: list[Any]
+    values: list[Any] | None
+    timers: list[Any]
+
+
+@final
+class Panes:
+    """The panes of one state, whose values lie in `column` and whose timers in `timers` of entries."""
+
+    def __init__(self, column: int, timers: int) -> None:
+        self.column = column
+        self.timers = timers
+        self.by_window: dict[Namespace, Pane] = {}
+        self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
+        """What is gone since a snapshot had it, by the generation in which it went."""
+
+    def adopt(self, cells: Iterable[Cell], make: Callable[[Namespace], Pane]) -> list[Cell]:
+        """Take over what cells hold of the state, and their timers; return the cells that held some.
+
+        A window whose end is not among its timers had been evaluated.
+        """
+        adopted = []
+        for cell in cells:
+            value, key = cell[self.column], cell[KEY]
+            if value is None or type(key) is not tuple or key[0] is not NAMESPACED:
+                continue
+            _, plain, namespace = key
+            pane = self.by_window.get(namespace)
+            if pane is None:
+                pane = self.by_window[namespace] = make(namespace)
+                pane.sealed.append((0, {}))
+            pane.sealed[0][1][plain] = value
+            if pane.over is not None and cell[self.timers] == pane.over:
+                pane.evaluated.add(plain)
+            cell[self.column] = cell[self.timers] = None
+            adopted.append(cell)
+        return adopted
+
+    def seal(self, generation: int) -> None:
+        """A barrier ends the generation."""
+        for pane in self.by_window.values():
+            if pane.open:
+                pane.sealed.insert(0, (generation, pane.open))
+                pane.open = {}
+
+    def drop(self, namespace: Namespace, generation: int) -> None:
+        """A window is over."""
+        pane = self.by_window.pop(namespace)
+        if pane.sealed:
+            self._dropped.setdefault(generation, []).append((namespace, [values for _, values in pane.sealed]))
+
+    def drop_all(self) -> None:
+        """All windows are over, where no snapshot is ever taken."""
+        self.by_window.clear()
+        self._dropped.clear()
+
+    def base_moved(self, since: int) -> None:
+        """Let go of what no snapshot to come needs; the next one builds on the end of the generation `since`."""
+        self._dropped = {generation: gone for generation, gone in self._dropped.items() if generation > since}
+        for pane in self.by_window.values():
+            pane.merge_until(since)
+
+    def __len__(self) -> int:
+        """Number of entries; of those that several dictionaries have, each counts."""
+        return sum(len(pane.open) + sum(len(values) for _, values in pane.sealed) for pane in self.by_window.values())
+
+    def changed(self, since: int) -> int:
+        """Return how many entries have changed since the end of a generation."""
+        return sum(
+            len(pane.open) + sum(len(values) for generation, values in pane.sealed if generation > since)
+            for pane in self.by_window.values()
+        )
+
+    def pieces(self, since: int) -> Iterator[PanePiece]:
+        """Return, for a snapshot that is taken just after `seal`, what has changed since the end of a generation.
+
+        With -1 that is everything. It may be iterated later, in pieces: nothing that happens meanwhile changes it.
+        """
+        gone = [each for generation, some in self._dropped.items() if generation > since for each in some]
+        panes = [
+            (namespace, pane.timers_of(), [values for generation, values in pane.sealed if generation > since])
+            for namespace, pane in self.by_window.items()
+        ]
+        return _pieces(gone if since >= 0 else [], panes)
+
+
+def _pieces(
+    gone: list[tuple[Namespace, list[dict[Any, Any]]]],
+    panes: list[tuple[Namespace, PaneTimers, list[dict[Any, Any]]]],
+) -> Iterator[PanePiece]:
+    for namespace, levels in gone:
+        for keys in _chunks(iter({key: None for values in levels for key in values})):
+            yield PanePiece([(NAMESPACED, key, namespace) for key in keys], None, [])
+    for namespace, timers_of, levels in panes:
+        for number, values in enumerate(levels):
+            newer = levels[:number]
+            for items in _chunks(iter(values.items())):
+                kept = [item for item in items if not any(item[0] in each for each in newer)] if newer else items
+                if kept:
+                    yield PanePiece(
+                        [(NAMESPACED, key, namespace) for key, _ in kept],
+                        [value for _, value in kept],
+                        [timers_of(key) for key, _ in kept],
+                    )
+
+
+def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:
+    while chunk := list(islice(items, CHUNK_CELLS)):
+        yield chunk
