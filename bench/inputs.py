@@ -126,6 +126,48 @@ class CycleReader(SourceReader[int]):
 
 @final
 @dataclass(frozen=True, slots=True)
+class TimedCycleSource(Source[int]):
+    """The keyed tuples, read over and over for some seconds, with event times: so many records for each millisecond."""
+
+    seconds: float
+    records_per_ms: int
+    parallelism_max = 1
+
+    def splits(self, parallelism: int) -> list[int]:
+        return [0]
+
+    def reader(self, context: SourceContext) -> TimedCycleReader:
+        return TimedCycleReader(self, context.monotonic_ms)
+
+
+@final
+class TimedCycleReader(SourceReader[int]):
+    """Hands out slices of the list, whose times go on from one round to the next."""
+
+    def __init__(self, source: TimedCycleSource, monotonic_ms: Callable[[], float]) -> None:
+        self._cycle = CycleReader(keyed_tuples(), monotonic_ms, source.seconds * 1_000.0)
+        self._per_ms = source.records_per_ms
+        self._position = 0
+
+    def add_splits(self, splits: list[int]) -> None:
+        for split in splits:
+            self._position = split
+            self._cycle.add_splits([split % RECORDS])
+
+    def poll(self, records_max: int) -> Poll:
+        polled = self._cycle.poll(records_max)
+        if not isinstance(polled, Records):
+            return polled
+        first, self._position = self._position, self._position + len(polled.records)
+        per_ms = self._per_ms
+        return Records(polled.records, [number // per_ms for number in range(first, self._position)])
+
+    def snapshot(self) -> list[int]:
+        return [self._position]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TimedSource(Source[int]):
     """So many `(key, event time)` records of 100,000 keys, with as many event times, read once.
 

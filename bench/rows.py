@@ -49,6 +49,8 @@ class Bench:
             "ad chain": self._job("typed chain", checkpoint_ms=1_000),
             "rows": self._job("rows", checkpoint_ms=1_000),
             "ad rows": self._job("typed rows", checkpoint_ms=1_000),
+            **{f"bare windows-{per_key}": self._loop(f"windows-{per_key}") for per_key in programs.WINDOWED},
+            **{f"ae {per_key}": self._job(f"windows-{per_key}", checkpoint_ms=1_000) for per_key in programs.WINDOWED},
             "bare words": self._loop("words"),
             "e": self._job("words", checkpoint_ms=1_000),
             "bare spread": self._loop("spread"),
@@ -91,6 +93,10 @@ class Bench:
         yield from self._ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
         yield from self._rate("e", "word count", "e", unit="words/s")
         yield from self._ratio("e", "  to the bare loop", ("e", "bare words"), None)
+        for per_key in programs.WINDOWED:
+            bare, job = f"bare windows-{per_key}", f"ae {per_key}"
+            yield from self._rate("ae", f"tumbling count, {per_key} records for each key and window", job, per_key)
+            yield from self._ratio("ae", "  to the bare loop", (job, bare), Target(least=0.5))
         yield from self._rate("k", "100,000 keys, hash map, increments of 1 s", "k")
         yield from self._ratio("k", "  to the bare loop", ("k", "bare spread"), Target(least=0.35))
         yield from self._rate("l", "the same on RocksDB, cache for all keys", "l")
@@ -235,12 +241,13 @@ NEEDS = {
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
     "ad": {"d", "ad chain", "rows", "ad rows"},
+    "ae": {f"{kind}{per_key}" for per_key in programs.WINDOWED for kind in ("bare windows-", "ae ")},
     "k": {"bare spread", "k"},
     "l": {"k", "l"},
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 

@@ -16,14 +16,17 @@ from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream, OutputTag, ProcessWindowFunction
 from headgate.datastream.window import (
     EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TimeWindow,
     TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
 )
 from headgate.elements import Batch
 from headgate.operators.base import OperatorSnapshot
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
-from tests.property.window_model import Record, Result, SessionModel, SlidingModel, WindowModel, by_window
+from tests.property.window_model import BEFORE_ALL, Record, Result, SessionModel, SlidingModel, WindowModel, by_window
 
 LATE: Final = OutputTag("late")
 
@@ -161,6 +164,9 @@ class Subtasks:
                 out += harness.process_batch(Batch(list(own), [time for _, _, time in own])).records
         return out
 
+    def pass_time(self, by_ms: int) -> list[Result]:
+        return [result for harness in self.running for result in harness.advance_time(by_ms)]
+
     def advance(self, watermark: int) -> list[Result]:
         return [result for harness in self.running for result in harness.watermark(watermark)]
 
@@ -278,3 +284,45 @@ def compare(windowed: Windowed, steps: list[Any]) -> None:
     finally:
         operator.stop()
     assert sorted(operator.late) == sorted(model.late)
+
+
+BY_THE_CLOCK: Final = [
+    TumblingProcessingTimeWindows(10, 0),
+    SlidingProcessingTimeWindows(12, 4, 0),
+    ProcessingTimeSessionWindows(7),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@settings(max_examples=40, deadline=None)
+@given(
+    assigner=st.sampled_from(BY_THE_CLOCK),
+    steps=st.lists(st.one_of(st.integers(1, 5).map(lambda count: "a" * count), st.integers(1, 15), st.just("restart"))),
+)
+def test_windows_of_the_clock_evaluate_each_record_once_for_each_window(
+    backend: str, assigner: Any, steps: list[Any]
+) -> None:
+    def build(stream: DataStream) -> DataStream:
+        return stream.key_by(lambda record: record[0]).window(assigner).process(Collect())
+
+    operator = Subtasks(build, backend, incremental=True)
+    operator.start([], BEFORE_ALL)
+    added, now_ms, out = 0, 0, []
+    try:
+        for step in [*steps, 100]:
+            if step == "restart":
+                operator.restart(BEFORE_ALL, more=1)
+                out += operator.pass_time(now_ms)  # clocks of new harnesses begin at 0
+            elif isinstance(step, int):
+                now_ms += step
+                out += operator.pass_time(step)
+            else:
+                operator.add([("a", added + number, now_ms) for number in range(len(step))])
+                added += len(step)
+    finally:
+        operator.stop()
+    windows_of_each = 3 if isinstance(assigner, SlidingProcessingTimeWindows) else 1
+    emitted = sorted(number for _, _, _, numbers in out for number in numbers)
+    assert emitted == sorted(list(range(added)) * windows_of_each)
+    assert len({(start, end) for _, start, end, _ in out}) == len(out)

@@ -51,6 +51,9 @@ def has_timers(function: object) -> bool:
 class KeyedOperator(Operator):
     """Runs a user function for each record, with the record's key as the current one."""
 
+    timer_delay_ms = 0
+    """How long after their time processing-time timers are due."""
+
     def __init__(
         self, function: object, bind: Callable[[Any, Any], KeyedCall], errors: RecordErrors | None = None
     ) -> None:
@@ -168,7 +171,7 @@ class KeyedOperator(Operator):
     def tick(self, now_ms: float) -> list[Flow]:
         flows: list[Flow] = []
         timers = self._context.timers
-        processing, wall_ms = timers.processing, self.context.services.clock.wall_ms()
+        processing, wall_ms = timers.processing, self.context.services.clock.wall_ms() - self.timer_delay_ms
         if processing is not None and processing.head_ms <= wall_ms:
             flows.append(self._fire(processing, wall_ms, TIMERS_PER_TICK, TimeDomain.PROCESSING_TIME))
         self._background_ms = self._backend.background(now_ms)
@@ -229,7 +232,7 @@ class KeyedOperator(Operator):
         processing = self._context.timers.processing
         if processing is not None and processing.head_ms != NEVER:
             clock = self.context.services.clock
-            due_ms = clock.monotonic_ms() + max(0, processing.head_ms - clock.wall_ms())
+            due_ms = clock.monotonic_ms() + max(0, processing.head_ms + self.timer_delay_ms - clock.wall_ms())
             wake_ms = due_ms if wake_ms is None else min(wake_ms, due_ms)
         self.wake_ms = wake_ms
 

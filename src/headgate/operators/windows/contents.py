@@ -26,6 +26,10 @@ from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 STATE_NAME: Final = "window-contents"
 
 
+First = Callable[[Any], Any]
+More = Callable[[Any, Any], Any]
+
+
 class Contents(ABC):
     """What the windows of an operator keep. All methods but `fold` work on the backend's current namespace."""
 
@@ -79,19 +83,22 @@ class Combined(Contents):
     _type: TypeInformation
 
     @abstractmethod
-    def combine(self) -> Callable[[Any, Any], Any]:
-        """Return what makes of a record, and of the value so far or None, the new value."""
+    def steps(self) -> tuple[First, More]:
+        """Return what makes of the first record a value, and what makes of a record and the value so far the next."""
 
     @abstractmethod
     def result(self, value: Any) -> Any:
         """Return what the window function is given, None for nothing."""
 
-    def _checked(self, combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Have what is combined checked as the state would check it, if the state is declared with a type."""
+    def none_made(self) -> None:
+        """The program's function has returned None, which is no value: the next record is the first."""
+
+    def _checked(self, first: First, more: More) -> tuple[First, More]:
+        """Have values checked as the state would check them, if the state is declared with a type."""
         if isinstance(self._type, PickledBytesTypeInfo):
-            return combine
+            return first, more
         check = TypeCheck(self._descriptor()).value
-        return lambda value, so_far: check(combine(value, so_far))
+        return lambda value: check(first(value)), lambda value, so_far: check(more(value, so_far))
 
     def inputs(self, window: Window) -> list[Any] | None:
         value = self._state.get()
@@ -112,9 +119,9 @@ class Reduced(Combined):
     def fold(self, values: list[Any]) -> list[Any]:
         return [reduce(method_of(self._function, "reduce"), values)]
 
-    def combine(self) -> Callable[[Any, Any], Any]:
+    def steps(self) -> tuple[First, More]:
         function = method_of(self._function, "reduce")
-        return self._checked(lambda value, so_far: value if so_far is None else function(so_far, value))
+        return self._checked(lambda value: value, lambda value, so_far: function(so_far, value))
 
     def result(self, value: Any) -> Any:
         return value
@@ -137,22 +144,20 @@ class Aggregated(Combined):
             accumulator = self._function.add(value, accumulator)
         return [self._function.get_result(accumulator)]
 
-    def combine(self) -> Callable[[Any, Any], Any]:
+    def steps(self) -> tuple[First, More]:
         create, add = self._function.create_accumulator, self._function.add
-
-        def gathered(value: Any, so_far: Any) -> Any:
-            accumulator = add(value, create() if so_far is None else so_far)
-            if accumulator is None:
-                raise ProgramError(
-                    f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was "
-                    "changed in place"
-                )
-            return accumulator
-
-        return self._checked(gathered)
+        return self._checked(lambda value: add(value, create()), add)
 
     def result(self, value: Any) -> Any:
+        if value is None:
+            self.none_made()
         return self._function.get_result(value)
+
+    def none_made(self) -> None:
+        raise ProgramError(
+            f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was changed "
+            "in place"
+        )
 
 
 @final

@@ -28,6 +28,9 @@ class WindowOperator(KeyedOperator):
     has that of the record, or of the timer, at which it is evaluated.
     """
 
+    timer_delay_ms = 1
+    """A record of a window's last millisecond still belongs to it (Flink's `ProcessingTimeServiceUtil`)."""
+
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> None:
         super().__init__(function, self._bound)
         self._windowing = windowing

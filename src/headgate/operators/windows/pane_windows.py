@@ -49,7 +49,8 @@ class PaneWindows(Windows):
         assert isinstance(contents, Combined)
         assert isinstance(self._backend, HashMapBackend)
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
-        self._combine, self._result = contents.combine(), contents.result
+        (self._first, self._more), self._result = contents.steps(), contents.result
+        self._none_made = contents.none_made
         self._passes_through = isinstance(function, PassThroughWindowFunction | PassThroughAllWindowFunction)
         self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
         self._window_context.enter_window = lambda: self._backend.namespaces.set(self._namespace)
@@ -76,28 +77,34 @@ class PaneWindows(Windows):
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
-        size, offset, combine = self._size, self._offset, self._combine
-        at: int | None = None
+        first, more = self._first, self._more
+        start = end = 0
         pane: Pane | None = None
         values: dict[Any, Any] = {}
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
-            start = time - (time - offset) % size
-            if start != at:
-                pane, at = self._pane_at(start, time), start
+            if time >= end or time < start:
+                start = time - (time - self._offset) % self._size
+                end = start + self._size
+                pane = self._pane_at((start, end), time)
                 values = {} if pane is None else pane.open
             if pane is None:
                 self._too_late(value, time)
                 continue
             so_far = values.get(key)
-            if so_far is None and pane.sealed:
-                so_far = pane.sealed_value(key)
-            values[key] = combine(value, so_far)
+            if so_far is None and (pane.sealed or key in values):
+                so_far = self._sought(pane, key)
+            values[key] = first(value) if so_far is None else more(value, so_far)
             if pane.is_evaluated:
-                self._evaluate_again(key, at, pane)
+                self._evaluate_again((start, end), key, values[key])
 
-    def _pane_at(self, start: int, time: int) -> Pane | None:
-        """Return the pane of the window that begins at `start`, None if that is over."""
-        namespace = (start, start + self._size)
+    def _sought(self, pane: Pane, key: Any) -> Any:
+        """Return the value of a key that has none in the open dictionary, or has None there: a function made that."""
+        if key in pane.open:
+            self._none_made()
+        return pane.sealed_value(key)
+
+    def _pane_at(self, namespace: Namespace, time: int) -> Pane | None:
+        """Return the pane of a window, in which this time is; None if it is over."""
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             check_timestamp(time)
@@ -117,10 +124,10 @@ class PaneWindows(Windows):
             heapq.heappush(self._due, (cleanup_ms, namespace))
         return pane
 
-    def _evaluate_again(self, key: Any, start: int, pane: Pane) -> None:
+    def _evaluate_again(self, namespace: Namespace, key: Any, value: Any) -> None:
         """Evaluate the window of a key to which a late record has come."""
-        self._begin((start, start + self._size))
-        self._evaluate_some(iter([(key, pane.open[key])]))
+        self._begin(namespace)
+        self._evaluate_some(iter([(key, value)]))
 
     # --- time
 

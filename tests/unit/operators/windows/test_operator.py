@@ -414,6 +414,27 @@ def test_a_function_that_fails_is_named_with_the_key(key: str, message: str) -> 
         raise caught.value.__cause__ or AssertionError
 
 
+class Forgetful(Sum):
+    def add(self, value: Any, accumulator: int) -> Any:
+        super().add(value, accumulator)
+
+
+@pytest.mark.parametrize("lateness", [0, 5])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_aggregate_function_that_returns_no_accumulator_is_named(count: int, lateness: int) -> None:
+    windows = harness(lambda keyed: keyed.window(TEN).allowed_lateness(lateness).aggregate(Forgetful()))
+    with windows, pytest.raises(UserCodeError) as caught:  # noqa: PT012  # either will do
+        add(windows, *[("a", 1)] * count)
+        windows.watermark(9)
+    assert "add() of Forgetful returned None; return the accumulator" in str(caught.value.__cause__)
+
+
+def test_a_combination_that_is_none_is_none_at_all() -> None:
+    with harness(lambda keyed: keyed.window(TEN).reduce(lambda one, other: None)) as windows:
+        add(windows, ("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5))
+        assert windows.watermark(9) == [("a", 3)]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

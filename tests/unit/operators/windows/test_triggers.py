@@ -106,7 +106,7 @@ EACH: Final = [
         "each 4 ms of the clock",
         TEN_BY_CLOCK,
         ContinuousProcessingTimeTrigger.of(Time.milliseconds(4)),
-        [("a", 1), ("clock", 4), ("b", 2), ("clock", 4), ("clock", 1), ("clock", 50)],
+        [("a", 1), ("clock", 5), ("b", 2), ("clock", 4), ("clock", 1), ("clock", 50)],
         [[], ["a"], [], ["a b"], ["a b"], []],
     ),
     (
@@ -120,21 +120,21 @@ EACH: Final = [
         "the end by the clock",
         TEN_BY_CLOCK,
         None,
-        [("a", 1), ("clock", 8), ("b", 1), ("clock", 1), ("clock", 5), ("c", 1), ("clock", 20)],
+        [("a", 1), ("clock", 9), ("b", 1), ("clock", 1), ("clock", 5), ("c", 1), ("clock", 20)],
         [[], [], [], ["a b"], [], [], ["c"]],
     ),
     (
         "the end of sliding windows by the clock",
         SlidingProcessingTimeWindows(10, 5, 0),
         ProcessingTimeTrigger.create(),
-        [("a", 1), ("clock", 4), ("clock", 5), ("clock", 5)],
+        [("a", 1), ("clock", 5), ("clock", 5), ("clock", 5)],
         [[], ["a"], ["a"], []],
     ),
     (
         "the end of a session by the clock",
         ProcessingTimeSessionWindows(5),
         None,
-        [("a", 1), ("clock", 3), ("b", 1), ("clock", 3), ("clock", 2), ("c", 1), ("clock", 5)],
+        [("a", 1), ("clock", 3), ("b", 1), ("clock", 4), ("clock", 1), ("c", 1), ("clock", 5)],
         [[], [], [], [], ["a b"], [], ["c"]],
     ),
     (
