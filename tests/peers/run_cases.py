@@ -26,6 +26,7 @@ for part in (
     "connected",
     "states",
     "timers",
+    "windows",
     "collecting",
     "files",
 ):

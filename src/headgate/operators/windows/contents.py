@@ -34,6 +34,7 @@ class Contents(ABC):
     """What the windows of an operator keep. All methods but `fold` work on the backend's current namespace."""
 
     _state: Any
+    _described: StateDescriptor
     _function: object = None
     """The program's function that combines records, if there is one."""
 
@@ -52,7 +53,8 @@ class Contents(ABC):
     def open(self, runtime: RuntimeContext, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         """Declare the state, and open the program's function."""
         self._backend = backend
-        self._state = backend.namespaced_state(self._descriptor())
+        self._described = self._descriptor()
+        self._state = backend.namespaced_state(self._described)
         if isinstance(self._function, Function):
             self._function.open(runtime)
 
@@ -74,7 +76,7 @@ class Contents(ABC):
 
     def merge(self, target: Any, sources: list[Any]) -> None:
         """Move the contents of the namespaces `sources` to those of `target`."""
-        self._backend.merge_namespaces(self._descriptor(), target, sources)
+        self._backend.merge_namespaces(self._described, target, sources)
 
 
 class Combined(Contents):

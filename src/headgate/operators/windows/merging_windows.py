@@ -36,7 +36,7 @@ class MergingWindows(CellWindows):
 
     def _into(self, window: Window, value: Any, timestamp: int) -> bool:
         before = {window_of(known): window_of(place) for known, place in self._set.items()}
-        places = dict(before)
+        places = before.copy()
         actual, merges = add_window(places, window, self._assigner)
         for merge in merges:
             self._merge(merge)
@@ -51,7 +51,8 @@ class MergingWindows(CellWindows):
         self._contents.add(value, timestamp)
         namespaces.set(namespace_of(actual))
         result = self._trigger.on_element(value, timestamp, actual, self._trigger_context)
-        self._act(result, actual, timestamp)
+        if result is not TriggerResult.CONTINUE:
+            self._act(result, actual, timestamp)
         self._register_cleanup(cleanup_ms)
         return True
 
