@@ -7,7 +7,7 @@ import pytest
 
 from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.config_kinds import INTEGER, TEXT
-from headgate.errors import ConfigError, UnsupportedError
+from headgate.errors import ConfigError, IgnoredWarning, UnsupportedError
 from headgate.options import (
     BATCH_RECORDS,
     CHECKPOINT_DIR,
@@ -199,11 +199,18 @@ def test_every_default_is_a_value_that_could_be_given() -> None:
             assert option.parse(option.default, option.key, SettingSource.DEFAULT) == option.default
 
 
-@pytest.mark.parametrize(
-    "other",
-    [{"execution.checkpointing.mode": "AT_LEAST_ONCE"}, {"execution.checkpointing.max-concurrent-checkpoints": 2}],
-)
-def test_unaligned_checkpoints_are_exactly_once_and_one_at_a_time(other: dict[str, object]) -> None:
+def test_unaligned_checkpoints_are_one_at_a_time() -> None:
     assert resolve({"execution.checkpointing.unaligned": True}).get(UNALIGNED)
     with pytest.raises(ConfigError, match=r"unaligned\.enabled is true, but .* leave unaligned checkpoints off"):
-        resolve({"execution.checkpointing.unaligned.enabled": True, **other})
+        resolve(
+            {
+                "execution.checkpointing.unaligned.enabled": True,
+                "execution.checkpointing.max-concurrent-checkpoints": 2,
+            }
+        )
+
+
+def test_unaligned_checkpoints_mean_nothing_at_least_once() -> None:
+    asked = {"execution.checkpointing.unaligned.enabled": True, "execution.checkpointing.mode": "AT_LEAST_ONCE"}
+    with pytest.warns(IgnoredWarning, match=r"unaligned\.enabled: true changes nothing here: .* is AT_LEAST_ONCE"):
+        assert not resolve(asked).get(UNALIGNED)

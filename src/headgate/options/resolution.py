@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from headgate import unsupported
 from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.errors import ConfigError
 from headgate.options import checkpoints, code, deployment, pipeline, rest, restarts
@@ -43,9 +44,8 @@ def resolve(
         ]
     )
     _check_heartbeat(settings.get(HEARTBEAT_INTERVAL), settings.get(HEARTBEAT_TIMEOUT))
-    _check_unaligned(settings)
     _check_backoff(settings)
-    return settings
+    return _with_barriers(settings)
 
 
 def _check_heartbeat(interval_ms: int, timeout_ms: int) -> None:
@@ -69,17 +69,18 @@ def _check_backoff(settings: Settings) -> None:
         raise ConfigError(f"{BACKOFF_JITTER.key} is {jitter:g}, but must be from 0 to 1")
 
 
-def _check_unaligned(settings: Settings) -> None:
+def _with_barriers(settings: Settings) -> Settings:
+    """Return the settings without unaligned checkpoints where they mean nothing, as Flink has it, and warn of that."""
     if not settings.get(UNALIGNED):
-        return
+        return settings
     mode, concurrent = settings.get(CHECKPOINT_MODE), settings.get(CHECKPOINT_MAX_CONCURRENT)
     if mode != "EXACTLY_ONCE":
-        raise ConfigError(
-            f"{UNALIGNED.key} is true, but {CHECKPOINT_MODE.key} is {mode}: at least once nothing waits for barriers "
-            "anyway; set the mode to EXACTLY_ONCE, or leave unaligned checkpoints off"
-        )
+        why = f"{CHECKPOINT_MODE.key} is {mode}, and at least once nothing waits for barriers anyway"
+        unsupported.ignored(f"{UNALIGNED.key}: true", why)
+        return settings.with_value(UNALIGNED, False)
     if concurrent != 1:
         raise ConfigError(
             f"{UNALIGNED.key} is true, but {CHECKPOINT_MAX_CONCURRENT.key} is {concurrent}: barriers that overtake "
             "would overtake each other; set it to 1, or leave unaligned checkpoints off"
         )
+    return settings

@@ -123,3 +123,6 @@ class Time:
 
     def __repr__(self) -> str:
         return f"Time({self.length_ms} ms)"
+
+    def __str__(self) -> str:
+        return f"{self.length_ms} ms"

@@ -88,7 +88,7 @@ class OpenSplit:
 
     def __init__(self, stream_format: StreamFormat, split: FileSplit, block_bytes: int) -> None:
         check_unchanged(split.place, split.size_bytes, may_grow=split.end is not None)
-        header = _read_header(split.place, stream_format.header_lines)
+        header = _read_header(split.place, stream_format)
         self.name = name_of(split)
         self._split = split
         self._block_bytes = block_bytes
@@ -196,17 +196,29 @@ class OpenSplit:
         self._stream.close()
 
 
-def _read_header(place: Place, lines: int) -> bytes:
-    if not lines:
+def _read_header(place: Place, stream_format: StreamFormat) -> bytes:
+    if not stream_format.header_lines:
         return b""
     stream = FileByteStream(place, 0, None)
     data = b""
-    while data.count(b"\n") < lines and (more := stream.read()):
+    while (length := _header_length(data, stream_format)) is None and (more := stream.read()):
         data += more
         if len(data) > _HEADER_BYTES_MAX:
             raise SourceError(f"{str(place)!r} starts with a line of over 1 MiB, which cannot be a header")
     stream.close()
-    return data[: _offset_of_line(data, lines)]
+    return data[:length]
+
+
+def _header_length(data: bytes, stream_format: StreamFormat) -> int | None:
+    """Return where the header ends; None if that is not in `data`."""
+    at, left = 0, stream_format.header_lines
+    while left:
+        end = data.find(b"\n", at)
+        if end < 0:
+            return None
+        left -= stream_format.is_header(data[at:end])
+        at = end + 1
+    return at
 
 
 def _decoder(stream_format: StreamFormat, place: Place, header: bytes) -> LineDecoder:

@@ -25,6 +25,10 @@ class StreamFormat(ABC):
 
     broken_lines: BrokenLines = BrokenLines.FAIL
 
+    def is_header(self, line: bytes) -> bool:
+        """Return whether a line at the start of a file, without its newline, counts as one of the header."""
+        return True
+
     @abstractmethod
     def decoder(self, header: bytes) -> LineDecoder:
         """Return the decoder of a file that starts with these header lines.

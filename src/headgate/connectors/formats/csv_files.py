@@ -36,9 +36,14 @@ class CsvReaderFormat(StreamFormat):
         """Return the format of a schema. Raises ProgramError for a column whose type CSV does not have."""
         return CsvReaderFormat(_checked(schema))
 
+    def is_header(self, line: bytes) -> bool:
+        text = line.removeprefix(BYTE_ORDER_MARK).strip()
+        return not self._schema.allow_comments or bool(text and not text.startswith(b"#"))
+
     def decoder(self, header: bytes) -> CsvSchemaDecoder:
         if self._schema.use_header and self._schema.strict_headers and header:
-            self._check(header.removeprefix(BYTE_ORDER_MARK).decode())
+            lines = header.removeprefix(BYTE_ORDER_MARK).splitlines(keepends=True)
+            self._check(b"".join(line for line in lines if self.is_header(line)).decode())
         return CsvSchemaDecoder(self._schema)
 
     def _check(self, header: str) -> None:

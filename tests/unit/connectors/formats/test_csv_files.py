@@ -52,6 +52,12 @@ GOOD = [
     (base().set_use_header(), "name,id,list\n1,a,x\n", [LINE(1, "a", ["x"])]),
     (base().set_use_header().set_strict_headers(), "id,name,list\n1,a,x\n", [LINE(1, "a", ["x"])]),
     (base().set_use_header(), "", []),
+    (
+        base().set_use_header().set_strict_headers().set_allow_comments(),
+        "# c\n\nid,name,list\n# d\n1,a,x\n",
+        [LINE(1, "a", ["x"])],
+    ),
+    (base().set_use_header().set_allow_comments(), "# c\nanything\n1,a,x\n", [LINE(1, "a", ["x"])]),
     (base().set_skip_first_data_row(), "a,b,c\n1,a,x\n", [LINE(1, "a", ["x"])]),
     (base().set_use_header().set_skip_first_data_row(), "h\n1,a,x\n2,b,y\n", [LINE(2, "b", ["y"])]),
     (base().set_null_value("null"), "null,null,\n1,nu,null;x\n", [LINE(None, None, []), LINE(1, "nu", [None, "x"])]),
