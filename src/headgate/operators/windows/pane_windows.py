@@ -51,7 +51,7 @@ class PaneWindows(Windows):
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
         (self._first, self._more), self._result = contents.steps(), contents.result
         self._none_made = contents.none_made
-        self._passes_through = isinstance(function, PassThroughWindowFunction | PassThroughAllWindowFunction)
+        self._passes_through = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
         self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
         self._window_context.enter_window = lambda: self._backend.namespaces.set(self._namespace)
         self._namespace: Namespace = (0, 0)

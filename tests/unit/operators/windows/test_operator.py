@@ -21,6 +21,7 @@ from headgate.datastream import (
     RuntimeContext,
     WindowFunction,
 )
+from headgate.datastream.functions import PassThroughWindowFunction
 from headgate.datastream.state import ReducingStateDescriptor, ValueStateDescriptor
 from headgate.datastream.window import (
     CountEvictor,
@@ -184,6 +185,11 @@ class Labelled(ProcessWindowFunction[Any, Any, Any, Any]):
         yield key, context.window().end, *elements
 
 
+class Doubled(PassThroughWindowFunction):
+    def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterator[Any]:
+        yield from (2 * value for value in inputs)
+
+
 class AllLabelled(ProcessAllWindowFunction[Any, Any, Any]):
     def process(self, context: Any, elements: Iterable[Any]) -> Iterator[Any]:
         yield context.window().end, *elements
@@ -201,6 +207,7 @@ class AllNumbers(AllWindowFunction[Any, Any, Any]):
         (lambda windows: windows.reduce(lambda one, other: other), [("a", 3)]),
         (lambda windows: windows.reduce(Total(), Labelled()), [("a", 10, ("a", 4))]),
         (lambda windows: windows.aggregate(Sum()), [4]),
+        (lambda windows: windows.aggregate(Sum(), Doubled()), [8]),
         (lambda windows: windows.aggregate(Sum(), Labelled(), Types.LONG()), [("a", 10, 4)]),
         (lambda windows: windows.apply(Numbers()), [("a", 9, [1, 3])]),
         (lambda windows: windows.process(Labelled()), [("a", 10, ("a", 1), ("a", 3))]),
