@@ -64,8 +64,9 @@ class _BeforeOrAfter(Evictor[T, W]):
     def __init__(self, do_evict_after: bool) -> None:
         self._after = do_evict_after
 
+    @abstractmethod
     def _evict(self, elements: list[TimestampedValue[T]]) -> None:
-        raise NotImplementedError
+        """Remove elements, in place."""
 
     def evict_before(
         self, elements: list[TimestampedValue[T]], size: int, window: W, ctx: Evictor.EvictorContext

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, final
 
@@ -22,8 +23,9 @@ from headgate.types.instant import Duration, Time
 class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
     """Each record opens a window as long as its gap; windows that overlap or touch become one."""
 
+    @abstractmethod
     def _gap_ms(self, element: Any) -> int:
-        raise NotImplementedError
+        """Return how long a session goes on after this record."""
 
     def merge_windows(
         self, windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]

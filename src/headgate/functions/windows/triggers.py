@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
@@ -146,11 +147,13 @@ class _Continuous(QuietTrigger[TimeWindow]):
             self._delete(time, ctx)
             next_fire.clear()
 
+    @abstractmethod
     def _register(self, time: int, ctx: Trigger.TriggerContext) -> None:
-        raise NotImplementedError
+        """Register a timer of the clock that the trigger goes by."""
 
+    @abstractmethod
     def _delete(self, time: int, ctx: Trigger.TriggerContext) -> None:
-        raise NotImplementedError
+        """Delete a timer of that clock."""
 
 
 @final

@@ -58,16 +58,17 @@ class TimeWindow(Window):
     @staticmethod
     def merge_windows(windows: Iterable[TimeWindow], callback: MergingWindowAssigner.MergeCallback[TimeWindow]) -> None:
         """Call `callback.merge` for each group of windows that overlap or touch, with the window that covers them."""
-        group: list[TimeWindow] = []
-        cover: TimeWindow | None = None
-        for window in [*sorted(windows, key=_place), None]:
-            if cover is not None and window is not None and cover.intersects(window):
+        groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
+        for window in sorted(windows, key=_place):
+            if groups and groups[-1][0].intersects(window):
+                cover, group = groups[-1]
                 group.append(window)
-                cover = cover.cover(window)
-                continue
-            if cover is not None and len(group) > 1:
+                groups[-1] = (cover.cover(window), group)
+            else:
+                groups.append((window, [window]))
+        for cover, group in groups:
+            if len(group) > 1:
                 callback.merge(group, cover)
-            group, cover = ([], None) if window is None else ([window], window)
 
     def __eq__(self, other: object) -> bool:
         return (

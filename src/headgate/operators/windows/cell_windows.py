@@ -17,7 +17,7 @@ from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import AssignerContext
 from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.namespaces import namespace_of, window_of
+from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import GENERATION, KEY, Cell, plain_key
@@ -33,6 +33,11 @@ class CellWindows(Windows):
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         self._trigger = windowing.trigger
+        timers = self._timers
+        if self._event_time:
+            self._register, self._delete = timers.register_event_time_timer, timers.delete_event_time_timer
+        else:
+            self._register, self._delete = timers.register_processing_time_timer, timers.delete_processing_time_timer
         self._assigner_context = AssignerContext(opened.timers, opened.runtime)
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
@@ -60,12 +65,13 @@ class CellWindows(Windows):
         cleanup_ms = self._windowing.cleanup_ms(window)
         if self._event_time and cleanup_ms <= self._timers.watermark_ms:
             return False
-        self._backend.namespaces.set(namespace_of(window))
+        self._backend.namespaces.set(as_namespace(window))
         self._contents.add(value, timestamp)
         result = self._trigger.on_element(value, timestamp, window, self._trigger_context)
         if result is not _CONTINUE:
             self._act(result, window, timestamp)
-        self._register_cleanup(cleanup_ms)
+        if cleanup_ms != MAX_TIMESTAMP:
+            self._register(cleanup_ms)
         return True
 
     def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
@@ -77,14 +83,6 @@ class CellWindows(Windows):
                 self._contents.evaluated(window)
         if result.is_purge():
             self._contents.clear()
-
-    def _register_cleanup(self, cleanup_ms: int) -> None:
-        if cleanup_ms == MAX_TIMESTAMP:
-            return
-        if self._event_time:
-            self._timers.register_event_time_timer(cleanup_ms)
-        else:
-            self._timers.register_processing_time_timer(cleanup_ms)
 
     # --- time
 
@@ -120,12 +118,9 @@ class CellWindows(Windows):
 
     def _enter_window(self, cell: Cell) -> Window:
         """Make the key and the window of a timer's cell the current ones; return the window."""
-        backend = self._backend
         _, key, namespace = cell[KEY]
-        of_key = backend.cells.get(key)
-        if of_key is None or of_key[GENERATION] != backend.generation:
-            of_key = backend.enter(key, of_key)
-        backend.cell, backend.namespaces.cell = of_key, cell
+        self._enter_key(key)
+        self._backend.namespaces.cell = cell
         window: Window = window_of(namespace)
         return window
 

@@ -8,11 +8,10 @@ from functools import reduce
 from typing import Any, Final, final
 
 from headgate.errors import ProgramError
-from headgate.functions.api import AggregateFunction, Function, ReduceFunction
-from headgate.functions.context import RuntimeContext
+from headgate.functions.api import AggregateFunction, ReduceFunction
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
-from headgate.operators.base import method_of
+from headgate.operators.base import Runtime, close_function, method_of, open_function
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
@@ -50,18 +49,16 @@ class Contents(ABC):
     def inputs(self, window: Window) -> list[Any] | None:
         """Return what the window function is given, None for nothing: then it is not called."""
 
-    def open(self, runtime: RuntimeContext, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
-        """Declare the state, and open the program's function."""
+    def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
+        """Declare the state, and open the program's function. Raises `UserCodeError`."""
         self._backend = backend
         self._described = self._descriptor()
         self._state = backend.namespaced_state(self._described)
-        if isinstance(self._function, Function):
-            self._function.open(runtime)
+        open_function(self._function, runtime)
 
     def close(self) -> None:
-        """Close the program's function."""
-        if isinstance(self._function, Function):
-            self._function.close()
+        """Close the program's function. Raises `UserCodeError`."""
+        close_function(self._function)
 
     def add(self, value: Any, timestamp: int | None) -> None:
         """Add a record."""
@@ -181,7 +178,7 @@ class Elements(Contents):
 
 @final
 class Evicting(Contents):
-    """All records with their timestamps, of which an evictor removes some when the window is evaluated."""
+    """All records, with their timestamps. When the window is evaluated, an evictor removes some of them."""
 
     def __init__(self, evictor: Evictor[Any, Any], combined: Contents) -> None:
         """What is left becomes what it becomes in `combined`."""
@@ -193,7 +190,7 @@ class Evicting(Contents):
     def _descriptor(self) -> StateDescriptor:
         return ListStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY())
 
-    def open(self, runtime: RuntimeContext, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
+    def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         super().open(runtime, backend, times)
         self._times = times
 

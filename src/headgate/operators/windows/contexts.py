@@ -15,7 +15,7 @@ from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.window import GLOBAL_WINDOW, Window
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.keyed_states import StatesByKind
-from headgate.operators.windows.namespaces import namespace_of
+from headgate.operators.windows.namespaces import as_namespace
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
 
@@ -77,7 +77,7 @@ class TriggerContext(Trigger.OnMergeContext, Evictor.EvictorContext):
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
         self._backend.namespaced_state(state_descriptor)
         self._backend.merge_namespaces(
-            state_descriptor, namespace_of(self.window), [namespace_of(window) for window in self.merged]
+            state_descriptor, as_namespace(self.window), [as_namespace(window) for window in self.merged]
         )
 
 
@@ -111,7 +111,7 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         self._states = states
         self.current: Window = GLOBAL_WINDOW
         self.enter_window: Callable[[], None] | None = None
-        """Makes the key and window the current ones of the state, where nothing else has done so."""
+        """Sets the current window of the state. None: whoever evaluates the window has set it."""
 
     def window(self) -> Any:
         return self.current

@@ -16,7 +16,7 @@ from headgate.functions.windows.window import Window
 
 @final
 @dataclass(frozen=True, slots=True)
-class Merge:
+class WindowMerge:
     """Windows that have become one: `gone` are there no more, and their contents lie under `sources`.
 
     They are to be moved under `target`, where the contents of `window` lie.
@@ -39,7 +39,7 @@ class _Groups(MergingWindowAssigner.MergeCallback[Any]):
 
 def add_window(
     places: MutableMapping[Any, Any], new: Any, assigner: MergingWindowAssigner[Any, Any]
-) -> tuple[Any, list[Merge]]:
+) -> tuple[Any, list[WindowMerge]]:
     """Add a window to those of a key; return the one that it has become part of, and what was merged for that.
 
     `places` has for each window the one under which its contents lie, and is changed.
@@ -61,6 +61,6 @@ def add_window(
             continue
         target, *sources = [places.pop(window) for window in known]
         places[result] = target
-        merges.append(Merge(result, [window for window in known if window != result], target, sources))
+        merges.append(WindowMerge(result, [window for window in known if window != result], target, sources))
     places.setdefault(actual, actual)
     return actual, merges

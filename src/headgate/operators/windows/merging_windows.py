@@ -12,8 +12,8 @@ from headgate.functions.windows.window import Window
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
-from headgate.operators.windows.merging import Merge, add_window
-from headgate.operators.windows.namespaces import namespace_of, window_of
+from headgate.operators.windows.merging import WindowMerge, add_window
+from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
 from headgate.state.descriptors import MapStateDescriptor
@@ -47,36 +47,37 @@ class MergingWindows(CellWindows):
             return False
         self._keep(before, places)
         namespaces = self._backend.namespaces
-        namespaces.set(namespace_of(places[actual]))
+        namespaces.set(as_namespace(places[actual]))
         self._contents.add(value, timestamp)
-        namespaces.set(namespace_of(actual))
+        namespaces.set(as_namespace(actual))
         result = self._trigger.on_element(value, timestamp, actual, self._trigger_context)
         if result is not TriggerResult.CONTINUE:
             self._act(result, actual, timestamp)
-        self._register_cleanup(cleanup_ms)
+        if cleanup_ms != MAX_TIMESTAMP:
+            self._register(cleanup_ms)
         return True
 
     def _keep(self, before: dict[Any, Any], places: dict[Any, Any]) -> None:
         """Store what has changed of the set."""
         for window in before:
             if window not in places:
-                self._set.remove(namespace_of(window))
+                self._set.remove(as_namespace(window))
         for window, place in places.items():
             if before.get(window) != place:
-                self._set.put(namespace_of(window), namespace_of(place))
+                self._set.put(as_namespace(window), as_namespace(place))
 
-    def _merge(self, merge: Merge) -> None:
+    def _merge(self, merge: WindowMerge) -> None:
         """Have the trigger merge its state, remove that of the windows that are gone, and move their contents."""
         self._check_end(merge.window)
         namespaces, context = self._backend.namespaces, self._trigger_context
         context.window, context.merged = merge.window, merge.gone
-        namespaces.set(namespace_of(merge.window))
+        namespaces.set(as_namespace(merge.window))
         self._trigger.on_merge(merge.window, context)
         for window in merge.gone:
-            namespaces.set(namespace_of(window))
+            namespaces.set(as_namespace(window))
             self._trigger.clear(window, context)
-            self._delete_cleanup(window)
-        self._contents.merge(namespace_of(merge.target), [namespace_of(source) for source in merge.sources])
+            self._delete(self._windowing.cleanup_ms(window))
+        self._contents.merge(as_namespace(merge.target), [as_namespace(source) for source in merge.sources])
 
     def _check_end(self, window: Window) -> None:
         """Raise ProgramError for a merged window that is over already."""
@@ -88,27 +89,18 @@ class MergingWindows(CellWindows):
                 f"{now_ms}: a window that comes of a merge must cover those that it is made of"
             )
 
-    def _delete_cleanup(self, window: Window) -> None:
-        cleanup_ms = self._windowing.cleanup_ms(window)
-        if cleanup_ms == MAX_TIMESTAMP:
-            return
-        if self._event_time:
-            self._timers.delete_event_time_timer(cleanup_ms)
-        else:
-            self._timers.delete_processing_time_timer(cleanup_ms)
-
     def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
         namespaces = self._backend.namespaces
         of_window = namespaces.cell
-        namespaces.set(self._set.get(namespace_of(window)))
+        namespaces.set(self._set.get(as_namespace(window)))
         super()._act(result, window, time_ms)
         namespaces.cell = of_window
 
     def _is_there(self, window: Window) -> bool:
-        return self._set.contains(namespace_of(window))
+        return self._set.contains(as_namespace(window))
 
     def _clear_contents(self, window: Window) -> None:
-        namespaces, namespace = self._backend.namespaces, namespace_of(window)
+        namespaces, namespace = self._backend.namespaces, as_namespace(window)
         of_window = namespaces.cell
         namespaces.set(self._set.get(namespace))
         self._contents.clear()

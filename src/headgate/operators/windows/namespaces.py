@@ -10,10 +10,10 @@ from headgate.functions.windows.window import GLOBAL_WINDOW, CountWindow, Global
 _GLOBAL: Final = "global"
 
 
-def namespace_of(window: Window) -> Any:
+def as_namespace(window: Window) -> Any:
     """Return the namespace of a window: its times or its number; of a program's own class, its pickle.
 
-    >>> namespace_of(TimeWindow(0, 10)), namespace_of(CountWindow(3))
+    >>> as_namespace(TimeWindow(0, 10)), as_namespace(CountWindow(3))
     ((0, 10), 3)
     """
     kind = type(window)

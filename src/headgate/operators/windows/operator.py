@@ -41,7 +41,7 @@ class WindowOperator(KeyedOperator):
         return KeyedContext(self._backend, self.context.services.clock, self._backend.namespaces)
 
     def _has_timers(self) -> bool:
-        return self._kind() is not PaneWindows
+        return isinstance(self._windows, CellWindows)
 
     def _kind(self) -> type[Windows]:
         """Return how windows lie in state."""

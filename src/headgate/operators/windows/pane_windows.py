@@ -32,7 +32,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import GENERATION, NO_CELL
+from headgate.state.keyed.cells import NO_CELL
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
@@ -194,13 +194,9 @@ class PaneWindows(Windows):
         self.times += repeat(last_ms, len(out) - len(self.times))
 
     def _enter(self, key: Any) -> None:
-        """Make a key the current one of the state."""
-        backend = self._backend
-        cell = backend.cells.get(key)
-        if cell is None or cell[GENERATION] != backend.generation:
-            cell = backend.enter(key, cell)
-        backend.cell = cell
-        backend.namespaces.cell = NO_CELL
+        """Make a key the current one of the state, without a window: the context sets that when it is asked."""
+        self._enter_key(key)
+        self._backend.namespaces.cell = NO_CELL
 
     def _end(self, keys: Iterable[Any]) -> None:
         """Remove the window, and have the function clear its state."""

@@ -17,6 +17,7 @@ from headgate.operators.windows.contexts import TriggerContext, WindowContext, W
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
 from headgate.operators.windows.windowing import Windowing
 from headgate.state.backend import KeyedBackend
+from headgate.state.keyed.cells import GENERATION
 
 LATE_RECORDS: Final = "numLateRecordsDropped"
 """The metric of the records that came too late, by Flink's name."""
@@ -66,6 +67,14 @@ class Windows(ABC):
     @abstractmethod
     def evaluate(self, until_ms: int, records_max: int) -> None:
         """Evaluate some of the windows that are due at this event time, in its order: until about so many results."""
+
+    def _enter_key(self, key: Any) -> None:
+        """Make a key the current one of the state."""
+        backend = self._backend
+        cell = backend.cells.get(key)
+        if cell is None or cell[GENERATION] != backend.generation:
+            cell = backend.enter(key, cell)
+        backend.cell = cell
 
     def _too_late(self, value: Any, timestamp: int) -> None:
         if self._windowing.late_tag is None:

@@ -151,7 +151,7 @@ class CellBackend(ABC, Generic[Index]):
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         if self.is_incremental:
             self._increments.completed(checkpoint_id)
-            self.base_moved()
+        self.base_moved()
 
     @abstractmethod
     def base_moved(self) -> None:

@@ -342,11 +342,6 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if isinstance(pending, CellSnapshot) and pending.walk in self._walks:
             self._walks.remove(pending.walk)
 
-    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
-        super().notify_completed(checkpoint_id)
-        if self._panes is not None and not self.is_incremental:
-            self._panes.base_moved(NOTHING_KEPT)
-
     def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
         self._increments.aborted(checkpoint_id)
         if self._change_count > CHANGES_MAX + 4 * len(self.cells):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell
+from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, namespace_of
 from headgate.state.keyed.immutable import is_immutable
 
 Namespace = tuple[int, int]
@@ -120,17 +120,17 @@ class Panes:
         """
         adopted = []
         for cell in cells:
-            value, key = cell[self.column], cell[KEY]
-            if value is None or type(key) is not tuple or key[0] is not NAMESPACED:
+            value, namespace = cell[self.column], namespace_of(cell[KEY])
+            if value is None or namespace is None:
                 continue
-            _, plain, namespace = key
+            key = cell[KEY][1]
             pane = self.by_window.get(namespace)
             if pane is None:
                 pane = self.by_window[namespace] = make(namespace)
                 pane.sealed.append((0, {}))
-            pane.sealed[0][1][plain] = value
+            pane.sealed[0][1][key] = value
             if pane.over is not None and cell[self.timers] == pane.over:
-                pane.evaluated.add(plain)
+                pane.evaluated.add(key)
             cell[self.column] = cell[self.timers] = None
             adopted.append(cell)
         return adopted
@@ -161,7 +161,7 @@ class Panes:
 
     def __len__(self) -> int:
         """Number of entries; of those that several dictionaries have, each counts."""
-        return sum(len(pane.open) + sum(len(values) for _, values in pane.sealed) for pane in self.by_window.values())
+        return self.changed(-1)
 
     def changed(self, since: int) -> int:
         """Return how many entries have changed since the end of a generation."""
