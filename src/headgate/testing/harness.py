@@ -6,12 +6,9 @@ another parallelism. There are no threads: work that an operator hands to storag
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast, final
 
 from headgate.checkpoint.restore.assign import assign_lists, assign_source_lists
@@ -60,15 +57,14 @@ from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
 from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
-from headgate.operators.services import Services
 from headgate.operators.sink_function import SinkFunctionFactory
-from headgate.state.backend import StateWriter
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
 from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.cells import namespace_of, plain_key
 from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
 from headgate.state.operator.list_elements import ListElements
+from headgate.testing.recording_services import InlineWriter, RecordingServices
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import all_typed, key_hash_code
 
@@ -122,62 +118,6 @@ class SavedOperator:
     keyed: KeyedState | None = None
     lists: dict[str, ListElements] = field(default_factory=dict)
     max_parallelism: int = 128
-
-
-@final
-class _Inline:
-    """A `StateWriter` that keeps everything in the handles."""
-
-    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
-        return InlineHandle(b"".join(pieces))
-
-    def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:
-        return InlineHandle(source.read_bytes())
-
-
-@final
-@dataclass(slots=True)
-class RecordingServices(Services):
-    """The slot's part: does work at once, and notes what an operator reports."""
-
-    clock: VirtualClock = field(default_factory=VirtualClock)
-    commits: list[CheckpointId] = field(default_factory=list)
-    failures: list[BaseException] = field(default_factory=list)
-    collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
-    parts: list[int] = field(default_factory=list)
-    counters: dict[str, int] = field(default_factory=dict)
-    folder: TemporaryDirectory[str] | None = None
-
-    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
-        """Let the time pass, then call."""
-        self.clock.advance(delay_ms)
-        call()
-
-    def committed(self, checkpoint_id: CheckpointId) -> None:
-        """Note it in `commits`."""
-        self.commits.append(checkpoint_id)
-
-    def fail(self, error: BaseException) -> None:
-        """Note it in `failures`."""
-        self.failures.append(error)
-
-    def state_writer(self) -> StateWriter:
-        """Return a writer that keeps everything in the handles."""
-        return _Inline()
-
-    def scratch(self, uid: str) -> Path:
-        """Return a folder of its own, which goes with the harness."""
-        self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
-        return Path(self.folder.name)
-
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Note the records in `collections`, and their number in `parts`."""
-        self.parts.append(part)
-        self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
-
-    def count(self, name: str, by: int) -> None:
-        """Add to `counters`."""
-        self.counters[name] = self.counters.get(name, 0) + by
 
 
 @final
@@ -451,7 +391,7 @@ class OperatorHarness:
         if snapshot.keyed is not None:
             while not snapshot.keyed.advance():
                 pass
-            keyed = snapshot.keyed.store(_Inline())
+            keyed = snapshot.keyed.store(InlineWriter())
             self.operator.forget(snapshot)
         return SavedOperator(
             checkpoint_id=self._last_id,

@@ -1,0 +1,72 @@
+"""Services for an operator that no slot runs: work is done at once, and what the operator reports is noted."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+from headgate.clock import VirtualClock
+from headgate.ids import CheckpointId
+from headgate.operators.services import Services
+from headgate.state.backend import StateWriter
+from headgate.state.files import InlineHandle
+
+
+@final
+class InlineWriter:
+    """A `StateWriter` that keeps everything in the handles."""
+
+    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> InlineHandle:
+        return InlineHandle(b"".join(pieces))
+
+    def upload(self, name: str, source: Path, *, shared: bool) -> InlineHandle:
+        return InlineHandle(source.read_bytes())
+
+
+@final
+@dataclass(slots=True)
+class RecordingServices(Services):
+    """The slot's part: does work at once, and notes what an operator reports."""
+
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    commits: list[CheckpointId] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
+    collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    folder: TemporaryDirectory[str] | None = None
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Let the time pass, then call."""
+        self.clock.advance(delay_ms)
+        call()
+
+    def committed(self, checkpoint_id: CheckpointId) -> None:
+        """Note it in `commits`."""
+        self.commits.append(checkpoint_id)
+
+    def fail(self, error: BaseException) -> None:
+        """Note it in `failures`."""
+        self.failures.append(error)
+
+    def state_writer(self) -> StateWriter:
+        """Return a writer that keeps everything in the handles."""
+        return InlineWriter()
+
+    def scratch(self, uid: str) -> Path:
+        """Return a folder of its own, which goes with the harness."""
+        self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
+        return Path(self.folder.name)
+
+    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Note the records in `collections`, and their number in `parts`."""
+        self.parts.append(part)
+        self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
+
+    def count(self, name: str, by: int) -> None:
+        """Add to `counters`."""
+        self.counters[name] = self.counters.get(name, 0) + by
