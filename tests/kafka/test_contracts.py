@@ -91,6 +91,18 @@ def test_exactly_once_sink(check: Callable[[SinkCase], None], broker: KafkaBroke
     check(SinkCase(fresh=fresh, records=WORDS, histories=8))
 
 
+def test_a_sink_without_a_guarantee_waits_for_the_brokers_at_the_end_of_its_input(broker: KafkaBroker) -> None:
+    topic = new_topic(broker, 2)
+    sink = KafkaSink.builder().set_bootstrap_servers(broker.bootstrap).set_record_serializer(words_to(topic))
+    writer = sink.set_property("linger.ms", "100000").build().writer(at())
+    writer.write(WORDS)
+    assert writer.prepare_commit(CheckpointId(1)) == []
+    assert texts(broker, topic) == []
+    writer.end_input()
+    assert sorted(texts(broker, topic)) == sorted(WORDS)
+    writer.close()
+
+
 def test_at_least_once_sink_has_all_records_at_the_broker_when_the_barrier_has_passed(broker: KafkaBroker) -> None:
     topic = new_topic(broker, 2)
     sink = (

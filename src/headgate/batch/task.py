@@ -204,6 +204,7 @@ class StageTask:
         self._end_key(chain)
         chain.advance(Watermark(MAX_TIMESTAMP))
         self._work_off(chain)
+        chain.end_input()
         chain.flush()
 
     def _settle(self, chain: Chain) -> None:

@@ -114,6 +114,12 @@ class Chain:
 
     # --- how it runs
 
+    def end_input(self) -> None:
+        """Tell every operator that no record is to follow. To be called once nothing waits and nothing is pending."""
+        for operator in self.operators:
+            self.current = operator
+            operator.end_input()
+
     def _queue(self, first: int, elements: list[Flow]) -> None:
         """Have `elements` run, in order, from operator `first` on, before anything else that waits."""
         self.waiting += [(first, element) for element in reversed(elements)]

@@ -33,6 +33,9 @@ class FlushingWriter(ABC):
     def flush(self) -> None:
         """Block until everything written is durable: a restart from the checkpoint that follows does not repeat it."""
 
+    def end_input(self) -> None:
+        """Know that no record is to follow; `flush` is called once more. For writers that do not flush each time."""
+
     def close(self) -> None:
         """Release files and connections. Called also after a failure."""
 
@@ -64,6 +67,9 @@ class _Flushing(SinkWriter[Never]):
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Never]:
         self._writer.flush()
         return []
+
+    def end_input(self) -> None:
+        self._writer.end_input()
 
     def close(self) -> None:
         self._writer.close()

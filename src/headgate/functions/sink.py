@@ -123,6 +123,9 @@ class SinkWriter(ABC, Generic[Committable]):
     def prepare_commit(self, checkpoint_id: CheckpointId) -> list[Committable]:
         """Flush all records since the last call, and return what is to be committed once the checkpoint is complete."""
 
+    def end_input(self) -> None:
+        """Know that no record is to follow. Checkpoints may, the last of them at the end of the job."""
+
     def close(self) -> None:
         """Release files and connections, and drop what is not prepared. Called also after a failure."""
 

@@ -172,6 +172,9 @@ class Operator:
         """
         return None
 
+    def end_input(self) -> None:
+        """Know that no record is to follow, and that nothing is pending. Barriers may follow."""
+
     def hold(self, progress: Watermark | WatermarkStatus) -> bool:
         """Keep a watermark or status behind inputs that are pending, to be returned by `resume`; return whether so."""
         return False

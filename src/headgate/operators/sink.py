@@ -80,6 +80,9 @@ class SinkOperator(Operator):
         self._writer.write(batch.records)
         return Batch([])
 
+    def end_input(self) -> None:
+        self._writer.end_input()
+
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         prepared = self._writer.prepare_commit(barrier.checkpoint_id)
         committables = tuple(expect(list, prepared, self._writer, "prepare_commit()"))

@@ -26,7 +26,7 @@ _TRY_S: Final = 10.0
 
 @final
 class KafkaFlushingWriter(FlushingWriter):
-    """Writes records as they come. `waits`: at a barrier, for the brokers to have them."""
+    """Writes records as they come. Waits for the brokers to have them at the end, and at each barrier if `waits`."""
 
     def __init__(self, properties: Properties, serializer: KafkaRecordSerializationSchema, *, waits: bool) -> None:
         self._producer = RecordProducer(properties, serializer)
@@ -38,6 +38,9 @@ class KafkaFlushingWriter(FlushingWriter):
     def flush(self) -> None:
         if self._waits:
             self._producer.flush()
+
+    def end_input(self) -> None:
+        self._producer.flush()
 
     def close(self) -> None:
         self._producer.client.flush(_CLOSE_S)

@@ -297,6 +297,7 @@ class Subtask:
             return
         if self._barriers.stopped or not self._chain.has_pending:
             self._end_told = True
+            self._chain.end_input()
             self._chain.broadcast(EndOfData())
             self._host.ended(self.id)
 
