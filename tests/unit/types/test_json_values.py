@@ -22,6 +22,8 @@ ORDER = Types.ROW_NAMED(["id", "lines"], [Types.LONG(), Types.LIST(Types.ROW_NAM
         (Types.BOOLEAN(), True, True),
         (Types.LONG(), 2**40, 2**40),
         (Types.DOUBLE(), 1, 1.0),
+        (Types.FLOAT(), 0.1, 0.10000000149011612),
+        (Types.BIG_INT(), 2**70, 2**70),
         (Types.BIG_DEC(), "1.10", Decimal("1.10")),
         (Types.SQL_DATE(), "2024-02-29", datetime.date(2024, 2, 29)),
         (Types.SQL_TIME(), "23:59:58", datetime.time(23, 59, 58)),
@@ -44,6 +46,8 @@ def test_values_get_their_type(type_info: TypeInformation, given: object, expect
     ("type_info", "given", "reason"),
     [
         (Types.LONG(), True, "True is not of type Long"),
+        (Types.BYTE(), 300, "300 is not of type Byte"),
+        (Types.LONG(), 2**63, "is not of type Long"),
         (Types.LONG(), 1.5, r"1\.5 is not of type Long"),
         (Types.STRING(), 7, "7 is not of type String"),
         (Types.BIG_DEC(), "x", "'x' is not of type BigDecimal"),

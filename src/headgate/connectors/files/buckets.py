@@ -6,6 +6,7 @@ import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, final
 
 from headgate.connectors.files.date_pattern import DatePattern, zone_of
@@ -86,8 +87,12 @@ class Partitions(BucketAssigner):
         names = [*columns, *computed]
         if not names or len(set(names)) < len(names):
             raise ProgramError(f"partition columns must be different ones, one at least; got {names}")
+        hidden = [name for name in names if name.startswith(("_", "."))]
+        if hidden:
+            raise ProgramError(f"folders of the partition column {hidden[0]} would be hidden from readers: rename it")
         self._columns = columns
         self._computed = dict(computed)
+        self._prefixes = [f"{name.translate(_ESCAPED)}=" for name in names]
 
     def assign(self, records: list[Any], wall_ms: int) -> Buckets:
         buckets: Buckets = {}
@@ -115,9 +120,8 @@ class Partitions(BucketAssigner):
         return values + [_compute(name, compute, record) for name, compute in self._computed.items()], left
 
     def _folder(self, record: Any, values: list[Any]) -> str:
-        names = [*self._columns, *self._computed]
         try:
-            return "/".join(f"{name.translate(_ESCAPED)}={_text(v)}" for name, v in zip(names, values, strict=True))
+            return "/".join([prefix + _text(value) for prefix, value in zip(self._prefixes, values, strict=True)])
         except TypeError as error:
             raise SinkError(f"the record {record!r:.200} cannot be put into a partition: {error}") from error
 
@@ -131,20 +135,32 @@ def _compute(name: str, compute: Callable[[Any], object], record: Any) -> object
 
 
 def _split_row(row: Row, columns: tuple[str, ...]) -> tuple[list[Any], Row]:
-    names: tuple[str, ...] = row._fields or ()
-    places = [names.index(column) for column in columns]
     values = row._values
+    places, kept, names = _places(row._fields or (), columns)
+    return [values[place] for place in places], make_row([values[place] for place in kept], names, row._row_kind)
+
+
+@lru_cache(maxsize=16)
+def _places(names: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[int], list[int], tuple[str, ...]]:
+    """Return the places of the columns among the names, those of the others, and the names of these."""
+    places = [names.index(column) for column in columns]
     kept = [place for place in range(len(names)) if place not in places]
-    left = make_row([values[place] for place in kept], tuple(names[place] for place in kept), row._row_kind)
-    return [values[place] for place in places], left
+    return places, kept, tuple(names[place] for place in kept)
 
 
 def _text(value: Any) -> str:
     match value:
+        case str() if value:
+            return _escaped(value)
         case None | "":
             return NO_VALUE
         case bool():
             return str(value).lower()
-        case str() | int() | float() | Decimal() | datetime.date():
-            return str(value).translate(_ESCAPED)
+        case int() | float() | Decimal() | datetime.date():
+            return _escaped(str(value))
     raise TypeError(f"{value!r:.100} is a {type(value).__name__}; use text, a number, a boolean, a date or a time")
+
+
+@lru_cache(maxsize=4096)
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPED)

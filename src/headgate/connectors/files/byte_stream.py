@@ -6,8 +6,8 @@ from typing import Final, final
 
 import pyarrow as pa
 
-from headgate.connectors.files.decompression import BROKEN, Inflated, Unpacked
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.decompression import DAMAGE, Inflated, Unpacked
+from headgate.connectors.files.places import FAILURES, Place
 from headgate.errors import SourceError
 
 BLOCK_BYTES: Final = 256 << 10
@@ -15,9 +15,6 @@ _SKIP_BYTES: Final = 4 << 20
 _CODECS: Final = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNPACKED: Final = {".xz": Unpacked, ".deflate": Inflated}
 """What Arrow does not decompress."""
-
-FAILURES: Final = (OSError, pa.ArrowException)
-"""What `pyarrow` raises when a file cannot be read."""
 
 
 def is_compressed(place: Place) -> bool:
@@ -87,7 +84,7 @@ class FileByteStream:
     def _read(self, size: int) -> bytes:
         try:
             data: bytes = self._file.read(size)
-        except (*FAILURES, *BROKEN) as error:
+        except (*FAILURES, *DAMAGE) as error:
             raise SourceError(f"cannot read {str(self._place)!r}: {error}") from error
         return data
 

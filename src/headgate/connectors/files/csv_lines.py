@@ -19,6 +19,7 @@ from headgate.connectors.files.lines import (
     split_lines,
 )
 from headgate.errors import ProgramError
+from headgate.types.conversion import Conversion, conversion
 from headgate.types.row import Row, make_row
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
@@ -49,12 +50,16 @@ class CsvOptions:
 @final
 @dataclass(frozen=True, slots=True)
 class CsvColumns:
-    """Which fields of a line become which fields of the record. `converters` holds None for text; None: all is text."""
+    """Which fields of a line become which fields of the record.
+
+    `converters` holds None for text; None: all is text. `bounds` check the range of numbers of a column.
+    """
 
     width: int
     names: tuple[str, ...]
     places: list[int]
     converters: list[Convert | None] | None
+    bounds: list[Conversion | None] | None
 
 
 def check_options(options: CsvOptions) -> None:
@@ -89,7 +94,8 @@ def columns_of(options: CsvOptions, charset: str, header: bytes) -> CsvColumns:
     missing = [name for name in names if name not in found]
     if missing:
         raise ValueError(f"the header has no column {', '.join(missing)}; it has {', '.join(found)}")
-    return CsvColumns(len(found), names, [found.index(name) for name in names], _converters(types))
+    places = [found.index(name) for name in names]
+    return CsvColumns(len(found), names, places, _converters(types), _bounds(types))
 
 
 @final
@@ -142,10 +148,15 @@ class CsvDecoder(LineDecoder):
         columns = list(zip(*rows, strict=True))
         wanted = [columns[place] for place in self._columns.places] if columns else []
         each = converters or [None] * len(wanted)
-        values = [self._column(column, convert) for column, convert in zip(wanted, each, strict=False)]
+        bounds = self._columns.bounds or [None] * len(wanted)
+        values = list(map(self._column, wanted, each, bounds))
         return list(map(make_row, zip(*values, strict=True), names))
 
-    def _column(self, column: Iterable[str], convert: Convert | None) -> Iterable[Any]:
+    def _column(self, column: Iterable[str], convert: Convert | None, bound: Conversion | None) -> Iterable[Any]:
+        values = self._converted(column, convert)
+        return values if bound is None else bound(list(values))
+
+    def _converted(self, column: Iterable[str], convert: Convert | None) -> Iterable[Any]:
         null = self._null_value
         if null is None:
             return column if convert is None else map(convert, column)
@@ -175,11 +186,12 @@ class CsvDecoder(LineDecoder):
             return self._wrong_field(parsed.fields)
 
     def _wrong_field(self, fields: list[str]) -> str:
-        for name, place, convert in zip(
-            self._columns.names, self._columns.places, self._columns.converters or [], strict=True
+        columns = self._columns
+        for name, place, convert, bound in zip(
+            columns.names, columns.places, columns.converters or [], columns.bounds or [], strict=True
         ):
             try:
-                list(self._column([fields[place]], convert))
+                list(self._column([fields[place]], convert, bound))
             except (ValueError, ArithmeticError) as error:
                 return f"column {name!r} holds {fields[place]!r}: {error}"
         return "a field has the wrong type"
@@ -258,6 +270,12 @@ def _converters(types: RowTypeInfo | None) -> list[Convert | None] | None:
     return [_converter(name, kind) for name, kind in zip(types.field_names, types.field_types, strict=True)]
 
 
+def _bounds(types: RowTypeInfo | None) -> list[Conversion | None] | None:
+    if types is None:
+        return None
+    return [conversion(kind) if kind in _BOUNDED else None for kind in types.field_types]
+
+
 def _converter(name: str, kind: TypeInformation) -> Convert | None:
     if kind == Types.STRING():
         return None
@@ -287,6 +305,8 @@ def _boolean(text: str) -> bool:
 
 
 _BOOLEANS: Final = {"true": True, "false": False}
+
+_BOUNDED: Final = frozenset([Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.FLOAT()])
 
 _CONVERTERS: Final[dict[TypeInformation, Convert]] = {
     Types.BOOLEAN(): _boolean,

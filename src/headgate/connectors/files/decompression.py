@@ -8,7 +8,7 @@ from typing import Final, final
 
 import pyarrow as pa
 
-BROKEN: Final = (lzma.LZMAError, zlib.error, EOFError)
+DAMAGE: Final = (lzma.LZMAError, zlib.error, EOFError)
 """What is raised for bytes that are not what the name of the file says."""
 
 _BLOCK_BYTES: Final = 64 << 10

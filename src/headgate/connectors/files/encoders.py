@@ -62,7 +62,8 @@ class Encoder(ABC):
 
         A record is a row with these names or a dict with these keys, else a tuple, list or row with as many fields.
         Dates and times are ISO 8601 text, booleans true and false, None is `null_value`. A field with a delimiter, a
-        quote or a newline stands in quotes: who reads it has to allow newlines within (`CsvOptions(multiline=True)`).
+        quote, a newline or a carriage return stands in quotes: who reads it has to allow newlines within
+        (`CsvOptions(multiline=True)`).
         """
         return CsvEncoder(tuple(columns), header, delimiter, null_value)
 
@@ -83,12 +84,19 @@ class SimpleStringEncoder(Encoder):
         return SimpleStringEncoder(self._charset, record_type)
 
     def encode(self, records: list[Any]) -> bytes:
-        text = text_of(self._record_type)
+        lines = [f"{line}\n" for line in map(text_of(self._record_type), records)]
         try:
-            return "".join([f"{text(record)}\n" for record in records]).encode(self._charset)
+            return "".join(lines).encode(self._charset)
         except UnicodeEncodeError as error:
-            line = error.object[: error.end].count("\n")
-            raise SinkError(f"{text(records[line])!r} cannot be written as {self._charset}: {error.reason}") from error
+            raise self._not_encodable(lines) from error
+
+    def _not_encodable(self, lines: list[str]) -> SinkError:
+        for line in lines:
+            try:
+                line.encode(self._charset)
+            except UnicodeEncodeError as error:
+                return SinkError(f"{line[:-1]!r:.200} cannot be written as {self._charset}: {error.reason}")
+        raise AssertionError("each record can be written alone")
 
 
 @final
@@ -153,9 +161,15 @@ class CsvEncoder(Encoder):
             raise self._not_csv(records, error) from error
 
     def _lines(self, rows: Sequence[Sequence[Any]]) -> bytes:
+        text = self._text_of(rows, "\n")
+        if "\r" in text:  # in quotes only where it ends lines, too
+            text = "".join([self._text_of([row], "\r\n").removesuffix("\r\n") + "\n" for row in rows])
+        return text.encode()
+
+    def _text_of(self, rows: Sequence[Sequence[Any]], end: str) -> str:
         text = io.StringIO()
-        csv.writer(text, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
-        return text.getvalue().encode()
+        csv.writer(text, delimiter=self._delimiter, lineterminator=end).writerows(rows)
+        return text.getvalue()
 
     def _fields(self, record: Any) -> list[Any]:
         return [value if type(value) in _AS_IT_IS else self._text(value) for value in self._values(record)]

@@ -9,17 +9,14 @@ import uuid
 from dataclasses import asdict, dataclass
 from typing import Final, final
 
-import pyarrow as pa
-
 from headgate.clock import SystemClock
 from headgate.connectors.files.durable_places import make_folder
-from headgate.connectors.files.places import Place
+from headgate.connectors.files.places import FAILURES, Place
 from headgate.errors import SinkError
 from headgate.ids import JobId
 
 OWNER_FILE: Final = ".headgate-owner"
 
-_FAILURES: Final = (OSError, pa.ArrowException)
 _TRIES: Final = 3
 _PROCESS: Final = uuid.uuid4().hex
 """Tells this process from an earlier one that had its id, as the first process of a restarted container does."""
@@ -60,7 +57,7 @@ def claim(folder: Place, job_id: JobId) -> None:
     try:
         make_folder(folder)
         _claim(folder, file, own)
-    except _FAILURES as error:
+    except FAILURES as error:
         raise SinkError(f"cannot write to the folder {str(folder)!r}: {error}") from error
 
 
@@ -71,7 +68,7 @@ def give_up(folder: Place, job_id: JobId) -> None:
         found = _read(file)
         if found is not None and found.job_id == job_id:
             file.system.delete_file(file.path)
-    except _FAILURES as error:
+    except FAILURES as error:
         raise SinkError(f"cannot remove {str(file)!r}: {error}; remove it before the next job") from error
 
 

@@ -10,9 +10,9 @@ from typing import Final, final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.connectors.files.byte_stream import FAILURES, check_unchanged
+from headgate.connectors.files.byte_stream import check_unchanged
 from headgate.connectors.files.parquet_schema import Columns
-from headgate.connectors.files.places import Place, name_of
+from headgate.connectors.files.places import FAILURES, Place, name_of
 from headgate.errors import SourceError
 from headgate.functions.source import END_OF_INPUT, Poll, Records, SourceReader
 

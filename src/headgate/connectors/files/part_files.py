@@ -26,18 +26,14 @@ import socket
 from dataclasses import dataclass
 from typing import Final, final
 
-import pyarrow as pa
 from pyarrow import fs
 
 from headgate.connectors.files.durable_places import folders_to, sync_files, sync_folders
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
-from headgate.connectors.files.places import Place, together
+from headgate.connectors.files.places import FAILURES, Place, together
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext
 from headgate.ids import JobId
-
-FAILURES: Final = (OSError, pa.ArrowException)
-"""What `pyarrow` raises when a file cannot be written."""
 
 _NUMBERS: Final = re.compile(r"(\d+)-(\d+)-(\d+)-\d")
 

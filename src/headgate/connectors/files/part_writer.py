@@ -9,9 +9,9 @@ from typing import Any, Final, final
 from headgate.clock import Clock
 from headgate.connectors.files.buckets import BucketAssigner
 from headgate.connectors.files.bulk_writer import BulkWriterFactory
-from headgate.connectors.files.part_files import FAILURES, PartFile, PartFolder, delete, make_folder
+from headgate.connectors.files.part_files import PartFile, PartFolder, delete, make_folder
 from headgate.connectors.files.part_names import IN_PROGRESS
-from headgate.connectors.files.places import Place, together
+from headgate.connectors.files.places import FAILURES, Place, together
 from headgate.connectors.files.rolling import RollingPolicy
 from headgate.errors import SinkError
 from headgate.functions.sink import SinkContext, SinkWriter

@@ -22,6 +22,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _TOGETHER: Final = 8
 
+FAILURES: Final = (OSError, pa.ArrowException)
+"""What `pyarrow` raises when a file cannot be read or written."""
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.bulk_writer import BulkWriter, BulkWriterFactory
-from headgate.connectors.files.byte_stream import BLOCK_BYTES, FAILURES, check_unchanged
-from headgate.connectors.files.places import FoundFile, Place, name_of
+from headgate.connectors.files.byte_stream import BLOCK_BYTES, check_unchanged
+from headgate.connectors.files.places import FAILURES, FoundFile, Place, name_of
 from headgate.connectors.files.source import FileSource, InputFormat
 from headgate.connectors.formats.avro_library import Writer, block_reader
 from headgate.connectors.formats.avro_schema import AvroSchema

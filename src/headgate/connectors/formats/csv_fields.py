@@ -18,7 +18,7 @@ from headgate.types.typeinfo import (
     TypeInformation,
 )
 
-WRONG: Final = (ValueError, ArithmeticError)
+FAILURES: Final = (ValueError, ArithmeticError)
 """What is raised for a field that does not fit."""
 _ARRAYS: Final = (BasicArrayTypeInfo, ObjectArrayTypeInfo, ListTypeInfo)
 
@@ -82,7 +82,7 @@ class CsvRows:
                 return None
             try:
                 return read(text)
-            except WRONG as error:
+            except FAILURES as error:
                 if ignores:
                     return None
                 raise ValueError(f"field {name!r}: {error}") from error

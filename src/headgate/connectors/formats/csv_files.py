@@ -10,7 +10,7 @@ from headgate.connectors.files.csv_lines import ParsedLines, decode_each, parse_
 from headgate.connectors.files.encoders import Encoder
 from headgate.connectors.files.lines import BYTE_ORDER_MARK, Decoded, LineDecoder, split_lines
 from headgate.connectors.files.stream_format import StreamFormat
-from headgate.connectors.formats.csv_fields import WRONG
+from headgate.connectors.formats.csv_fields import FAILURES
 from headgate.connectors.formats.csv_schema import CsvSchema
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row
@@ -86,7 +86,7 @@ class CsvSchemaDecoder(LineDecoder):
         try:
             fields = [row or [""] for row in self._dialect.parser(lines)]
             return self._read(fields) if len(fields) == len(lines) else None
-        except (csv.Error, *WRONG):
+        except (csv.Error, *FAILURES):
             return None
 
     def _record(self, parsed: ParsedLines) -> Row | str | None:
@@ -102,7 +102,7 @@ class CsvSchemaDecoder(LineDecoder):
             return self._read([fields])[0]
         except UnicodeEncodeError:
             return "it is not UTF-8"
-        except WRONG as error:
+        except FAILURES as error:
             return str(error)
 
 
@@ -139,14 +139,14 @@ class CsvSchemaEncoder(Encoder):
         end = self._schema.line_separator
         try:
             return "".join([line + end for line in self._write(records)]).encode()
-        except (TypeError, AttributeError, *WRONG) as error:
+        except (TypeError, AttributeError, *FAILURES) as error:
             raise self._not_csv(records, error) from error
 
     def _not_csv(self, records: list[Any], error: Exception) -> SinkError:
         for record in records:
             try:
                 self._write([record])
-            except (TypeError, AttributeError, *WRONG) as reason:
+            except (TypeError, AttributeError, *FAILURES) as reason:
                 return SinkError(f"the record {record!r:.200} cannot be written as CSV: {reason}; map it first")
         return SinkError(f"records cannot be written as CSV: {error}")
 

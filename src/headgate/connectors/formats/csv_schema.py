@@ -163,7 +163,7 @@ class CsvSchemaBuilder:
         return self._set_dialect(escape=single(char, "the escape character"))
 
     def set_line_separator(self, separator: str) -> Self:
-        """Set what ends the lines that are written; a newline, CR and both are read."""
+        """Set what ends the lines that are written; those that are read end with a newline, or CR and a newline."""
         return self._set(line_separator=separator)
 
     def set_null_value(self, null_value: str) -> Self:

@@ -36,7 +36,7 @@ Read = Callable[[Any], Any]
 """Makes a value of a type of one of JSON. None, JSON's null, is None whatever the type."""
 ReadColumn = Callable[[list[Any]], list[Any]]
 
-WRONG: Final = (ValueError, TypeError, ArithmeticError, KeyError)
+FAILURES: Final = (ValueError, TypeError, ArithmeticError, KeyError)
 """What is raised for a value that does not fit."""
 
 _TIME: Final = re.compile(r"\d\d:\d\d:\d\dZ", re.ASCII)
@@ -66,7 +66,7 @@ class JsonReading:
         def lenient(value: Any) -> Any:
             try:
                 return None if value is None else read(value)
-            except WRONG:
+            except FAILURES:
                 return None
 
         return lenient
@@ -120,7 +120,7 @@ class JsonReading:
             raise ValueError(f"there is no field {name!r}")
         try:
             return read(value.get(name))
-        except WRONG as error:
+        except FAILURES as error:
             raise ValueError(f"field {name!r}: {error}") from error
 
     def _rows(self, type_info: RowTypeInfo) -> ReadColumn:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from json.scanner import make_scanner
 from typing import Any, Final, NoReturn, Self, final
 
-from headgate.connectors.formats.json_reading import WRONG, JsonReading
+from headgate.connectors.formats.json_reading import FAILURES, JsonReading
 from headgate.connectors.formats.json_schema import type_of_json_schema
 from headgate.connectors.formats.json_writing import column_writer
 from headgate.connectors.message_schemas import DeserializationSchema, SerializationSchema
@@ -65,7 +65,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
     def deserialize(self, message: bytes) -> Any:
         try:
             return self._record(self._parsed(message))
-        except WRONG:
+        except FAILURES:
             if self._reading.ignore_errors:
                 return None
             raise

@@ -9,9 +9,10 @@ from headgate.types.row import Row
 
 
 def values_in_order(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """Return the values of a row, dict, tuple or list: by name where it has these names, else by position.
+    """Return the values of a row, dict, tuple or list.
 
-    Raises ValueError for a record that has no such fields, or not as many.
+    Those of a dict go by name, and None stands for a key that it lacks; those of a row go by name where it has these
+    names, else by position. Raises ValueError for a dict with other keys, and for a record without as many fields.
 
     >>> values_in_order(Row(name="Ada", id=1), ("id", "name"))
     [1, 'Ada']
@@ -22,7 +23,10 @@ def values_in_order(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
         by_name = fields is not None and fields != names and set(fields) == set(names)
         values = record.get_fields_by_names(names) if by_name else record._values
     elif isinstance(record, dict):
-        values = [record.get(name) for name in names] if record.keys() <= set(names) else [*record.values()]
+        unknown = record.keys() - set(names)
+        if unknown:
+            raise ValueError(f"{record!r:.100} has a key {min(unknown, key=str)!r}; the fields are {', '.join(names)}")
+        values = [record.get(name) for name in names]
     elif isinstance(record, tuple | list):
         values = record
     else:

@@ -154,6 +154,12 @@ def test_partition_columns_that_make_no_sense_are_refused(columns: tuple[str, ..
         BucketAssigner.partition_bucket_assigner(*columns)
 
 
+@pytest.mark.parametrize("name", ["_day", ".day"])
+def test_partition_columns_whose_folders_would_be_hidden_are_refused(name: str) -> None:
+    with pytest.raises(ProgramError, match=f"partition column {name} would be hidden"):
+        BucketAssigner.partition_bucket_assigner(**{name: lambda order: order["day"]})
+
+
 def test_partitioned_parquet_is_read_by_others(tmp_path: Path) -> None:
     factory = BulkWriterFactory.parquet_writer(pa.schema([("id", pa.int64()), ("amount", pa.int64())]))
     buckets = BucketAssigner.partition_bucket_assigner("country")

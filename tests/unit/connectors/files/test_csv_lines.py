@@ -61,6 +61,11 @@ def test_each_basic_type_can_be_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_floats_have_32_bits(tmp_path: Path) -> None:
+    options = CsvOptions(types=types(a=Types.FLOAT()), null_value="")
+    assert [row.a for row in rows(tmp_path, 'a\n0.1\n""\n', options)] == [0.10000000149011612, None]
+
+
 def test_null_value_is_none_in_every_column(tmp_path: Path) -> None:
     options = CsvOptions(types=types(a=Types.INT(), b=Types.STRING()), null_value="NA")
     assert [list(row) for row in rows(tmp_path, "a,b\nNA,x\n1,NA\n", options)] == [[None, "x"], [1, None]]
@@ -98,6 +103,7 @@ def test_file_of_only_a_header_has_no_rows(tmp_path: Path) -> None:
         ("1,2,3", "has 3 fields instead of 2"),
         ("one,x", "column 'a' holds 'one': invalid literal"),
         ("1_000,x", "column 'a' holds '1_000'"),
+        ("2147483648,x", "column 'a' holds '2147483648': the number is out of range"),
         ('1,"x', "unexpected end of data"),
         ('1,"x"y', "',' expected after '\"'"),
     ],

@@ -23,7 +23,9 @@ def test_simple_string_encoder_keeps_to_its_charset() -> None:
     encoder = Encoder.simple_string_encoder("latin-1")
     assert encoder.encode(["æ"]) == b"\xe6\n"
     with pytest.raises(SinkError, match="'寿司' cannot be written as latin-1"):
-        encoder.encode(["a", "寿司"])
+        encoder.encode(["a\nb", "寿司"])
+    with pytest.raises(SinkError, match="'寿\\\\n\\\\n司' cannot be written as latin-1"):
+        encoder.encode(["寿\n\n司"])
 
 
 def test_unknown_charset_is_refused() -> None:
@@ -84,6 +86,7 @@ CSV = Encoder.csv_encoder(NAMES)
         (Row(at=datetime.date(2024, 2, 29), name="Ann", id=1), "1,Ann,2024-02-29"),
         ({"at": datetime.datetime(2024, 2, 29, 1), "id": True, "name": ""}, "true,,2024-02-29T01:00:00"),
         ((1.5, 'say "hi", or\nso', Decimal("1.10")), '1.5,"say ""hi"", or\nso",1.10'),
+        ((1, "x\r", "a\r\nb"), '1,"x\r","a\r\nb"'),
         ([1, "寿", datetime.time(1, 2)], "1,寿,01:02:00"),
         (Row(1, " x ", "y"), "1, x ,y"),
     ],

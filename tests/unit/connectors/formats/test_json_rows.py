@@ -96,6 +96,8 @@ def test_a_record_that_does_not_fit_is_refused() -> None:
         writer(PAIR).serialize((1, "a", 2))
     with pytest.raises(TypeError):
         writer(PAIR).serialize(("one", "a"))
+    with pytest.raises(ValueError, match="has a key 'nmae'; the fields are id, name"):
+        writer(PAIR).serialize({"id": 1, "nmae": "a"})
 
 
 def test_a_wrong_field_is_named() -> None:
