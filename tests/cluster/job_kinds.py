@@ -1,7 +1,7 @@
 """One job of each kind, on the Spark that is installed: `python -m tests.cluster.job_kinds`.
 
 For a Spark that the tests themselves do not run on: it needs no pytest. What a job of each kind asks of Spark is there:
-a worker that is killed and a module that is given along, stages of Spark SQL, tables of Arrow in both directions,
+a worker that is killed and a module that is shipped, stages of Spark SQL, tables of Arrow in both directions,
 streaming queries, snapshots read and written by tasks.
 """
 
@@ -94,7 +94,7 @@ class Rated(KeyedBroadcastProcessFunction):  # type: ignore[type-arg]  # as user
 
 
 def streaming(spark: SparkSession, folder: Path) -> None:
-    """Keyed state, checkpoints, a killed worker, a module that was given along."""
+    """Keyed state, checkpoints, a killed worker, a module that was shipped."""
     settings = {
         "execution.checkpointing.interval": "50 ms",
         "execution.checkpointing.dir": str(folder / "checkpoints"),

@@ -1,4 +1,4 @@
-"""Archives that a program gives along, on a local session: what Spark makes of them, and what it must not be given."""
+"""Archives that a program ships, on a local session: what Spark makes of them, and what it must not be given."""
 
 from __future__ import annotations
 

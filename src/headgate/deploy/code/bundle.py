@@ -1,4 +1,4 @@
-"""The files that a program gives along, as archives: modules in numbered folders, so that none hides another."""
+"""The files that a program ships, as archives: modules in numbered folders, so that none hides another."""
 
 from __future__ import annotations
 

@@ -54,4 +54,4 @@ def _parse(entry: str) -> CachedFile:
     fields = {key.strip(): value.strip().strip("'\"") for key, value in pairs}
     if not {"name", "path"} <= fields.keys() <= {"name", "path", "executable"}:
         raise ConfigError(f"{CACHED_FILES.key}: {entry!r} is not of the form name:model,path:/data/model.bin")
-    return cached_file(fields["path"], fields["name"], is_executable=fields.get("executable") == "true")
+    return cached_file(fields["path"], fields["name"], is_executable=fields.get("executable", "").lower() == "true")

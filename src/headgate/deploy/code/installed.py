@@ -6,11 +6,13 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -20,6 +22,12 @@ from headgate.deploy.code.program_code import Requirements
 from headgate.errors import EnvironmentFault
 
 _LINES_SHOWN: Final = 12
+_NAMED: Final = re.compile(
+    r"^[ \t]*(?:(-r|-c|--requirement|--constraint)[ \t=]*|(?:-e|--editable)[ \t=]*|.*@[ \t]*file:(?://)?|file:(?://)?)?"
+    r"([^\s#;\[]+)",
+    re.MULTILINE,
+)
+"""A line that may name a file or a folder, and the option by which it names more requirements."""
 
 
 @final
@@ -65,13 +73,31 @@ def _cache() -> Path:
 
 
 def _name(wanted: Requirements) -> str:
-    """Return a name for what pip would install: by the text, the folder of packages, Python and the machine."""
-    told = [sys.version, platform.platform()]
-    if wanted.packages is not None:
-        facts = ((path.name, path.stat()) for path in sorted(wanted.packages.iterdir()))
-        told += [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in facts]
+    """Return a name for what pip would install: by the text, what that names on disk, Python and the machine."""
+    named = [*_named_in(wanted.file, set()), *filter(None, [wanted.packages])]
+    told = [sys.version, platform.platform(), *(fact for path in named for fact in _facts(path))]
     content = wanted.file.read_bytes()  # pip finds out in which encoding it is
     return hashlib.sha256(b"\n".join([content, *map(str.encode, told)])).hexdigest()[:32]
+
+
+def _named_in(file: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield the files and folders that lines of a file of requirements name, and those that files among them name."""
+    seen.add(file)
+    content = file.read_bytes()
+    text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
+    for option, name in _NAMED.findall(text):
+        for path in {folder / name for folder in (file.parent, Path.cwd())}:
+            if path.exists():
+                yield path
+                if option and path.is_file() and path not in seen:
+                    yield from _named_in(path, seen)
+
+
+def _facts(path: Path) -> Iterator[str]:
+    """Yield what changes with the contents of a file or folder."""
+    for each in sorted([path, *path.rglob("*")]):
+        stat = each.stat()
+        yield f"{each.relative_to(path)} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def _install(wanted: Requirements, folder: Path) -> None:

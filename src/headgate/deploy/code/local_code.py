@@ -1,4 +1,4 @@
-"""Code that a program gives along, in the process of its driver: for the driver itself, and for MiniCluster's slots."""
+"""Code that a program ships, in the process of its driver: for the driver itself, and for MiniCluster's slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from headgate.options import PYTHON_EXECUTABLE
 _log = logging.getLogger(__name__)
 
 _given: Final[list[str]] = []
-"""The entries of `sys.path` that are there because of files given along."""
+"""The entries of `sys.path` that are there because of files shipped."""
 
 
 def import_paths(path: Path) -> list[Path]:
@@ -47,7 +47,7 @@ def make_importable(files: Sequence[Path]) -> None:
 
 @final
 class LocalCode:
-    """What a job in this process needs of the code given along: importable, and in the working folder."""
+    """What a job in this process needs of the code shipped: importable, and in the working folder."""
 
     def __init__(self, code: ProgramCode) -> None:
         """Do it; blocks while packages are installed. Raises EnvironmentFault when it cannot be done."""

@@ -1,4 +1,4 @@
-"""The code that a program gives along with its job, read from the settings and checked against the driver's disk."""
+"""The code that a program ships with its job, read from the settings and checked against the driver's disk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Requirements:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCode:
-    """What a program gives along. Paths are absolute; of `files` the first wins."""
+    """What a program ships. Paths are absolute; of `files` the first wins."""
 
     files: tuple[Path, ...] = ()
     archives: tuple[Archive, ...] = ()

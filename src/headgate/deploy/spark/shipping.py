@@ -1,4 +1,4 @@
-"""Ships the code that a program gives along to the workers of a session, for the slots of one job.
+"""Ships the code that a program ships to the workers of a session, for the slots of one job.
 
 Spark unpacks archives in the folder of each executor, for the whole session. Each goes there under a name made from its
 content, so that jobs with other files do not meet, and the same files travel once. What a job makes of them is its own:

@@ -39,6 +39,25 @@ def test_what_is_left_of_a_folder_that_was_deleted_in_part_is_replaced(wanted: R
     assert before.archive.is_file()
 
 
+def test_requirements_that_change_behind_those_that_name_them_are_installed_anew(wanted: Requirements) -> None:
+    more = wanted.file.with_name("more.txt")
+    wanted.file.write_text("-r more.txt  # and no other")
+    more.write_text("")
+    assert not (installed(wanted).folder / "headgate_test_tax.py").exists()
+    more.write_text("headgate_test_tax")
+    assert (installed(wanted).folder / "headgate_test_tax.py").is_file()
+
+
+def test_packages_that_are_named_by_their_path_are_installed_anew_when_they_change(wanted: Requirements) -> None:
+    assert wanted.packages is not None
+    wheel = make_wheel(wanted.packages, "headgate_test_toll", "TOLL = 3")
+    of_path = Requirements(wanted.file, None)
+    of_path.file.write_text(f"{wheel}\n")
+    assert (installed(of_path).folder / "headgate_test_toll.py").read_text() == "TOLL = 3"
+    make_wheel(wanted.packages, "headgate_test_toll", "TOLL = 40")
+    assert (installed(of_path).folder / "headgate_test_toll.py").read_text() == "TOLL = 40"
+
+
 def test_a_file_in_another_encoding_that_pip_reads_is_installed(wanted: Requirements) -> None:
     wanted.file.write_text("headgate_test_tax", encoding="utf-16")
     assert (installed(wanted).folder / "headgate_test_tax.py").is_file()

@@ -1,4 +1,4 @@
-"""Code that a program gives along, on MiniCluster: modules, archives and packages are there while its job runs."""
+"""Code that a program ships, on MiniCluster: modules, archives and packages are there while its job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that a program gives along: how it is read from the settings, and what is refused before anything runs."""
+"""Code that a program ships: how it is read from the settings, and what is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_settings_name_code_as_flink_has_it(folder: Path) -> None:
                 "python.requirements": "needs.txt#wheels",
                 "python.executable": "model/bin/python",
                 "pipeline.cached-files": f"name:notes, path:'file://{folder}/notes.txt'; "
-                "name:lib,path:lib,executable:true",
+                "name:lib,path:lib,executable:True",
             }
         )
     )
