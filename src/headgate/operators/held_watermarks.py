@@ -7,7 +7,7 @@ follows that one alone. Splits that were not begun hold nothing back: they lie a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import final
 
 from headgate.elements import Batch, Flow, Watermark, WatermarkStatus
@@ -30,11 +30,11 @@ class HeldWatermarks:
         """When to call `tick`."""
         return self._maker.wake_ms
 
-    def hold(self, begun: Iterable[str]) -> None:
-        """Hold event time back until these splits are opened."""
-        self._unopened.update(begun)
+    def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
+        """Hold event time back until those of the splits are opened that are True: they were begun."""
+        self._unopened.update(split_id for split_id, begun in splits.items() if begun)
 
-    def mark(self, batch: Batch, split_id: str | None) -> list[Flow]:
+    def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
         """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
         opened = self._open(split_id) if split_id in self._unopened else []
         return opened + self._not_held(self._maker.mark(batch))

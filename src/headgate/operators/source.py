@@ -102,10 +102,9 @@ class SourceOperator(Operator):
             for split_id, pickle, (ordinal, begun) in zip(ids, pickles, ordinals, strict=False)
         }
         self._unread |= given
-        if isinstance(self._event_time, SplitWatermarks):
-            self._event_time.add(ids, self._now_ms())
-        elif self._event_time is not None and self._source.one_split_at_a_time:
-            self._event_time.hold(split_id for split_id, each in given.items() if each.begun)
+        if self._event_time is not None:
+            opens = self._source.one_split_at_a_time
+            self._event_time.take({own: each.begun and opens for own, each in given.items()}, self._now_ms())
         self._note_wake()
         self._reader.add_splits(splits)
         self.woken = True
@@ -152,10 +151,7 @@ class SourceOperator(Operator):
         assert self._event_time is not None
         if not len(batch) and self._polled.split is None:
             return []
-        if isinstance(self._event_time, SplitWatermarks):
-            marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
-        else:
-            marked = self._event_time.mark(batch, self._polled.split)
+        marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
         self._note_wake()
         return marked
 

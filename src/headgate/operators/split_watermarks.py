@@ -9,7 +9,7 @@ splits holds its job back, unless an idle timeout is set.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -38,9 +38,9 @@ class SplitWatermarks:
         self._idle = False
         self.wake_ms: float | None = now_ms
 
-    def add(self, ids: Iterable[str], now_ms: float) -> None:
-        """Wait for these splits from now on."""
-        for split_id in ids:
+    def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
+        """Wait for these splits from now on, whether or not they were begun."""
+        for split_id in splits:
             self._splits[split_id] = _Split(self._maker())
         self.wake_ms = now_ms
 
