@@ -22,6 +22,7 @@ from headgate.connectors.formats.avro_parquet import AvroParquetReaders
 from headgate.connectors.formats.avro_schema import AvroSchema
 from headgate.connectors.formats.csv_files import CsvReaderFormat
 from headgate.connectors.formats.csv_schema import CsvSchema
+from headgate.connectors.hybrid import HybridSource
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
@@ -126,7 +127,22 @@ def csv_by_a_schema(folder: Path) -> SourceCase:
     return SourceCase(source=source, expected=[Row("number", "word")(i, f"{word}\n") for i, word in enumerate(WORDS)])
 
 
+def one_after_the_other(folder: Path) -> SourceCase:
+    (folder / "nothing.txt").touch()
+    nothing = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder / "nothing.txt")).build()
+    before, behind = lines(folder), generated(folder)
+    builder = HybridSource.builder(before.source).add_source(nothing).add_source(behind.source)
+    return SourceCase(source=builder.build(), expected=before.expected + behind.expected)
+
+
+def one_after_the_other_at_a_rate(folder: Path) -> SourceCase:
+    case = one_after_the_other(folder)
+    return SourceCase(source=RateLimitedSource(case.source, 1_000), expected=case.expected)
+
+
 CASES = [
+    one_after_the_other,
+    one_after_the_other_at_a_rate,
     parquet_rows,
     avro_records,
     avro_records_in_parquet,

@@ -32,7 +32,7 @@ def split_known_but_not_kept(patch: pytest.MonkeyPatch) -> None:
 
     def add(self: SourceOperator, splits: list[tuple[int, Any]]) -> None:
         add_splits(self, splits)
-        newest[id(self)] = [split for _, split in splits] if self.woken and self._discovers and self._positions else []
+        newest[id(self)] = [split for _, split in splits] if self.woken and self._given_more and self._positions else []
 
     def without_the_newest(self: SourceOperator, barrier: Barrier) -> OperatorSnapshot:
         taken = snapshot(self, barrier)

@@ -27,6 +27,7 @@ from headgate.dataflow.partition import Forward
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Watermark
 from headgate.errors import InternalError
 from headgate.functions.api import KeySelector
+from headgate.functions.source import NO_MORE_SPLITS
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.logical import AnyKeySelector
 from headgate.ids import Attempt, CheckpointId
@@ -135,6 +136,8 @@ class StageTask:
             self._operators.append(operator)
             self._to_close.append((operator, operator.close))
             operator.open(operator.context)
+            if operator.is_source:
+                operator.add_splits(NO_MORE_SPLITS)
             operator.start()
         records = self._plan.settings.get(options.BATCH_RECORDS)
         self._selections = {

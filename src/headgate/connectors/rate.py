@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from headgate.errors import ProgramError
 from headgate.functions.acknowledging import Acknowledger
@@ -43,6 +43,7 @@ class RateLimitedSource(Source[Split]):
         self.parallelism_max = source.parallelism_max
         self.discovery_interval_ms = source.discovery_interval_ms
         self.discovery_ends = source.discovery_ends
+        self.in_stages = source.in_stages
         self.watermarks_per_split = source.watermarks_per_split
         self.one_split_at_a_time = source.one_split_at_a_time
         self.produced_type = source.produced_type
@@ -67,6 +68,15 @@ class RateLimitedSource(Source[Split]):
 
     def discover(self, known: frozenset[str]) -> list[Split] | NoMoreSplits:
         return self._source.discover(known)
+
+    def is_last_stage(self, known: frozenset[str]) -> bool:
+        return self._source.is_last_stage(known)
+
+    def next_stage(self, known: frozenset[str], parallelism: int) -> list[Split]:
+        return self._source.next_stage(known, parallelism)
+
+    def stage_of(self, split_id: str) -> Source[Any]:
+        return self._source.stage_of(split_id)
 
     def split_id(self, split: Split) -> str:
         return self._source.split_id(split)

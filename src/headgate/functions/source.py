@@ -9,6 +9,9 @@ A source may discover splits: while the job runs, the job master calls `Source.d
 each new split to one subtask. The ids of all splits that a subtask was ever assigned are part of its state, so a
 checkpoint knows of a split if and only if a reader had it at the barrier; a split that was found too late for that is
 found again after a failure.
+
+A source may read in stages, such as files first and then a topic: when the readers of all subtasks have read all that
+they were given, the job master calls `Source.next_stage`, and assigns what it returns.
 """
 
 from __future__ import annotations
@@ -74,6 +77,17 @@ class NoMoreSplits:
 NO_MORE_SPLITS: Final = NoMoreSplits()
 
 
+@final
+class NoMoreStages:
+    """The stage that is read now is the last."""
+
+
+NO_MORE_STAGES: Final = NoMoreStages()
+
+Given = list[tuple[int, Any]] | NoMoreSplits | NoMoreStages
+"""What a reader is given while it is at work: splits with their ordinals, or that there will be no more."""
+
+
 class Source(ABC, Generic[Split]):
     """A place records come from. Pickled once and sent to each subtask, so it holds a description, not a connection."""
 
@@ -91,6 +105,9 @@ class Source(ABC, Generic[Split]):
 
     discovery_ends: bool = False
     """Whether `discover` returns NO_MORE_SPLITS in the end. A source that discovers and never does is not bounded."""
+
+    in_stages: bool = False
+    """Whether there is more to read when readers have read all that they were given: see `next_stage`."""
 
     watermarks_per_split: bool = False
     """Whether readers read several splits at a time, each with watermarks of its own.
@@ -143,12 +160,28 @@ class Source(ABC, Generic[Split]):
         """
         raise NotImplementedError(f"{type(self).__name__} has a discovery_interval_ms, and must define discover()")
 
+    def is_last_stage(self, known: frozenset[str]) -> bool:
+        """Whether the newest of the `known` splits are of the last stage. Called in the driver, on an I/O thread."""
+        raise NotImplementedError(f"{type(self).__name__} reads in stages, and must define is_last_stage()")
+
+    def next_stage(self, known: frozenset[str], parallelism: int) -> list[Split]:
+        """Return the splits of the stage behind that of the `known` ones, which all subtasks have read.
+
+        There must be one. Called in the driver, on an I/O thread; may block. An error fails the attempt, and the stage
+        is asked for again when the next attempt has come to it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} reads in stages, and must define next_stage()")
+
+    def stage_of(self, split_id: str) -> Source[Any]:
+        """Return the source that says how watermarks are made for records of a split of this id."""
+        return self
+
     def split_id(self, split: Split) -> str:
         """Return the id of a split, which stays the same however much of the split is read.
 
-        Required with `discovery_interval_ms`, `watermarks_per_split` and `one_split_at_a_time`. A source that always
-        had it may begin to discover in a later version of a job: the ids of all its splits are then known, also of
-        those that ended. At another parallelism its splits are assigned in the order in which they were found.
+        Required with `discovery_interval_ms`, `in_stages`, `watermarks_per_split` and `one_split_at_a_time`. A source
+        that always had it may begin to discover in a later version of a job: the ids of all its splits are then known,
+        also of those that ended. At another parallelism its splits are assigned in the order in which they were found.
         """
         raise NotImplementedError(f"{type(self).__name__} tells its splits apart, and must define split_id()")
 
@@ -169,6 +202,14 @@ class Source(ABC, Generic[Split]):
     @abstractmethod
     def reader(self, context: SourceContext) -> SourceReader[Split]:
         """Return the reader of one subtask. Called in the slot; does not read yet."""
+
+
+def splits_of_all_stages(source: Source[Split], parallelism: int) -> list[Split]:
+    """Return what a source that is bounded reads from its beginning to its end, in order. Blocks."""
+    splits: list[Split] = source.splits(parallelism)
+    while source.in_stages and not source.is_last_stage(known := frozenset(map(source.split_id, splits))):
+        splits = splits + source.next_stage(known, parallelism)
+    return splits
 
 
 class SourceContext(Protocol):

@@ -17,7 +17,7 @@ from headgate.errors import InternalError, ProgramError, StateAccessError
 from headgate.functions.api import Function
 from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
-from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
+from headgate.functions.source import EndOfInput, Given, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.services import Services
@@ -190,8 +190,8 @@ class Operator:
         """Return the next records of a source, when to try again, or that there are no more. Raises `SourceError`."""
         raise InternalError(f"operator {self.context.name!r} is no source")
 
-    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
-        """Have a source read these as well, which have these ordinals, or end when it has read all it was given."""
+    def add_splits(self, splits: Given) -> None:
+        """Have a source read these as well, which have these ordinals, or know that no more will come."""
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
     def tick(self, now_ms: float) -> list[Flow]:

@@ -13,7 +13,9 @@ from headgate.errors import ProgramError
 from headgate.functions.source import (
     END_OF_INPUT,
     EndOfInput,
+    Given,
     NoMoreSplits,
+    NoMoreStages,
     NotReady,
     Poll,
     Records,
@@ -26,6 +28,7 @@ from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 from headgate.operators.held_watermarks import HeldWatermarks
 from headgate.operators.split_watermarks import SplitWatermarks
+from headgate.operators.stage_watermarks import OfStage, StageWatermarks
 from headgate.operators.watermarks import WatermarkMaker
 from headgate.state.operator.list_elements import ListElements
 
@@ -53,13 +56,13 @@ class SourceOperator(Operator):
         self._source = source
         self._strategy = strategy
         self.makes_watermarks = strategy is not None
-        self._discovers = source.discovery_interval_ms is not None
-        self._awaits_splits = self._discovers
+        self._given_more = source.in_stages or source.discovery_interval_ms is not None
+        self._awaits_splits = self._given_more
         self._given = 0
         self._told_read: int | None = None
         self._known: list[str] = []
         self._unread: dict[str, _Given] = {}
-        self._event_time: HeldWatermarks | SplitWatermarks | None = None
+        self._event_time: OfStage | StageWatermarks | None = None
         self._polled = Records([])
         self._positions: dict[CheckpointId, list[Any]] = {}
 
@@ -76,19 +79,26 @@ class SourceOperator(Operator):
             splits = context.splits or []
             self._take(splits, [(context.subtask + context.parallelism * n, False) for n in range(len(splits))])
 
-    def _event_time_by(self, strategy: WatermarkStrategy) -> HeldWatermarks | SplitWatermarks:
+    def _event_time_by(self, strategy: WatermarkStrategy) -> OfStage | StageWatermarks:
         def maker() -> WatermarkMaker:
             return WatermarkMaker.of(strategy, self.context)
 
-        return SplitWatermarks(maker, self._now_ms()) if self._source.watermarks_per_split else HeldWatermarks(maker)
+        def of_stage(source: Source[Any]) -> OfStage:
+            return SplitWatermarks(maker, self._now_ms()) if source.watermarks_per_split else HeldWatermarks(maker)
+
+        return StageWatermarks(self._source.stage_of, of_stage) if self._source.in_stages else of_stage(self._source)
 
     def _now_ms(self) -> float:
         return self.context.services.clock.monotonic_ms()
 
-    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
+    def add_splits(self, splits: Given) -> None:
         if isinstance(splits, NoMoreSplits):
             self._awaits_splits = False
             self.woken = True
+        if isinstance(splits, NoMoreSplits | NoMoreStages):
+            if isinstance(self._event_time, StageWatermarks):
+                self._event_time.last_stage(self._now_ms())
+                self._note_wake()
         else:
             self._given += len(splits)
             self._take([split for _, split in splits], [(ordinal, False) for ordinal, _ in splits])
@@ -103,8 +113,10 @@ class SourceOperator(Operator):
         }
         self._unread |= given
         if self._event_time is not None:
-            opens = self._source.one_split_at_a_time
-            self._event_time.take({own: each.begun and opens for own, each in given.items()}, self._now_ms())
+            self._event_time.take(
+                {own: each.begun and self._source.stage_of(own).one_split_at_a_time for own, each in given.items()},
+                self._now_ms(),
+            )
         self._note_wake()
         self._reader.add_splits(splits)
         self.woken = True
@@ -114,7 +126,7 @@ class SourceOperator(Operator):
         try:
             return list(map(self._source.split_id, splits))
         except NotImplementedError:
-            if self._discovers or self._source.watermarks_per_split or self._source.one_split_at_a_time:
+            if self._given_more or self._source.watermarks_per_split or self._source.one_split_at_a_time:
                 raise
             return []
 
@@ -128,7 +140,7 @@ class SourceOperator(Operator):
         if isinstance(polled, NotReady):
             return polled
         if isinstance(polled, EndOfInput):
-            return self._at_end() if self._discovers else polled
+            return self._at_end() if self._given_more else polled
         records = expect(Records, polled, self._reader, "poll()").records
         of = Batch if isinstance(records, list) else Batch.of_arrow
         batch = of(records, polled.timestamps)
@@ -145,6 +157,8 @@ class SourceOperator(Operator):
         if self._told_read != self._given:
             self._told_read = self._given
             self.context.services.splits_read(self._given)
+            if isinstance(self._event_time, StageWatermarks):
+                self._event_time.wait()
         return NotReady(math.inf) if self._awaits_splits else END_OF_INPUT
 
     def mark(self, batch: Batch) -> list[Flow]:
@@ -168,7 +182,7 @@ class SourceOperator(Operator):
         positions = expect(list, self._reader.snapshot(), self._reader, "snapshot()")
         self._positions[barrier.checkpoint_id] = positions
         lists = {SPLITS_STATE: ListElements.of(positions)}
-        if self._known or self._discovers:
+        if self._known or self._given_more:
             lists[KNOWN_STATE] = ListElements.of(self._known)
         ids = self._ids(positions)
         if ids:

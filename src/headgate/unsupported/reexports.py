@@ -59,6 +59,7 @@ datastream.connectors.file_system < datastream.connectors.base: Sink Source Stre
 datastream.connectors.file_system < datastream.functions: SinkFunction
 datastream.connectors.file_system < java_gateway: get_gateway
 datastream.connectors.file_system < util.java_utils: is_instance_of to_jarray
+datastream.connectors.hybrid_source < java_gateway: get_gateway
 datastream.connectors.jdbc < common.typeinfo: RowTypeInfo
 datastream.connectors.jdbc < datastream.functions: SinkFunction
 datastream.connectors.jdbc < java_gateway: get_gateway

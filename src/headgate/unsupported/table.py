@@ -89,7 +89,6 @@ FEATURES: Final = (
         names="""
             datastream.connectors.cassandra
             datastream.connectors.elasticsearch
-            datastream.connectors.hybrid_source
             datastream.connectors.kinesis
             datastream.connectors.pulsar
             datastream.connectors.rabbitmq

@@ -19,7 +19,7 @@ from headgate.checkpoint.messages import (
     SubtaskRecovered,
 )
 from headgate.elements import Barrier
-from headgate.functions.source import NoMoreSplits
+from headgate.functions.source import Given
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
@@ -187,7 +187,7 @@ class AddSplits:
     """
 
     attempt: Attempt
-    splits: dict[SubtaskId, list[tuple[int, Any]] | NoMoreSplits]
+    splits: dict[SubtaskId, Given]
 
 
 @final

@@ -1,4 +1,4 @@
-"""Discovery: looks for new splits while a job runs, and gives each to one subtask.
+"""Discovery: looks for new splits while a job runs, and for those of the next stage, and gives each to one subtask.
 
 Looking blocks, and is done on an I/O thread, for each source once at a time: where it never returns, nothing more is
 found, and all else goes on. What was found is handed out on the loop, over the link that triggers
@@ -7,6 +7,8 @@ stored here: each subtask's state says which splits it was ever given, so an att
 checkpoint that it starts from, and finds the others again.
 
 A source that acknowledges waits for checkpoints: one is taken when its readers have read all that they were given.
+One that reads in stages is then asked for the next stage. All its splits are handed out in one go, so that a checkpoint
+knows of all of them or of none.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from headgate import options
 from headgate.checkpoint.restore.splits import KNOWN_STATE, SPLITS_STATE, ordinals_of
 from headgate.clock import Clock
 from headgate.errors import SuppressRestartsException
-from headgate.functions.source import NoMoreSplits, Source
+from headgate.functions.source import NO_MORE_SPLITS, NO_MORE_STAGES, Given, NoMoreSplits, Source
 from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.ids import Attempt, SubtaskId
 from headgate.operators.base import expect
@@ -77,9 +79,24 @@ class _Looking:
     """Returns the ids of the splits that the attempt begins with."""
     due_ms: float
     reading: Reading
+    stages_follow: bool
+    """Whether this may not be the last stage."""
     known: frozenset[str] | None = None
+    stage_ended: bool = False
+    """Whether all is read, so that the source is to be asked for the next stage."""
     checkpoint_ms: float = math.inf
     """When to take a checkpoint, so that what is read can be acknowledged."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The ids that were known, what was found, and whether there will never be more, or more stages."""
+
+    before: frozenset[str]
+    new: dict[str, Any]
+    no_more: bool
+    stages_follow: bool
 
 
 @final
@@ -92,7 +109,7 @@ class Discovery:
         self._sources = [
             (plan.vertices[vertex], source)
             for vertex, source in sources_of(plan).items()
-            if source.discovery_interval_ms is not None
+            if source.in_stages or source.discovery_interval_ms is not None
         ]
         self._attempt: Attempt | None = None
         self._looking: dict[int, _Looking] = {}
@@ -105,11 +122,12 @@ class Discovery:
         for vertex, source in self._sources:
             restored = _restored(vertex, point)
             if restored:
-                starts_from, due_ms = partial(self._restored_ids, vertex, source, restored), now_ms
+                starts_from = partial(self._restored_ids, vertex, source, restored)
             else:
                 starts_from = partial(_ids, source, point.splits.get(vertex.id, []))
-                due_ms = now_ms + (source.discovery_interval_ms or 0)
-            self._looking[vertex.id] = _Looking(source, starts_from, due_ms, _reading(vertex, restored, point))
+            due_ms = now_ms if restored or source.in_stages else _next_ms(source, now_ms)
+            reading = _reading(vertex, source, restored, point)
+            self._looking[vertex.id] = _Looking(source, starts_from, due_ms, reading, source.in_stages)
 
     def attempt_ended(self) -> None:
         """Hand out nothing more."""
@@ -134,8 +152,12 @@ class Discovery:
         looking = self._looking.get(message.subtask.vertex)
         if looking is None or message.attempt != self._attempt:
             return
-        if looking.reading.ended(message.subtask.index, message.given) and looking.source.acknowledger() is not None:
-            looking.checkpoint_ms = self._host.clock.monotonic_ms()
+        if looking.reading.ended(message.subtask.index, message.given):
+            now_ms = self._host.clock.monotonic_ms()
+            if looking.stages_follow:
+                looking.stage_ended, looking.due_ms = True, now_ms
+            if looking.source.acknowledger() is not None:
+                looking.checkpoint_ms = now_ms
 
     def _take_checkpoint(self, looking: _Looking) -> None:
         """Take one, and another one a while later if it fails; but one attempt takes none for another."""
@@ -162,54 +184,77 @@ class Discovery:
         return frozenset(every(KNOWN_STATE)) | _ids(source, every(SPLITS_STATE))
 
     def _look(self, attempt: Attempt, vertex: int, looking: _Looking) -> None:
-        source, known = looking.source, looking.known
+        source, known, stage_ended = looking.source, looking.known, looking.stage_ended
+        looking.stage_ended, looking.due_ms = False, math.inf
 
-        def look() -> tuple[frozenset[str], dict[str, Any] | NoMoreSplits]:
+        def look() -> _Found:
             before = looking.starts_from() if known is None else known
-            found = source.discover(before)
-            if isinstance(found, NoMoreSplits):
-                return before, found
-            splits: list[Any] = expect(list, found, source, "discover()")
-            named = {source.split_id(split): split for split in splits}
-            return before, {split_id: split for split_id, split in named.items() if split_id not in before}
+            return _found(source, before, looking.reading.parallelism if stage_ended else None)
 
-        def done(result: tuple[frozenset[str], dict[str, Any] | NoMoreSplits] | BaseException) -> None:
+        def done(result: _Found | BaseException) -> None:
             self._asked.discard(vertex)
             if attempt != self._attempt:
                 return
-            looking.due_ms = self._host.clock.monotonic_ms() + (source.discovery_interval_ms or 0)
+            looking.due_ms = min(looking.due_ms, _next_ms(source, self._host.clock.monotonic_ms()))
             if isinstance(result, BaseException):
-                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, result)
-                return
-            before, new = result
-            if isinstance(new, NoMoreSplits):
-                looking.due_ms = math.inf
-                for index in range(looking.reading.parallelism):
-                    self._give(attempt, SubtaskId(vertex, index), new)
-                return
-            looking.known = frozenset(source.to_remember([*before, *new]))
-            for index, splits in looking.reading.deal(list(new.values()), len(before)).items():
-                self._give(attempt, SubtaskId(vertex, index), splits)
+                self._failed(attempt, self._plan.vertices[vertex].operators[0].name, result, stage_ended)
+            else:
+                self._hand_out(attempt, vertex, looking, result)
 
         self._asked.add(vertex)
         self._host.io.submit_waiting(look, done)
 
-    def _failed(self, attempt: Attempt, source: str, error: BaseException) -> None:
-        if any(isinstance(each, SuppressRestartsException) for each in causes(error)):
-            self._host.fail_attempt(attempt, f"{source}: {error}", retriable=False)
+    def _hand_out(self, attempt: Attempt, vertex: int, looking: _Looking, found: _Found) -> None:
+        source, reading = looking.source, looking.reading
+        looking.known = frozenset(source.to_remember([*found.before, *found.new]))
+        for index, splits in reading.deal(list(found.new.values()), len(found.before)).items():
+            self._give(attempt, SubtaskId(vertex, index), splits)
+        if found.no_more or (looking.stages_follow and not found.stages_follow):
+            looking.stages_follow = False
+            ends = found.no_more or source.discovery_interval_ms is None
+            if ends:
+                looking.due_ms = math.inf
+            for index in range(reading.parallelism):
+                self._give(attempt, SubtaskId(vertex, index), NO_MORE_SPLITS if ends else NO_MORE_STAGES)
+
+    def _failed(self, attempt: Attempt, source: str, error: BaseException, stage_ended: bool) -> None:
+        retriable = not any(isinstance(each, SuppressRestartsException) for each in causes(error))
+        if stage_ended or not retriable:
+            self._host.fail_attempt(attempt, f"{source}: {error}", retriable=retriable)
         else:
             _log.warning("no new splits of %r: %s", source, error)
 
-    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
+    def _give(self, attempt: Attempt, subtask: SubtaskId, splits: Given) -> None:
         self._host.send_to(subtask, AddSplits(attempt=attempt, splits={subtask: splits}))
+
+
+def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> _Found:
+    """Look for splits that were not there `before`: those of the next stage, at a parallelism of `next_stage_of`."""
+    found: list[Any] | NoMoreSplits = []
+    if next_stage_of is not None and not source.is_last_stage(before):
+        found = expect(list, source.next_stage(before, next_stage_of), source, "next_stage()")
+    elif source.discovery_interval_ms is not None:
+        found = source.discover(before)
+    if isinstance(found, NoMoreSplits):
+        return _Found(before, {}, no_more=True, stages_follow=False)
+    named = {source.split_id(split): split for split in expect(list, found, source, "discover()")}
+    new = {split_id: split for split_id, split in named.items() if split_id not in before}
+    stages_follow = source.in_stages and not source.is_last_stage(before.union(new))
+    return _Found(before, new, no_more=False, stages_follow=stages_follow)
 
 
 def _ids(source: Source[Any], splits: list[Any]) -> frozenset[str]:
     return frozenset(map(source.split_id, splits))
 
 
-def _reading(vertex: VertexPlan, restored: list[dict[str, ListElements]], point: RestorePoint) -> Reading:
-    unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists)
+def _next_ms(source: Source[Any], now_ms: float) -> float:
+    return math.inf if source.discovery_interval_ms is None else now_ms + source.discovery_interval_ms
+
+
+def _reading(
+    vertex: VertexPlan, source: Source[Any], restored: list[dict[str, ListElements]], point: RestorePoint
+) -> Reading:
+    unfinished = any(lists[SPLITS_STATE].elements for lists in restored if SPLITS_STATE in lists) or source.in_stages
     after = 1 + max((ordinal for lists in restored for ordinal, _ in ordinals_of(lists)), default=-1)
     return Reading(point.placement.parallelism[vertex.id], unfinished=unfinished, after=after)
 

@@ -10,7 +10,7 @@ class Reading:
     """What the subtasks of one source were given in an attempt, and whether they have read it all."""
 
     def __init__(self, parallelism: int, *, unfinished: bool, after: int = 0) -> None:
-        """`unfinished`: the attempt starts with splits to read, whose ordinals are all below `after`."""
+        """`unfinished`: the attempt starts with an end to reach, and with splits whose ordinals are below `after`."""
         self._next = after
         self._given = [0] * parallelism
         self._read: list[int | None] = [None] * parallelism

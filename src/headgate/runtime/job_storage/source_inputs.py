@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
-from typing import final
+from typing import Any, final
 
 from headgate.checkpoint.manifest import Manifest, OperatorManifest
 from headgate.checkpoint.restore.splits import SPLITS_STATE
 from headgate.checkpoint.store import CheckpointStore
+from headgate.functions.source import splits_of_all_stages
 from headgate.graph.job_graph import JobGraph
 from headgate.operators.base import expect
 from headgate.runtime.job_storage.restoring import RestorePoint, starts_fresh
@@ -85,6 +86,12 @@ class SourceInputs:
                 self._listed[vertex] = expect(list, source.splits(parallelism), source, "splits()")
         return {vertex: self._listed[vertex] for vertex in vertices}
 
+    def _of_all_stages(self, vertex: int) -> list[Any]:
+        source = self._sources[vertex]
+        every = splits_of_all_stages(source, self._plan.vertices[vertex].parallelism)
+        splits: list[Any] = expect(list, every, source, "splits()")
+        return splits
+
     @contextlib.contextmanager
     def listed(self) -> Iterator[Splits]:
         """Have the splits of all sources, for a job without snapshots: what was made for it goes with the context.
@@ -93,7 +100,7 @@ class SourceInputs:
         """
         try:
             self.prepare()
-            yield self.splits(frozenset())
+            yield {vertex: self._of_all_stages(vertex) for vertex in self._sources}
         finally:
             for end in (self.discard, self.release):
                 with contextlib.suppress(Exception):  # what is left over harms nothing

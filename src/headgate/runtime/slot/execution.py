@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 from headgate import options
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner, BarrierTracker
@@ -18,7 +18,7 @@ from headgate.dataflow.waiting import restored_waiting
 from headgate.elements import Barrier
 from headgate.functions.api import KeySelector
 from headgate.functions.metrics import MetricGroup
-from headgate.functions.source import NoMoreSplits
+from headgate.functions.source import Given
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.graph.logical import AnyKeySelector, Partitioning
 from headgate.graph.placement import ChannelPlan, Channels, Placement
@@ -330,7 +330,7 @@ class Execution:
         for subtask in self.sources:
             self._guard(subtask, partial(subtask.trigger, barrier))
 
-    def add_splits(self, splits: dict[SubtaskId, list[tuple[int, Any]] | NoMoreSplits]) -> None:
+    def add_splits(self, splits: dict[SubtaskId, Given]) -> None:
         """Give sources more to read, or tell them that there is no more to come."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))

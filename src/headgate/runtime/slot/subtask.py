@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, final
+from typing import Protocol, final
 
 from headgate.checkpoint.alignment import AlignmentStrategy, BarrierAligner
 from headgate.dataflow.chain import Chain
@@ -33,7 +33,7 @@ from headgate.elements import (
 )
 from headgate.errors import InternalError
 from headgate.functions.metrics import MetricReport
-from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady
+from headgate.functions.source import EndOfInput, Given, NotReady
 from headgate.ids import CheckpointId, SubtaskId
 from headgate.operators.base import Operator
 from headgate.options import MAX_IN_FLIGHT_SIZE
@@ -356,7 +356,7 @@ class Subtask:
             raise InternalError(f"subtask {self.id} is no source but was told to inject {barrier}")
         self._barriers.received(0, barrier)
 
-    def add_splits(self, splits: list[tuple[int, Any]] | NoMoreSplits) -> None:
+    def add_splits(self, splits: Given) -> None:
         """Give a source more to read."""
         self._chain.current = source = self.operators[0]
         source.add_splits(splits)

@@ -22,7 +22,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.clock import VirtualClock
-from headgate.functions.source import EndOfInput, NoMoreSplits, NotReady, Records, Source, SourceReader
+from headgate.functions.source import (
+    EndOfInput,
+    NoMoreSplits,
+    NotReady,
+    Records,
+    Source,
+    SourceReader,
+    splits_of_all_stages,
+)
 
 _POLLS_MAX: Final = 100_000
 _ASKED_MAX: Final = 7
@@ -159,7 +167,7 @@ def _rows(polled: Records, wanted: int) -> list[Any]:
 def read_all(source: Source[Any], parallelism: int = 1) -> list[Any]:
     """Return all records, those of subtask 0 first."""
     records = []
-    for subtask, splits in enumerate(deal(source.splits(parallelism), parallelism)):
+    for subtask, splits in enumerate(deal(splits_of_all_stages(source, parallelism), parallelism)):
         records += _read_splits(source, splits, ReaderContext(subtask=subtask, parallelism=parallelism))[0]
     return records
 
@@ -178,7 +186,7 @@ def _read_splits(
 def check_one_reader_keeps_the_order(case: SourceCase) -> None:
     """One subtask reads all records in order, however many are asked for at a time."""
     for asked in (1, 3, 10_000):
-        records, _ = _read_splits(case.source, case.source.splits(1), ReaderContext(), asked=asked)
+        records, _ = _read_splits(case.source, splits_of_all_stages(case.source, 1), ReaderContext(), asked=asked)
         _compare(case, records)
 
 
@@ -197,7 +205,7 @@ def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
     @settings(max_examples=case.histories, deadline=None, database=None)
     @given(st.lists(st.integers(0, max(1, len(case.expected))), max_size=4), st.integers(1, 50), st.booleans())
     def restore_in_pieces(pieces: list[int], asked: int, eager: bool) -> None:
-        splits, records = case.source.splits(1), []
+        splits, records = splits_of_all_stages(case.source, 1), []
         for piece in [*pieces, None]:
             more, splits = _read_splits(case.source, splits, ReaderContext(eager=eager), piece, asked)
             records += more
@@ -209,7 +217,7 @@ def check_reading_goes_on_at_any_record(case: SourceCase) -> None:
 def check_a_snapshot_changes_nothing(case: SourceCase) -> None:
     """Taking a snapshot neither skips nor repeats a record, and it stays as it was while reading goes on."""
     context = ReaderContext()
-    reader = open_reader(case.source, case.source.splits(1), context)
+    reader = open_reader(case.source, splits_of_all_stages(case.source, 1), context)
     first = reader.snapshot()
     kept = pickle.dumps(first)
     records = read(reader, context, 1)
@@ -226,7 +234,7 @@ def check_restored_splits_can_be_dealt_again(case: SourceCase) -> None:
     """Splits of a snapshot taken at one parallelism are read completely at another."""
     before = max(_parallelisms(case))
     records, left = [], []
-    for subtask, splits in enumerate(deal(case.source.splits(before), before)):
+    for subtask, splits in enumerate(deal(splits_of_all_stages(case.source, before), before)):
         context = ReaderContext(subtask=subtask, parallelism=before)
         some, rest = _read_splits(case.source, splits, context, 2)
         records += some
@@ -249,9 +257,9 @@ def check_a_reader_without_splits_is_at_the_end(case: SourceCase) -> None:
 def check_a_reader_may_be_closed_twice(case: SourceCase) -> None:
     """Closing works at any time: before reading, in the middle, twice."""
     unused = ReaderContext()
-    close(open_reader(case.source, case.source.splits(1), unused), unused)
+    close(open_reader(case.source, splits_of_all_stages(case.source, 1), unused), unused)
     context = ReaderContext()
-    reader = open_reader(case.source, case.source.splits(1), context)
+    reader = open_reader(case.source, splits_of_all_stages(case.source, 1), context)
     read(reader, context, 1)
     close(reader, context)
     close(reader, context)
@@ -262,7 +270,7 @@ def check_a_reader_may_be_closed_twice(case: SourceCase) -> None:
 
 def check_splits_keep_their_names(case: SourceCase) -> None:
     """The id of a split is a text of its own, and stays what it is while the split is read."""
-    splits = case.source.splits(1)
+    splits = splits_of_all_stages(case.source, 1)
     ids = _ids(case.source, splits)
     if ids is None:
         return
@@ -278,7 +286,7 @@ def check_discovery_finds_nothing_that_is_known(case: SourceCase) -> None:
     if source.discovery_interval_ms is None:
         return
     assert source.discovery_ends or not source.bounded, "a source that looks for more while it runs never ends"
-    splits = source.splits(1)
+    splits = splits_of_all_stages(source, 1)
     known = frozenset(_ids(source, splits) or ())
     assert set(_ids(source, _found(source, known)) or ()).isdisjoint(known)
     ids = _ids(source, _found(source, frozenset())) or ()
@@ -291,7 +299,7 @@ def check_splits_may_be_added_while_reading(case: SourceCase) -> None:
     if case.source.discovery_interval_ms is None:
         return
     for count in (0, 1, 5):
-        splits = case.source.splits(1)
+        splits = splits_of_all_stages(case.source, 1)
         context = ReaderContext()
         reader = open_reader(case.source, splits[:1], context)
         records = read(reader, context, count, endless=True)
@@ -310,7 +318,7 @@ def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
     """Where event time depends on splits, records say which they are of, and the last ones that they are the last."""
     if not (case.source.watermarks_per_split or case.source.one_split_at_a_time):
         return
-    splits = case.source.splits(1)
+    splits = splits_of_all_stages(case.source, 1)
     open_ids = set(_ids(case.source, splits) or ())
     context = ReaderContext()
     reader = open_reader(case.source, splits, context)

@@ -158,6 +158,7 @@ class Ledger:
         """A file is lost, or changed, upon which no process can have acted yet: it was never durable."""
         manifest = self.manifests.pop(path, None)
         self._doubtful.pop(path, None)
+        self.completed -= manifest is not None
         if manifest is not None and manifest.savepoint is None:
             self._world.note("ledger", f"checkpoint {manifest.checkpoint_id} was not durable yet")
             self._counted.discard(manifest.checkpoint_id)

@@ -157,7 +157,7 @@ class TopicsOfTheStart(Topics):
 
 
 def rig_of(
-    source: Topics | None = None, *, readers: int = 2, store: MemoryStore | None = None, **keys: str
+    source: Source[Any] | None = None, *, readers: int = 2, store: MemoryStore | None = None, **keys: str
 ) -> MasterRig:
     merged = SETTINGS | {key.replace("__", ".").replace("_", "-"): value for key, value in keys.items()}
     steps = (Step(MapFactory(Failing()), parallelism=readers), Step(SinkFactory(Committing()), parallelism=readers))
@@ -182,7 +182,7 @@ def assigned(rig: MasterRig) -> list[Any]:
     """What the slots of the newest launch were told to read in addition."""
     told = [message for link in rig.links.values() for message in link.told if isinstance(message, AddSplits)]
     given = [splits for message in told for splits in message.splits.values()]
-    return [split for splits in given if not isinstance(splits, NoMoreSplits) for _, split in splits]
+    return [split for splits in given if isinstance(splits, list) for _, split in splits]
 
 
 @pytest.mark.parametrize("fetches", [False, True], ids=["at once", "fetching"])

@@ -1,0 +1,12 @@
+"""Sources that are read one after the other, under PyFlink's names."""
+
+from __future__ import annotations
+
+from headgate import unsupported
+from headgate.connectors.hybrid import HybridSource, HybridSourceBuilder
+from headgate.datastream.connectors.base import Source
+
+__all__ = ["HybridSource", "HybridSourceBuilder", "Source"]
+
+
+unsupported.guard(__name__, globals())

@@ -1,0 +1,103 @@
+"""Watermarks of a subtask whose source reads in stages, each with its own kind: event time goes on across them.
+
+A stage begins when all subtasks have read the one before. They do not hear of that at the same time, so before the last
+stage no subtask is ever idle: one that has read its part holds event time back, since it may get the oldest records of
+the next stage. Event time never goes back: where a stage begins with records from before, their watermarks are left
+out, and such records may be late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+from headgate.elements import MIN_TIMESTAMP, Batch, Flow, Watermark, WatermarkStatus
+from headgate.functions.source import Source
+from headgate.operators.held_watermarks import HeldWatermarks
+from headgate.operators.split_watermarks import SplitWatermarks
+
+OfStage = HeldWatermarks | SplitWatermarks
+
+
+@final
+class StageWatermarks:
+    """Makes timestamps and watermarks in one subtask, stage by stage. `wake_ms` and `tick` are as of an operator."""
+
+    def __init__(self, stage_of: Callable[[str], Source[Any]], make: Callable[[Source[Any]], OfStage]) -> None:
+        """`stage_of` returns the source of a split, `make` what makes the watermarks of a source."""
+        self._stage_of = stage_of
+        self._make = make
+        self._stages: list[tuple[Source[Any], OfStage]] = []
+        self._current: OfStage | None = None
+        self._watermark_ms = MIN_TIMESTAMP
+        self._stage_is_idle = False
+        self._waits = True
+        self._is_last = False
+        self._idle = False
+        self._due_ms: float | None = None
+
+    @property
+    def wake_ms(self) -> float | None:
+        """When to call `tick`."""
+        stage_ms = None if self._current is None else self._current.wake_ms
+        return min((time_ms for time_ms in (self._due_ms, stage_ms) if time_ms is not None), default=None)
+
+    def take(self, splits: Mapping[str, bool], now_ms: float) -> None:
+        """Go on with these splits; those that are True were begun."""
+        for split_id, begun in splits.items():
+            stage = self._of(split_id)
+            stage.take({split_id: begun}, now_ms)
+            if self._waits:
+                self._begin(stage)
+                self._due_ms = now_ms
+
+    def wait(self) -> None:
+        """Know that all splits that were given are read."""
+        self._waits = not self._is_last
+
+    def last_stage(self, now_ms: float) -> None:
+        """Be idle from now on where there is nothing to wait for: no stage is to follow."""
+        self._is_last, self._due_ms = True, now_ms
+
+    def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
+        """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
+        stage = self._of(split_id or "")
+        if stage is not self._current:
+            self._begin(stage)
+        return self._follow() + self._merged(stage.mark(batch, split_id, ended=ended))
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        """Return what is due. Raises `UserCodeError`."""
+        self._due_ms = None
+        ticked = [] if self._current is None else self._current.tick(now_ms)
+        return self._follow() + self._merged(ticked)
+
+    def _of(self, split_id: str) -> OfStage:
+        source = self._stage_of(split_id)
+        for known, stage in self._stages:
+            if known is source:
+                return stage
+        stage = self._make(source)
+        self._stages.append((source, stage))
+        return stage
+
+    def _begin(self, stage: OfStage) -> None:
+        self._current = stage
+        self._waits = self._stage_is_idle = False
+
+    def _merged(self, marked: list[Flow]) -> list[Flow]:
+        out: list[Flow] = []
+        for each in marked:
+            if isinstance(each, WatermarkStatus):
+                self._stage_is_idle = each.idle
+                out += self._follow()
+            elif isinstance(each, Batch) or each.timestamp_ms > self._watermark_ms:
+                out.append(each)
+                if isinstance(each, Watermark):
+                    self._watermark_ms = each.timestamp_ms
+        return out
+
+    def _follow(self) -> list[Flow]:
+        idle = self._is_last and (self._waits or self._stage_is_idle)
+        changed, self._idle = idle != self._idle, idle
+        return [WatermarkStatus(idle)] if changed else []
