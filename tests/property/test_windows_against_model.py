@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate import options
-from headgate.config import Settings
-from headgate.datastream import AggregateFunction, DataStream, OutputTag, ProcessWindowFunction
+from headgate.datastream import AggregateFunction, DataStream, ProcessWindowFunction
 from headgate.datastream.window import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
@@ -23,12 +20,8 @@ from headgate.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from headgate.elements import Batch
-from headgate.operators.base import OperatorSnapshot
-from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from tests.property.subtasks import LATE, Subtasks
 from tests.property.window_model import BEFORE_ALL, Record, Result, SessionModel, SlidingModel, WindowModel, by_window
-
-LATE: Final = OutputTag("late")
 
 Advance = int
 Step = Record | Advance | str
@@ -100,75 +93,6 @@ class Reduced(ProcessWindowFunction[Any, Result, str, TimeWindow]):
         window = context.window()
         for record in elements:
             yield key, window.start, window.end, _numbers(record)
-
-
-@final
-@dataclass
-class Subtasks:
-    """All subtasks of a window operator."""
-
-    build: Callable[[DataStream], DataStream]
-    backend: str
-    incremental: bool
-    parallelism: int = 2
-    running: list[OperatorHarness] = field(default_factory=list)
-    stack: ExitStack = field(default_factory=ExitStack)
-    late: list[int] = field(default_factory=list)
-    begun: list[OperatorSnapshot] = field(default_factory=list)
-
-    def start(self, saved: list[SavedOperator], watermark: int) -> None:
-        backend = Settings().with_value(options.STATE_BACKEND, self.backend)
-        backend = backend.with_value(options.CHECKPOINT_INCREMENTAL, self.incremental)
-        for subtask in range(self.parallelism):
-            setup = Setup(subtask=subtask, parallelism=self.parallelism, max_parallelism=8, settings=backend)
-            harness = OperatorHarness.of_stream(self.build, restored=saved, setup=setup)
-            self.running.append(self.stack.enter_context(harness))
-            assert harness.watermark(watermark) == []
-
-    def checkpoint(self, kind: str) -> None:
-        """Begin a checkpoint, and complete it, give it up, or leave it under way until the next one begins."""
-        self.finish()
-        self.begun = [harness.barrier() for harness in self.running]
-        if kind != "begin":
-            self.finish()
-        for harness in self.running:
-            if kind == "complete":
-                harness.complete()
-            elif kind == "abort":
-                harness.abort()
-
-    def finish(self) -> None:
-        """Let what is under way be written."""
-        for harness, snapshot in zip(self.running, self.begun, strict=bool(self.begun)):
-            harness.finish(snapshot)
-        self.begun = []
-
-    def restart(self, watermark: int, more: int) -> None:
-        """Take a snapshot, and go on from it with the same parallelism, or another."""
-        self.finish()
-        saved = [harness.snapshot() for harness in self.running]
-        self.stop()
-        self.parallelism = (self.parallelism - 1 + more) % 3 + 1
-        self.start(saved, watermark)
-
-    def stop(self) -> None:
-        self.late += [number for harness in self.running for _, number, _ in harness.side(LATE)]
-        self.stack.close()
-        self.running = []
-
-    def add(self, records: list[Record]) -> list[Result]:
-        out: list[Result] = []
-        for harness in self.running:
-            own = [record for record in records if harness.owns(record[0])]
-            if own:
-                out += harness.process_batch(Batch(list(own), [time for _, _, time in own])).records
-        return out
-
-    def pass_time(self, by_ms: int) -> list[Result]:
-        return [result for harness in self.running for result in harness.advance_time(by_ms)]
-
-    def advance(self, watermark: int) -> list[Result]:
-        return [result for harness in self.running for result in harness.watermark(watermark)]
 
 
 TIMES: Final = st.integers(-12, 30)

@@ -28,6 +28,7 @@ from headgate.functions.broadcast import (
 )
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
+from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
@@ -62,6 +63,7 @@ _METHODS = {
     KeyedCoProcessFunction: "connect(...).process",
     BroadcastProcessFunction: "connect(...).process",
     KeyedBroadcastProcessFunction: "connect(...).process",
+    ProcessJoinFunction: "interval_join(...).between(...).process",
     AggregateFunction: "window(...).aggregate",
     WindowFunction: "window(...).apply",
     ProcessWindowFunction: "window(...).process",

@@ -22,6 +22,7 @@ from headgate.datastream.checks import (
 from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
+from headgate.datastream.interval_join import IntervalJoin
 from headgate.datastream.partitioned_stream import PartitionedStream
 from headgate.datastream.program import Program, Upstream
 from headgate.datastream.windowed_stream import AllWindowedStream, WindowedStream
@@ -429,6 +430,16 @@ class KeyedStream(DataStream):
         A window is evaluated when it is full; one that never is, is never evaluated.
         """
         return WindowedStream(self, count_windows(size, slide))
+
+    def interval_join(self, other_stream: KeyedStream, how: str = "inner") -> IntervalJoin:
+        """Join records with those of another stream that have the same key and a time close by: see `between`.
+
+        `how` is "inner", or for records that match none, too, "left", "right" or "full" (an extension of Flink's API).
+        """
+        check_other_stream("interval_join", self, other_stream, DataStream)
+        if not isinstance(other_stream, KeyedStream):
+            raise ProgramError("interval_join() takes a keyed stream: call key_by(...) on the other one, too")
+        return IntervalJoin(self, other_stream, how)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None

@@ -29,6 +29,7 @@ from headgate.functions.checkpointed import (
 )
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.context import KeyedStateStore, RuntimeContext, TimerService
+from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.source import Source as SourceFunction
 from headgate.functions.windows.functions import (
     AllWindowFunction,
@@ -65,6 +66,7 @@ __all__ = [
     "PassThroughWindowFunction",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",

@@ -74,6 +74,20 @@ def many_of_one(method: UserMethod) -> UserMethod:
     return call
 
 
+def many_of_pair(method: UserMethod) -> UserMethod:
+    """Do as `many` does with a method of two records and a context."""
+    if inspect.isgeneratorfunction(method):
+        return method
+
+    def call(left: Any, right: Any, context: Any) -> Iterable[Any] | None:
+        results = method(left, right, context)
+        if type(results) not in _RECORDS:
+            expect_records(results, method)
+        return results  # type: ignore[no-any-return]
+
+    return call
+
+
 def expect_records(results: object, method: UserMethod) -> None:
     """Raise ProgramError, naming the method, for results that are no records."""
     if not hasattr(results, "__iter__"):

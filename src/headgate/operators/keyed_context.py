@@ -48,6 +48,10 @@ class KeyedTimerService(TimerService):
     def current_watermark(self) -> int:
         return self.watermark_ms
 
+    def earliest_event_time_timer(self) -> int | None:
+        """Return the time of the current key's first timer of event time, None if it has none."""
+        return None if self.event is None else self.event.earliest()
+
     def register_event_time_timer(self, timestamp: int) -> None:
         if self.event is None or self.refusal is not None:
             self.event = self._made(self.event, EVENT_TIMERS)

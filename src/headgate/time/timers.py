@@ -46,6 +46,11 @@ class Timers:
         """The time of the next timer, or somewhat earlier; `NEVER` when there is none."""
         return self._index.head_ms
 
+    def earliest(self) -> int | None:
+        """Return the time of the current key's first timer, None if it has none."""
+        timers = self._owner.cell[self._column]
+        return None if timers is None else min(timers)
+
     def register(self, timestamp: int) -> None:
         """Register a timer of the current key, at a time in milliseconds.
 

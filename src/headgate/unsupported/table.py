@@ -38,7 +38,6 @@ FEATURES: Final = (
         "KeyedCoProcessFunction, with a timer that removes them",
         names="""
             datastream.data_stream.DataStream: co_group join
-            datastream.data_stream.KeyedStream: interval_join
         """,
     ),
     Feature(

@@ -6,21 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Final, final
+from typing import Any, final
 
 from headgate.elements import MAX_TIMESTAMP
 from headgate.functions.windows.window import Window
 from headgate.operators.base import OperatorContext, Runtime
 from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.late import LateRecords
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
 from headgate.operators.windows.windowing import Windowing
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION
-
-LATE_RECORDS: Final = "numLateRecordsDropped"
-"""The metric of the records that came too late, by Flink's name."""
 
 
 @final
@@ -51,7 +49,7 @@ class Windows(ABC):
         self._trigger_context = TriggerContext(self._timers, runtime, self._backend)
         states = WindowStates(context.name, self._backend, merging=windowing.merges)
         self._window_context = WindowContext(self._timers, runtime, states)
-        self._late = context.metrics.counter(LATE_RECORDS)
+        self._late = LateRecords(context, windowing.late_tag)
         self.out: list[Any] = []
         self.times: list[int] = []
         contents.open(runtime, self._backend, self._trigger_context)
@@ -77,11 +75,7 @@ class Windows(ABC):
         backend.cell = cell
 
     def _too_late(self, value: Any, timestamp: int) -> None:
-        if self._windowing.late_tag is None:
-            self._late.inc()
-        else:
-            self.out.append((self._windowing.late_tag, value))
-            self.times.append(timestamp)
+        self._late.take(value, timestamp, self.out, self.times)
 
     def _emit(self, key: Any, window: Window, inputs: list[Any], time_ms: int) -> None:
         """Call the window function. The timestamp of results is the last of the window; `time_ms` where it has none."""

@@ -63,6 +63,11 @@ class Handle:
         self._fitting: type = Handle  # no value is one
         self._type_check = TypeCheck(descriptor)
 
+    @property
+    def column(self) -> int:
+        """Where the state lies in a cell, for operators that look at it themselves."""
+        return self._column
+
     def _fit(self, value: Any) -> Any:
         """Return the value, which is not None, as one of the declared type. Raises `StateAccessError` if it is none."""
         fitted = self._type_check.value(value)

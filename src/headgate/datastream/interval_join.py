@@ -1,0 +1,93 @@
+"""Interval joins: pairs of records of two keyed streams that are close to each other in event time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from headgate.datastream.checks import check_process_function, check_tag
+from headgate.errors import ProgramError
+from headgate.functions.joins import ProcessJoinFunction
+from headgate.functions.windows.assigner import millis_of
+from headgate.operators.joins.interval import IntervalJoinFactory, Side
+from headgate.types.instant import Duration, Time
+from headgate.types.output_tag import OutputTag
+from headgate.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream, KeyedStream
+
+_OUTER: Final = {"inner": (False, False), "left": (True, False), "right": (False, True), "full": (True, True)}
+"""Which of the two sides are outer ones."""
+
+
+@final
+class IntervalJoin:
+    """Two keyed streams, of which it is yet to be said how close records have to be. Made by `interval_join`."""
+
+    def __init__(self, left: KeyedStream, right: KeyedStream, how: str) -> None:
+        if how not in _OUTER:
+            raise ProgramError(f"interval_join() takes how={' or '.join(map(repr, _OUTER))}, not {how!r}")
+        self._left = left
+        self._right = right
+        self._how = how
+
+    def between(self, lower_bound: Time | Duration, upper_bound: Time | Duration) -> IntervalJoined:
+        """Join records of the right stream from `lower_bound` to `upper_bound` behind those of the left, both included.
+
+        A bound is negative for records before. Raises ProgramError if no time lies between them.
+        """
+        lower_ms, upper_ms = millis_of("the lower bound", lower_bound), millis_of("the upper bound", upper_bound)
+        if lower_ms > upper_ms:
+            raise ProgramError(
+                f"an interval from {lower_ms} to {upper_ms} ms is empty: between() takes the lower bound first"
+            )
+        return IntervalJoined(self._left, self._right, self._how, lower_ms, upper_ms)
+
+
+@final
+class IntervalJoined:
+    """Two keyed streams and the interval. `process` makes a stream of the pairs."""
+
+    def __init__(self, left: KeyedStream, right: KeyedStream, how: str, lower_ms: int, upper_ms: int) -> None:
+        self._left = left
+        self._right = right
+        self._how = how
+        self._lower_ms = lower_ms
+        self._upper_ms = upper_ms
+        self._late_tags: list[OutputTag | None] = [None, None]
+
+    def lower_bound_exclusive(self) -> IntervalJoined:
+        """Leave out the lower bound itself, which is included otherwise."""
+        self._lower_ms += 1
+        return self
+
+    def upper_bound_exclusive(self) -> IntervalJoined:
+        """Leave out the upper bound itself, which is included otherwise."""
+        self._upper_ms -= 1
+        return self
+
+    def side_output_left_late_data(self, output_tag: OutputTag) -> IntervalJoined:
+        """Send late records of the left stream to a side output, instead of dropping them."""
+        check_tag(output_tag)
+        self._late_tags[0] = output_tag
+        return self
+
+    def side_output_right_late_data(self, output_tag: OutputTag) -> IntervalJoined:
+        """Send late records of the right stream to a side output, instead of dropping them."""
+        check_tag(output_tag)
+        self._late_tags[1] = output_tag
+        return self
+
+    def process(self, func: ProcessJoinFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a function for each pair, and for unmatched records of an outer side: the other one is None then.
+
+        The timestamp of what it yields is the later of the two; that of an unmatched record is the end of its interval.
+        """
+        check_process_function(func, ProcessJoinFunction)
+        lower_ms, upper_ms = self._lower_ms, self._upper_ms
+        if lower_ms > upper_ms:
+            raise ProgramError(f"without its bounds, no time lies in between {lower_ms - 1} and {upper_ms + 1} ms")
+        outer_left, outer_right = _OUTER[self._how]
+        left = Side(lower_ms, upper_ms, outer_left, self._late_tags[0])
+        right = Side(-upper_ms, -lower_ms, outer_right, self._late_tags[1])
+        return self._left._then_with(self._right, "Interval Join", IntervalJoinFactory(func, left, right), output_type)

@@ -1,0 +1,37 @@
+"""Functions of joins: what is made of a record of the left stream and one of the right that belong together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from headgate.functions.api import Function
+
+
+class ProcessJoinFunction(Function):
+    """Called with each pair of records that a join finds.
+
+    >>> class Clicked(ProcessJoinFunction):
+    ...     def process_element(self, left, right, ctx):
+    ...         yield left, right, ctx.get_right_timestamp() - ctx.get_left_timestamp()
+    """
+
+    class Context(ABC):
+        """The times of the pair, in milliseconds. To send a result to a side output, `yield tag, result`."""
+
+        @abstractmethod
+        def get_left_timestamp(self) -> int | None:
+            """Return the time of the left record; None if there is none, in an outer join."""
+
+        @abstractmethod
+        def get_right_timestamp(self) -> int | None:
+            """Return the time of the right record; None if there is none, in an outer join."""
+
+        @abstractmethod
+        def get_timestamp(self) -> int:
+            """Return the timestamp of the results: the later of the two."""
+
+    @abstractmethod
+    def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterable[Any] | None:
+        """Yield the results for a pair, or return an iterable of them; None stands for none."""

@@ -1,0 +1,231 @@
+"""The interval join: pairs of records of a key whose times lie in each other's reach.
+
+Each side keeps its records as a list, as long as a record may still come that they match: until event time has come
+as far as their reach. (The rules are those of Flink's `IntervalJoinOperator`.) A key has one timer for its oldest
+record; where nothing is emitted then, it lags behind by up to the length of the interval, so that lists are looked
+through rarely. No match depends on when that happens: a record that event time has left behind matches none any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final, final
+
+from headgate.elements import Batch
+from headgate.errors import ProgramError
+from headgate.functions.context import TimeDomain
+from headgate.functions.joins import ProcessJoinFunction
+from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
+from headgate.operators.calls import many_of_pair
+from headgate.operators.joins.context import JoinContext
+from headgate.operators.keyed import KeyedCall, KeyedOperator
+from headgate.operators.late import LateRecords
+from headgate.state.descriptors import ListStateDescriptor
+from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.timer_index import NEVER
+from headgate.state.kinds.list_state import ListState
+from headgate.time.timers import Timers
+from headgate.types.output_tag import OutputTag
+from headgate.types.typed_key import untyped
+from headgate.types.typeinfo import Types
+
+_DURING: Final = "process_element()"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One input of the join. A record at `t` matches those of the other side from `t + lower_ms` to `t + upper_ms`.
+
+    Of an `outer` side each record that matches none is handed over as well, when its reach is over. Late records go to
+    `late_tag`; without one they are dropped, and counted.
+    """
+
+    lower_ms: int
+    upper_ms: int
+    outer: bool = False
+    late_tag: OutputTag | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A side of an open operator. Buffers hold (time, record, whether it has matched)."""
+
+    side: Side
+    is_left: bool
+    own: ListState[Any]
+    other: ListState[Any]
+    late: LateRecords
+    marks: bool
+    """Whether records of the other side are marked when they match."""
+
+
+@final
+class IntervalJoinOperator(KeyedOperator):
+    """Joins two keyed streams. The timestamp of what a pair comes to is the later of the two.
+
+    That of an unmatched record is the end of its reach, at which it is known that none will come.
+    """
+
+    def __init__(self, function: ProcessJoinFunction, left: Side, right: Side) -> None:
+        super().__init__(function, self._bound)
+        self._sides = left, right
+        self._lag_ms = 1 if left.outer or right.outer else max(1, left.upper_ms - left.lower_ms)
+
+    def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
+        self._join = many_of_pair(function.process_element)
+        self._pair = JoinContext()
+        kind = Types.PICKLED_BYTE_ARRAY()
+        buffers = [self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right")]
+        self._left, self._right = (self._open_side(index, buffers) for index in (0, 1))
+        return _no_call
+
+    def _open_side(self, index: int, buffers: list[ListState[Any]]) -> _Open:
+        side, other = self._sides[index], self._sides[1 - index]
+        late = LateRecords(self.context, side.late_tag)
+        return _Open(side, index == 0, buffers[index], buffers[1 - index], late, other.outer)
+
+    def _has_timers(self) -> bool:
+        return True
+
+    # --- records
+
+    def process(self, batch: Batch) -> Batch:
+        self._current = self._left
+        return self._process(batch, self._call, _DURING)
+
+    def process_second(self, batch: Batch) -> Batch:
+        self._current = self._right
+        return self._process(batch, self._call, _DURING)
+
+    def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
+        next(self._position)
+        raise ProgramError(
+            "an interval join goes by event time, and this record has no timestamp: call "
+            "assign_timestamps_and_watermarks() on both streams"
+        )
+
+    def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
+        backend, current, pair, join = self._backend, self._current, self._pair, self._join
+        side, own, other, is_left = current.side, current.own.column, current.other.column, current.is_left
+        lower_ms, upper_ms, watermark_ms = side.lower_ms, side.upper_ms, self._context.timers.watermark_ms
+        cell_of, generation = backend.cells.get, backend.generation
+        pair.is_left = is_left
+        out: list[Any] = []
+        times: list[int] = []
+        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
+            if time < watermark_ms:
+                current.late.take(value, time, out, times)
+                continue
+            cell = cell_of(key)
+            if cell is None or cell[GENERATION] != generation:
+                cell = backend.enter(key, cell)
+            backend.cell = cell
+            first_ms = lower_ms + (time if time > watermark_ms else watermark_ms + 1)
+            last_ms = time + upper_ms
+            others, kept_here = cell[other], cell[own]
+            found = others and [each for each in others if first_ms <= each[0] <= last_ms]
+            if found:
+                pair.own_ms = time
+                for kept_ms, kept, _ in found:
+                    pair.kept_ms = kept_ms
+                    pair.result_ms = later_ms = time if time > kept_ms else kept_ms
+                    results = join(value, kept, pair) if is_left else join(kept, value, pair)
+                    if results is not None:
+                        out += results
+                        times += repeat(later_ms, len(out) - len(times))
+                if current.marks:
+                    current.other.update([_marked(each, first_ms, last_ms) for each in others])
+            if last_ms <= watermark_ms:
+                if not found:
+                    self._unmatched(current, time, value, out, times)
+                continue
+            if kept_here is not None:
+                kept_here.append((time, value, bool(found)))
+            else:
+                current.own.add((time, value, bool(found)))
+            if side.outer or (kept_here is None and others is None):
+                self._set_timer(last_ms)
+        return Batch(out, times)
+
+    def _set_timer(self, over_ms: int) -> None:
+        """Have a timer fire at the end of a record's reach, or soon after."""
+        timers = self._context.timers
+        first_ms = timers.earliest_event_time_timer()
+        if first_ms is None or over_ms < first_ms:
+            timers.register_event_time_timer(-(-over_ms // self._lag_ms) * self._lag_ms)
+
+    def _unmatched(self, open_side: _Open, time: int, value: Any, out: list[Any], times: list[int]) -> None:
+        """Hand over a record that has matched none, if its side is an outer one."""
+        if open_side.side.outer:
+            pair = self._pair
+            pair.is_left, pair.own_ms, pair.kept_ms = open_side.is_left, time, None
+            pair.result_ms = over_ms = time + open_side.side.upper_ms
+            results = self._join(value, None, pair) if open_side.is_left else self._join(None, value, pair)
+            if results is not None:
+                out += results
+                times += repeat(over_ms, len(out) - len(times))
+
+    # --- time
+
+    def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> Batch:
+        out: list[Any] = []
+        times: list[int] = []
+        try:
+            for _ in timers.due(until_ms, limit, out):
+                left_ms = self._oldest_over(self._left, until_ms, out, times)
+                right_ms = self._oldest_over(self._right, until_ms, out, times)
+                if left_ms < NEVER or right_ms < NEVER:
+                    self._set_timer(min(left_ms, right_ms))
+        except USER_ERRORS as error:
+            raise UserCodeError(key=untyped(self._backend.cell[KEY]), during=_DURING) from error
+        finally:
+            self._backend.leave()
+        return self._split(Batch(out, times))
+
+    def _oldest_over(self, open_side: _Open, until_ms: int, out: list[Any], times: list[int]) -> int:
+        """Let go of the records whose reach is over; return when that of the oldest of the others is."""
+        elements: Sequence[Any] | None = self._backend.cell[open_side.own.column]
+        if elements is None:
+            return NEVER
+        reach_ms: int = open_side.side.upper_ms
+        before_ms = until_ms - reach_ms
+        kept = [each for each in elements if each[0] > before_ms]
+        if open_side.side.outer:
+            over = [each for each in elements if each[0] <= before_ms and not each[2]]
+            for time, value, _ in sorted(over, key=_time_of):
+                self._unmatched(open_side, time, value, out, times)
+        if len(kept) < len(elements):
+            open_side.own.update(kept)
+        oldest_ms: int = min([time for time, _, _ in kept], default=NEVER - reach_ms)
+        return oldest_ms + reach_ms
+
+
+def _marked(element: tuple[int, Any, bool], first_ms: int, last_ms: int) -> tuple[int, Any, bool]:
+    time, value, matched = element
+    return time, value, matched or first_ms <= time <= last_ms
+
+
+def _time_of(element: tuple[int, Any, bool]) -> int:
+    return element[0]
+
+
+def _no_call(value: Any, context: Any) -> None:
+    """What is done for each record is done for all of a batch."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IntervalJoinFactory:
+    """Makes an interval join."""
+
+    function: ProcessJoinFunction
+    left: Side
+    right: Side
+
+    def create(self) -> IntervalJoinOperator:
+        """Return a new operator, not yet opened."""
+        return IntervalJoinOperator(self.function, self.left, self.right)
