@@ -28,7 +28,7 @@ from headgate.functions.broadcast import (
 )
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
-from headgate.functions.joins import ProcessJoinFunction
+from headgate.functions.joins import CoGroupFunction, JoinFunction, ProcessJoinFunction
 from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
@@ -63,6 +63,8 @@ _METHODS = {
     KeyedCoProcessFunction: "connect(...).process",
     BroadcastProcessFunction: "connect(...).process",
     KeyedBroadcastProcessFunction: "connect(...).process",
+    JoinFunction: "join(...).where(...).equal_to(...).window(...).apply",
+    CoGroupFunction: "co_group(...).where(...).equal_to(...).window(...).apply",
     ProcessJoinFunction: "interval_join(...).between(...).process",
     AggregateFunction: "window(...).aggregate",
     WindowFunction: "window(...).apply",

@@ -23,6 +23,7 @@ from headgate.datastream.closeable_iterator import CloseableIterator
 from headgate.datastream.connected_streams import ConnectedStreams
 from headgate.datastream.data_stream_sink import DataStreamSink
 from headgate.datastream.interval_join import IntervalJoin
+from headgate.datastream.joined_streams import CoGroupedStreams, JoinedStreams
 from headgate.datastream.partitioned_stream import PartitionedStream
 from headgate.datastream.program import Program, Upstream
 from headgate.datastream.windowed_stream import AllWindowedStream, WindowedStream
@@ -202,6 +203,16 @@ class DataStream(PartitionedStream):
             return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
         check_other_stream("connect", self, ds, DataStream)
         return ConnectedStreams(self, ds)
+
+    def join(self, other_stream: DataStream) -> JoinedStreams:
+        """Pair records of this stream and another one that have the same key and lie in the same window."""
+        check_other_stream("join", self, other_stream, DataStream)
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+        """Gather the records of this stream and another one, by key, in windows of both."""
+        check_other_stream("co_group", self, other_stream, DataStream)
+        return CoGroupedStreams(self, other_stream)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps, and the stream watermarks, in place of those that they have."""

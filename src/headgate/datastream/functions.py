@@ -29,7 +29,7 @@ from headgate.functions.checkpointed import (
 )
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.context import KeyedStateStore, RuntimeContext, TimerService
-from headgate.functions.joins import ProcessJoinFunction
+from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction, ProcessJoinFunction
 from headgate.functions.source import Source as SourceFunction
 from headgate.functions.windows.functions import (
     AllWindowFunction,
@@ -48,13 +48,16 @@ __all__ = [
     "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
+    "CoGroupFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",

@@ -35,3 +35,33 @@ class ProcessJoinFunction(Function):
     @abstractmethod
     def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterable[Any] | None:
         """Yield the results for a pair, or return an iterable of them; None stands for none."""
+
+
+class JoinFunction(Function):
+    """Makes one result of each pair of records of a window."""
+
+    @abstractmethod
+    def join(self, first: Any, second: Any) -> Any:
+        """Return the result for a record of the first stream and one of the second."""
+
+
+class FlatJoinFunction(Function):
+    """Makes any number of results of each pair of records of a window."""
+
+    @abstractmethod
+    def join(self, first: Any, second: Any) -> Iterable[Any] | None:
+        """Yield the results for a record of the first stream and one of the second; None stands for none."""
+
+
+class CoGroupFunction(Function):
+    """Makes results of all records of a window, those of each stream together.
+
+    >>> class Unanswered(CoGroupFunction):
+    ...     def co_group(self, first, second):
+    ...         if not second:
+    ...             yield from first
+    """
+
+    @abstractmethod
+    def co_group(self, first: list[Any], second: list[Any]) -> Iterable[Any] | None:
+        """Yield the results for the records of a key and window; those of either stream may be none."""

@@ -33,14 +33,6 @@ _KEYED_STATE = "keep what you need in a ValueState of a KeyedProcessFunction"
 
 FEATURES: Final = (
     Feature(
-        title="Joins of streams, which Flink has for Java",
-        instead="connect() the two streams, key_by() both, and keep the records that wait for others in state of a "
-        "KeyedCoProcessFunction, with a timer that removes them",
-        names="""
-            datastream.data_stream.DataStream: co_group join
-        """,
-    ),
-    Feature(
         title="Watermark alignment and ingestion time",
         instead="leave alignment out, and give streams timestamps with a WatermarkStrategy",
         names="""

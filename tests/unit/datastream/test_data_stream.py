@@ -274,10 +274,10 @@ def test_a_function_that_cannot_be_serialised_is_found_before_anything_runs() ->
 
 
 def test_what_is_not_supported_says_so_and_is_no_attribute() -> None:
-    stream = numbers(environment())
-    assert not hasattr(stream, "co_group")
-    with pytest.raises(UnsupportedError, match="co_group is not supported yet"):
-        stream.co_group  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
+    stream = numbers(environment()).key_by(str)
+    assert not hasattr(stream, "AccumulateType")
+    with pytest.raises(UnsupportedError, match="AccumulateType is not supported"):
+        stream.AccumulateType  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
 
 
 def test_a_builder_in_place_of_what_it_builds_is_refused_with_what_to_call() -> None:

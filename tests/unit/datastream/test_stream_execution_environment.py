@@ -152,5 +152,5 @@ def test_a_parallelism_for_all_jobs_in_this_process(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_not_supported_is_refused_at_the_call() -> None:
-    with pytest.raises(UnsupportedError, match="co_group is not supported"):
-        numbers(environment()).co_group  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test
+    with pytest.raises(UnsupportedError, match="AccumulateType is not supported"):
+        numbers(environment()).key_by(str).AccumulateType  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

@@ -19,20 +19,21 @@ def _guarded(name: str, **namespace: object) -> types.ModuleType:
 
 
 def test_a_member_that_is_missing_says_so_on_the_class_and_on_its_objects() -> None:
-    class DataStream:
-        def map(self) -> str:
+    class WatermarkStrategy:
+        def with_idleness(self) -> str:
             return "works"
 
-    class KeyedStream(DataStream):
+    class Mine(WatermarkStrategy):
         pass
 
-    module = _guarded("headgate.datastream.data_stream", DataStream=DataStream, KeyedStream=KeyedStream)
-    for holder in (DataStream, DataStream(), KeyedStream(), module.KeyedStream):
-        with pytest.raises(UnsupportedAttributeError, match=r"DataStream.co_group is not supported yet \(Joins"):
-            _ = getattr(holder, "co_group")  # noqa: B009
-        assert not hasattr(holder, "connect")
-    assert not hasattr(KeyedStream, "join")
-    assert DataStream().map() == "works"
+    module = _guarded("headgate.common.watermark_strategy", WatermarkStrategy=WatermarkStrategy, Mine=Mine)
+    for holder in (WatermarkStrategy, WatermarkStrategy(), Mine(), module.Mine):
+        with pytest.raises(
+            UnsupportedAttributeError, match=r"Strategy.with_watermark_alignment is not supported yet \("
+        ):
+            _ = getattr(holder, "with_watermark_alignment")  # noqa: B009
+        assert not hasattr(holder, "no_watermarks")
+    assert WatermarkStrategy().with_idleness() == "works"
 
 
 def test_a_member_that_a_class_has_is_left_alone() -> None:
@@ -58,12 +59,12 @@ def test_a_user_class_may_define_what_the_base_class_refuses() -> None:
 
 
 def test_classes_defined_elsewhere_refuse_their_members_without_the_module_of_that_name() -> None:
-    class DataStream:
+    class WatermarkStrategy:
         pass
 
-    unsupported.guard_members("datastream.data_stream", {"DataStream": DataStream})
-    with pytest.raises(UnsupportedError, match="co_group is not supported yet"):
-        _ = DataStream().co_group  # type: ignore[attr-defined]
+    unsupported.guard_members("common.watermark_strategy", {"WatermarkStrategy": WatermarkStrategy})
+    with pytest.raises(UnsupportedError, match="with_watermark_alignment is not supported yet"):
+        _ = WatermarkStrategy().with_watermark_alignment  # type: ignore[attr-defined]
 
 
 def test_a_name_of_a_module_is_refused_and_any_other_missing_name_is_an_ordinary_attribute_error() -> None:

@@ -1,0 +1,119 @@
+"""Joins in windows, as in Flink: `first.join(second).where(...).equal_to(...).window(...)`, and `co_group`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, final
+
+from headgate.datastream.checks import check_function, check_process_function
+from headgate.datastream.windowed_stream import WindowedStream
+from headgate.errors import ProgramError
+from headgate.functions.api import KeySelector
+from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction
+from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.evictors import Evictor
+from headgate.functions.windows.trigger import Trigger
+from headgate.operators.joins.windowed import AnyJoin, CoGrouped, Joined, KeyOfEither, of_first, of_second
+from headgate.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream
+
+AnyKeySelector = Callable[[Any], Any] | KeySelector
+
+
+class _TwoStreams:
+    """Two streams whose records are to meet in windows, by key: where each has its key, then the windows."""
+
+    def __init__(self, first: DataStream, second: DataStream) -> None:
+        self._streams = first, second
+        self._keys: list[AnyKeySelector | None] = [None, None]
+        self._key_type: TypeInformation | None = None
+
+    def where(self, key_selector: AnyKeySelector, key_type: TypeInformation | None = None) -> Self:
+        """Set the key of the first stream's records, and the type that keys of both are converted to."""
+        return self._with_key(0, key_selector, key_type)
+
+    def equal_to(self, key_selector: AnyKeySelector, key_type: TypeInformation | None = None) -> Self:
+        """Set the key of the second stream's records."""
+        return self._with_key(1, key_selector, key_type)
+
+    def _with_key(self, stream: int, key_selector: AnyKeySelector, key_type: TypeInformation | None) -> Self:
+        check_function(key_selector, KeySelector)
+        if None not in (key_type, self._key_type) and key_type != self._key_type:
+            raise ProgramError(f"keys of the two streams have one type, not {self._key_type} and {key_type}")
+        self._keys[stream] = key_selector
+        self._key_type = key_type or self._key_type
+        return self
+
+    def _windowed(self, assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        for key, method in zip(self._keys, ("where", "equal_to"), strict=True):
+            if key is None:
+                raise ProgramError(f"call {method}(...) before window(...): it says which records belong together")
+        first, second = self._streams
+        both = first.map(of_first).union(second.map(of_second))
+        return both.key_by(KeyOfEither(*self._keys), self._key_type).window(assigner)
+
+
+class _InWindows:
+    """The windows in which the records of two streams meet."""
+
+    def __init__(self, windowed: WindowedStream) -> None:
+        self._windowed = windowed
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+        """Set when windows are evaluated."""
+        self._windowed.trigger(trigger)
+        return self
+
+    def evictor(self, evictor: Evictor[Any, Any]) -> Self:
+        """Set what removes records from windows that are evaluated."""
+        self._windowed.evictor(evictor)
+        return self
+
+    def allowed_lateness(self, time_ms: int) -> Self:
+        """Set for how many milliseconds of event time after its end a window takes late records; 0 at first."""
+        self._windowed.allowed_lateness(time_ms)
+        return self
+
+
+@final
+class JoinedStreams(_TwoStreams):
+    """Two streams to be joined in windows. Made by `join`."""
+
+    def window(self, assigner: WindowAssigner[Any, Any]) -> WindowedJoin:
+        """Set the windows in which records meet."""
+        return WindowedJoin(self._windowed(assigner))
+
+
+@final
+class CoGroupedStreams(_TwoStreams):
+    """Two streams whose records are to be gathered in windows together. Made by `co_group`."""
+
+    def window(self, assigner: WindowAssigner[Any, Any]) -> WindowedCoGroup:
+        """Set the windows in which records meet."""
+        return WindowedCoGroup(self._windowed(assigner))
+
+
+@final
+class WindowedJoin(_InWindows):
+    """A join in windows. `apply` makes a stream of the pairs."""
+
+    def apply(self, function: AnyJoin, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a function for each pair of records of a key and window; records without a partner are left out.
+
+        It is a `JoinFunction` or a callable, which return one result, or a `FlatJoinFunction`.
+        """
+        if not isinstance(function, FlatJoinFunction):
+            check_function(function, JoinFunction)
+        return self._windowed.apply(Joined(function), output_type)
+
+
+@final
+class WindowedCoGroup(_InWindows):
+    """Records of two streams in windows. `apply` makes a stream of what there is in each."""
+
+    def apply(self, function: CoGroupFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a function for each key and window, with the records of either stream, of which there may be none."""
+        check_process_function(function, CoGroupFunction)
+        return self._windowed.apply(CoGrouped(function), output_type)
