@@ -91,7 +91,8 @@ class SliceWindows(CombinedWindows):
 
     def lists(self) -> dict[str, ListElements]:
         slicing = self._slicing
-        stretches = self._progress.stretches(self._timers.watermark_ms)
+        watermark_ms = self._timers.watermark_ms
+        stretches = self._progress.stretches(self._until_ms if self.is_due(watermark_ms) else watermark_ms)
         saved = ListElements.of([(slicing.size, slicing.slide, slicing.offset, stretches)])
         return {PROGRESS: ListElements(ListMode.UNION, saved.elements)}
 
