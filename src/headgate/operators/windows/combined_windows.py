@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, Final
 
 from headgate.functions.windows.functions import (
     PassThroughAllWindowFunction,
@@ -20,7 +20,11 @@ from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import NO_CELL
 from headgate.state.keyed.panes import Pane
-from headgate.types.typed_key import untyped
+from headgate.state.operator.list_elements import ListElements
+from headgate.types.typed_key import key_hash_code, typed, untyped
+
+EVALUATED: Final = "_window-evaluated"
+"""The list state with the keys of a window that a snapshot found half evaluated."""
 
 
 class CombinedWindows(Windows):
@@ -39,12 +43,29 @@ class CombinedWindows(Windows):
         self._window_context.enter_window = lambda: self._backend.namespaces.set(self._window)
         self._left: Iterator[tuple[Any, Any]] | None = None
         """What is left of a window that is being evaluated."""
+        self._done: list[Any] = []
+        """The keys for which it has been evaluated."""
+        self._skipped: dict[tuple[int, int], set[Any]] = {}
+        """The keys for which windows had been evaluated when a snapshot was taken, while others were left."""
+        for start, end, key in opened.context.restored.values(EVALUATED):
+            self._skipped.setdefault((start, end), set()).add(typed(key))
+
+    def lists(self) -> dict[str, ListElements]:
+        done = {**self._skipped, self._window: self._done} if self._left is not None else self._skipped
+        values = [(*window, untyped(key)) for window, keys in done.items() for key in keys]
+        return {EVALUATED: ListElements.by_key(values, [key_hash_code(key) for _, _, key in values])} if values else {}
 
     def _sought(self, pane: Pane, key: Any) -> Any:
         """Return the value of a key that has none in the open dictionary, or has None there: a function made that."""
         if key in pane.open:
             self._none_made()
         return pane.sealed_value(key)
+
+    def _begin_all(self, items: Iterable[tuple[Any, Any]]) -> None:
+        """Begin to evaluate the window, which is due, for all its keys and their values."""
+        skipped = self._skipped.pop(self._window, None)
+        self._done = list(skipped or ())
+        self._left = (item for item in items if item[0] not in skipped) if skipped else iter(items)
 
     def _begin(self, start: int, end: int) -> None:
         """Make a window the one that is evaluated."""
@@ -60,7 +81,11 @@ class CombinedWindows(Windows):
         except USER_ERRORS as error:
             key = untyped(some[last_index(some, position)][0])
             raise UserCodeError(key=key, during=f"the timer of a window ({self._window[1] - 1})") from error
-        return len(some) < records_max
+        if len(some) < records_max:
+            self._done = []
+            return True
+        self._done += [key for key, _ in some]
+        return False
 
     def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
         """Evaluate the window for these keys and values."""

@@ -127,7 +127,7 @@ class PaneWindows(CombinedWindows):
         self._begin(*namespace)
         if due_ms == namespace[1] - 1:
             items: Iterable[tuple[Any, Any]] = pane.values().items()
-            self._left = iter([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
+            self._begin_all([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
         else:
             self._end(pane.values())
 

@@ -94,7 +94,7 @@ class SliceWindows(CombinedWindows):
         watermark_ms = self._timers.watermark_ms
         stretches = self._progress.stretches(self._until_ms if self.is_due(watermark_ms) else watermark_ms)
         saved = ListElements.of([(slicing.size, slicing.slide, slicing.offset, stretches)])
-        return {PROGRESS: ListElements(ListMode.UNION, saved.elements)}
+        return {PROGRESS: ListElements(ListMode.UNION, saved.elements), **super().lists()}
 
     # --- records
 
@@ -229,10 +229,11 @@ class SliceWindows(CombinedWindows):
         self._stacks.move(window, window + slicing.size)
         last_ms, progress = slicing.last_ms(window), self._progress
         progress.passed(self._until_ms)
-        self._left = self._stacks.values()
+        items = self._stacks.values()
         if progress.ahead:
             ahead, group_of = progress.ahead, self._group_of
-            self._left = (item for item in self._left if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
+            items = (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
+        self._begin_all(items)
 
     def _drop(self, until_ms: int) -> None:
         """Remove the slices whose windows are all over at this time, and have been evaluated."""

@@ -10,7 +10,7 @@ import pytest
 from headgate import options
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream
-from headgate.datastream.window import SlidingEventTimeWindows
+from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.windows.cell_windows import CellWindows
@@ -235,3 +235,23 @@ def test_a_merge_that_returns_nothing_is_named() -> None:
         add(windows, ("a", 1, 5), ("a", 2, 6))
         with pytest.raises(Exception, match="of Forgetful returned None"):
             windows.watermark(20)
+
+
+@pytest.mark.parametrize("assigner", [TEN_BY_FOUR, TumblingEventTimeWindows(10, 0)])
+def test_a_window_that_a_snapshot_finds_half_evaluated_goes_on_where_it_was(assigner: Any) -> None:
+    with harness(assigner=assigner) as windows:
+        add(windows, *((key, number, 8) for number, key in enumerate("abcdefg")))
+        first = windows.operator.advance(9, 3)
+        assert first is not None
+        saved = windows.snapshot()
+    found = list(first.records)
+    halves = []
+    for subtask in (0, 1):
+        with harness(assigner=assigner, restored=[saved], setup=Setup(subtask=subtask, parallelism=2)) as windows:
+            more = windows.operator.advance(9, 1)
+            found += [] if more is None else more.records
+            halves.append(windows.snapshot())
+    with harness(assigner=assigner, restored=halves) as windows:
+        found += windows.watermark(9)
+        assert windows.watermark(10) == []
+    assert sorted(found) == list(range(7))
