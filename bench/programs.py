@@ -133,6 +133,8 @@ class FailOnOrder(MapFunction):
 class Counted(AggregateFunction):
     """Counts the records of a window."""
 
+    mergeable = True
+
     def create_accumulator(self) -> int:
         return 0
 

@@ -41,6 +41,8 @@ class Collect(ProcessWindowFunction[Any, Result, str, TimeWindow]):
 class Numbers(AggregateFunction):
     """Gathers numbers in a list, which it changes in place."""
 
+    mergeable = True
+
     def create_accumulator(self) -> list[int]:
         return []
 
@@ -148,6 +150,39 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     incremental=st.booleans(),
 )
 def test_panes_hold_what_lists_would(
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+) -> None:
+    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+
+
+@st.composite
+def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
+    slide = draw(st.integers(1, 4))
+    size = draw(st.integers(slide + 1, 12))
+    offset, lateness = draw(st.integers(1 - slide, slide - 1)), draw(st.sampled_from([0, 0, 3, 10]))
+    model = SlidingModel(lateness, size=size, slide=slide, offset=offset)
+    return SlidingEventTimeWindows(size, slide, offset), model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluate", [_aggregated, _reduced])
+@settings(max_examples=300, deadline=None)
+@given(
+    windows=overlapping(),
+    steps=st.lists(
+        st.one_of(
+            st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 40)), min_size=1, max_size=6),
+            st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 40)), min_size=1, max_size=6),
+            st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
+            st.integers(0, 50),
+            st.integers(0, 50),
+        ),
+        min_size=6,
+        max_size=24,
+    ),
+    incremental=st.booleans(),
+)
+def test_slices_hold_what_lists_would(
     evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
 ) -> None:
     compare(Windowed(windows, evaluate, "hashmap", incremental), steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.operators.windows.progress import Progress, Stretch
+from headgate.operators.windows.slice_windows import SLICE, SliceWindows
 from headgate.state.keyed.cells import KEY, plain_key
 from headgate.state.keyed.panes import Pane, Panes
 from tests.simulation.plants import Plant
@@ -57,10 +60,43 @@ def a_pane_comes_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Panes, "drop", lambda self, namespace, generation: self.by_window.pop(namespace))
 
 
+def what_was_evaluated_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """After a restore, windows of slices that are still there are evaluated once more."""
+    patch.setattr(Progress, "__init__", _with_saved(lambda saved, groups: []))
+
+
+def key_groups_of_others_are_new(patch: pytest.MonkeyPatch) -> None:
+    """After rescaling, a subtask knows how far it was with one stretch of key groups only, and not with the rest."""
+    patch.setattr(Progress, "__init__", _with_saved(lambda saved, groups: saved[:1]))
+
+
+def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
+    """A slice that later windows share is removed when the first one is over."""
+    drop = SliceWindows._drop
+
+    def drop_more(self: SliceWindows, until_ms: int) -> None:
+        drop(self, until_ms)
+        slicing = self._slicing
+        for start in [at for at in self._starts if slicing.last_ms(slicing.first_window(at)) <= self._until_ms]:
+            self._starts.remove(start)
+            self._panes.drop((SLICE, *slicing.slice_at(start)), self._backend.generation)
+
+    patch.setattr(SliceWindows, "_drop", drop_more)
+
+
+def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Callable[..., None]:
+    """Return a `Progress.__init__` that takes only what this leaves of what was saved."""
+    init = Progress.__init__
+    return lambda self, saved, groups: init(self, change(list(saved), groups), groups)
+
+
 PLANTS: Final[list[Plant]] = [
     a_merge_loses_what_it_moves,
     a_window_is_evaluated_twice,
     the_set_of_merged_windows_is_not_stored,
     a_pane_changes_under_a_snapshot,
     a_pane_comes_back,
+    what_was_evaluated_is_forgotten,
+    key_groups_of_others_are_new,
+    a_slice_goes_with_its_first_window,
 ]

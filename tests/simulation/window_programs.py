@@ -42,7 +42,6 @@ def numbers(env: StreamExecutionEnvironment) -> KeyedStream:
     return source.key_by(lambda number: number % KEYS)
 
 
-@final
 class Gathered(AggregateFunction):
     """The numbers of a window, in a list that is changed in place."""
 
@@ -58,6 +57,13 @@ class Gathered(AggregateFunction):
 
     def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
         return acc_a + acc_b
+
+
+@final
+class GatheredInSlices(Gathered):
+    """The same, of slices."""
+
+    mergeable = True
 
 
 @final
@@ -79,6 +85,7 @@ def event_time(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
     return {
         "tumbling": keyed.window(tumbling).aggregate(Gathered(), Spanned()),
         "sliding": keyed.window(sliding).process(Spanned()),
+        "slices": keyed.window(sliding).aggregate(GatheredInSlices(), Spanned()),
         "sums": keyed.window(sliding).reduce(lambda one, other: one + other),
         "sessions": keyed.window(EventTimeSessionWindows(60)).aggregate(Gathered(), Spanned()),
         "all": keyed.window_all(tumbling).reduce(lambda one, other: one + other),

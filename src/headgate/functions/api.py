@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from headgate import unsupported
 from headgate.functions import context
@@ -58,7 +58,13 @@ class ReduceFunction(Function):
 
 
 class AggregateFunction(Function):
-    """Collects values in an accumulator and computes a result from it; all three may be of different types."""
+    """Collects values in an accumulator and computes a result from it; all three may be of different types.
+
+    `merge` is called for windows that merge, such as sessions. A class that sets `mergeable = True` declares that it
+    may be called for any two accumulators of a key: sliding windows then keep one for each slice of time.
+    """
+
+    mergeable: ClassVar[bool] = False
 
     @abstractmethod
     def create_accumulator(self) -> Any:

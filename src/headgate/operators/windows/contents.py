@@ -8,10 +8,12 @@ from functools import reduce
 from typing import Any, Final, final
 
 from headgate.errors import ProgramError
+from headgate.functions.aggregation import FieldReduce, RecordChoice
 from headgate.functions.api import AggregateFunction, ReduceFunction
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
 from headgate.operators.base import Runtime, close_function, method_of, open_function
+from headgate.operators.reduce import TypedReduce
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import (
     AggregatingStateDescriptor,
@@ -19,6 +21,7 @@ from headgate.state.descriptors import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
+from headgate.state.keyed.immutable import own
 from headgate.state.type_check import TypeCheck
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 
@@ -81,6 +84,19 @@ class Combined(Contents):
 
     _type: TypeInformation
 
+    @property
+    @abstractmethod
+    def is_mergeable(self) -> bool:
+        """Whether two values may be combined."""
+
+    @abstractmethod
+    def combiner(self) -> More:
+        """Return what makes one value of two, and leaves both as they are. Only for values that may be combined."""
+
+    def owner(self) -> First:
+        """Return what makes of a value one that nobody else changes."""
+        return own
+
     @abstractmethod
     def steps(self) -> tuple[First, More]:
         """Return what makes of the first record a value, and what makes of a record and the value so far the next."""
@@ -115,6 +131,23 @@ class Reduced(Combined):
     def _descriptor(self) -> StateDescriptor:
         return ReducingStateDescriptor(STATE_NAME, self._function, self._type)
 
+    @property
+    def is_mergeable(self) -> bool:
+        return True
+
+    @property
+    def _is_pure(self) -> bool:
+        """Whether the function is known to change no record."""
+        inner = self._function.function if isinstance(self._function, TypedReduce) else self._function
+        return isinstance(inner, FieldReduce | RecordChoice)
+
+    def combiner(self) -> More:
+        function = method_of(self._function, "reduce")
+        return function if self._is_pure else lambda one, other: function(own(one), own(other))
+
+    def owner(self) -> First:
+        return (lambda value: value) if self._is_pure else own
+
     def fold(self, values: list[Any]) -> list[Any]:
         return [reduce(method_of(self._function, "reduce"), values)]
 
@@ -136,6 +169,21 @@ class Aggregated(Combined):
 
     def _descriptor(self) -> StateDescriptor:
         return AggregatingStateDescriptor(STATE_NAME, self._function, self._type)
+
+    @property
+    def is_mergeable(self) -> bool:
+        return bool(getattr(self._function, "mergeable", False))
+
+    def combiner(self) -> More:
+        merge = self._function.merge
+
+        def combined(one: Any, other: Any) -> Any:
+            merged = merge(own(one), own(other))
+            if merged is None:
+                raise ProgramError(f"merge() of {type(self._function).__name__} returned None; return the accumulator")
+            return merged
+
+        return combined
 
     def fold(self, values: list[Any]) -> list[Any]:
         accumulator = self._function.create_accumulator()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Batch
+from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch
+from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
-from headgate.operators.base import Runtime
+from headgate.operators.base import OperatorSnapshot, Runtime
 from headgate.operators.keyed import KeyedCall, KeyedOperator
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.windows.cell_windows import CellWindows
@@ -16,6 +18,7 @@ from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.pane_windows import PaneWindows
+from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.time.timers import Timers
@@ -44,10 +47,22 @@ class WindowOperator(KeyedOperator):
         return isinstance(self._windows, CellWindows)
 
     def _kind(self) -> type[Windows]:
-        """Return how windows lie in state."""
+        """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
         if self._windowing.merges:
             return MergingWindows
-        return PaneWindows if PaneWindows.can_hold(self._windowing, self._contents, self._backend) else CellWindows
+        if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
+            return PaneWindows
+        restored = self.context.restored
+        in_slices = PROGRESS in restored.lists
+        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function, self._backend):
+            return SliceWindows if in_slices or not restored.keyed else CellWindows
+        if in_slices:
+            raise RestoreError(
+                f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
+                "of event time that combine their records can take over, with the default trigger and "
+                "state.backend.type: hashmap; restore it with those, or give the operator another uid"
+            )
+        return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
@@ -86,6 +101,10 @@ class WindowOperator(KeyedOperator):
         while self._windows.is_due(MAX_TIMESTAMP):
             self._windows.evaluate(MAX_TIMESTAMP, records_max)
             yield self._split(self._taken())
+
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        taken = super().snapshot(barrier)
+        return replace(taken, lists=taken.lists | self._windows.lists())
 
     def close(self) -> None:
         try:

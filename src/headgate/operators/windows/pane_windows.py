@@ -9,15 +9,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from itertools import islice, repeat
 from typing import Any, final
 
-from headgate.functions.windows.functions import (
-    PassThroughAllWindowFunction,
-    PassThroughWindowFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-)
 from headgate.functions.windows.time_windows import (
     SlidingEventTimeWindows,
     TimeWindows,
@@ -26,40 +19,28 @@ from headgate.functions.windows.time_windows import (
 )
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
-from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
+from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import STATE_NAME, Combined, Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
+from headgate.operators.windows.windows import Opened
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import NO_CELL
 from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
-from headgate.types.typed_key import untyped
 
 
 @final
-class PaneWindows(Windows):
+class PaneWindows(CombinedWindows):
     """Tumbling windows of event time whose records are combined, on the hash map."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assert isinstance(windowing.assigner, TimeWindows)
-        assert isinstance(contents, Combined)
         assert isinstance(self._backend, HashMapBackend)
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
-        (self._first, self._more), self._result = contents.steps(), contents.result
-        self._none_made = contents.none_made
-        self._passes_through = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
-        self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
-        self._window_context.enter_window = lambda: self._backend.namespaces.set(self._namespace)
-        self._namespace: Namespace = (0, 0)
-        """The window that is evaluated."""
         self._due: list[tuple[int, Namespace]] = []
         """A heap of when windows are due: to be evaluated, or to be removed."""
-        self._left: Iterator[tuple[Any, Any]] | None = None
-        """What is left of a window that is being evaluated."""
         self._panes = self._backend.panes(STATE_NAME, EVENT_TIMERS, self._new_pane)
 
     @staticmethod
@@ -97,12 +78,6 @@ class PaneWindows(Windows):
             if pane.is_evaluated:
                 self._evaluate_again((start, end), key, values[key])
 
-    def _sought(self, pane: Pane, key: Any) -> Any:
-        """Return the value of a key that has none in the open dictionary, or has None there: a function made that."""
-        if key in pane.open:
-            self._none_made()
-        return pane.sealed_value(key)
-
     def _pane_at(self, namespace: Namespace, time: int) -> Pane | None:
         """Return the pane of a window, in which this time is; None if it is over."""
         pane = self._panes.by_window.get(namespace)
@@ -126,7 +101,7 @@ class PaneWindows(Windows):
 
     def _evaluate_again(self, namespace: Namespace, key: Any, value: Any) -> None:
         """Evaluate the window of a key to which a late record has come."""
-        self._begin(namespace)
+        self._begin(*namespace)
         self._evaluate_some(iter([(key, value)]))
 
     # --- time
@@ -149,54 +124,22 @@ class PaneWindows(Windows):
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
-        self._begin(namespace)
+        self._begin(*namespace)
         if due_ms == namespace[1] - 1:
             items: Iterable[tuple[Any, Any]] = pane.values().items()
-            self._left = iter([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
+            self._begin_all([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
         else:
             self._end(pane.values())
 
-    def _begin(self, namespace: Namespace) -> None:
-        """Make a window the one that is evaluated."""
-        self._namespace = namespace
-        self._window_context.current = TimeWindow(*namespace)
-
     def _go_on(self, left: Iterator[tuple[Any, Any]], records_max: int) -> None:
         """Evaluate the window for some more keys; after the last one it is over, or waits for late records."""
-        some = list(islice(left, records_max))
-        position = iter(some)
-        try:
-            self._evaluate_some(position)
-        except USER_ERRORS as error:
-            key = untyped(some[last_index(some, position)][0])
-            raise UserCodeError(key=key, during=f"the timer of a window ({self._namespace[1] - 1})") from error
-        if len(some) < records_max:
+        if self._evaluate_more(left, records_max):
             self._left = None
-            pane = self._panes.by_window[self._namespace]
+            pane = self._panes.by_window[self._window]
             if pane.over is None:
                 self._end(pane.values())
             else:
                 pane.now_evaluated(self._backend.generation)
-
-    def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
-        """Evaluate the window for these keys and values."""
-        out, result, last_ms = self.out, self._result, self._namespace[1] - 1
-        if self._passes_through:
-            out += [emitted for _, value in position if (emitted := result(value)) is not None]
-        else:
-            evaluate, context = self._evaluate, self._window_context
-            for key, value in position:
-                given = result(value)
-                if given is not None:
-                    if self._has_context:
-                        self._enter(key)
-                    out += evaluate(untyped(key), context, [given])
-        self.times += repeat(last_ms, len(out) - len(self.times))
-
-    def _enter(self, key: Any) -> None:
-        """Make a key the current one of the state, without a window: the context sets that when it is asked."""
-        self._enter_key(key)
-        self._backend.namespaces.cell = NO_CELL
 
     def _end(self, keys: Iterable[Any]) -> None:
         """Remove the window, and have the function clear its state."""
@@ -204,4 +147,4 @@ class PaneWindows(Windows):
             for key in keys:
                 self._enter(key)
                 self._clears.clear(self._window_context)
-        self._panes.drop(self._namespace, self._backend.generation)
+        self._panes.drop(self._window, self._backend.generation)

@@ -19,6 +19,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, e
 from headgate.operators.windows.windowing import Windowing
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION
+from headgate.state.operator.list_elements import ListElements
 
 
 @final
@@ -65,6 +66,10 @@ class Windows(ABC):
     @abstractmethod
     def evaluate(self, until_ms: int, records_max: int) -> None:
         """Evaluate some of the windows that are due at this event time, in its order: until about so many results."""
+
+    def lists(self) -> dict[str, ListElements]:
+        """Return the list states that a snapshot is to have besides keyed state."""
+        return {}
 
     def _enter_key(self, key: Any) -> None:
         """Make a key the current one of the state."""

@@ -11,17 +11,16 @@ would be saved, and what was saved from cells becomes panes again: the layout ma
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, final
 
 from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, namespace_of
-from headgate.state.keyed.immutable import is_immutable
+from headgate.state.keyed.immutable import own
 
-Namespace = tuple[int, int]
-"""The start and the end of a window."""
+Namespace = tuple[Any, ...]
+"""The start and the end of a window, or what stands for a slice."""
 
 PaneTimers = Callable[[Any], "dict[int, None] | None"]
 
@@ -34,12 +33,12 @@ class Pane:
     """The values of a window, by key.
 
     `timers` are those of an entry before the window is evaluated, `over` those that are left after that: None, if it is
-    over then.
+    over then. A slice has none: its windows do not belong to it alone.
     """
 
     __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "timers")
 
-    def __init__(self, timers: dict[int, None], over: dict[int, None] | None) -> None:
+    def __init__(self, timers: dict[int, None] | None, over: dict[int, None] | None) -> None:
         self.open: dict[Any, Any] = {}
         self.sealed: list[tuple[int, dict[Any, Any]]] = []
         """With the generation at whose end each was sealed, the newest first."""
@@ -54,8 +53,14 @@ class Pane:
         self.evaluated.discard(key)
         for _, values in self.sealed:
             if key in values:
-                value = values[key]
-                return value if is_immutable(value) else copy.deepcopy(value)
+                return own(values[key])
+        return None
+
+    def value_of(self, key: Any) -> Any:
+        """Return the value of a key, which is not to be changed; None if there is none."""
+        for values in (self.open, *(values for _, values in self.sealed)):
+            if key in values:
+                return values[key]
         return None
 
     def values(self) -> dict[Any, Any]:

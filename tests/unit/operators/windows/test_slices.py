@@ -1,0 +1,257 @@
+"""Sliding windows in slices: how windows are cut and combined, what is kept of them, and what a restore finds."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Final, final
+
+import pytest
+
+from headgate import options
+from headgate.config import Settings
+from headgate.datastream import AggregateFunction, DataStream
+from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from headgate.elements import MIN_TIMESTAMP, Batch
+from headgate.errors import RestoreError
+from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.progress import Progress
+from headgate.operators.windows.slice_windows import SliceWindows
+from headgate.operators.windows.slicing import Slicing
+from headgate.operators.windows.two_stacks import TwoStacks
+from headgate.state.keyed.immutable import own
+from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+
+TEN_BY_FOUR: Final = SlidingEventTimeWindows(10, 4, 0)
+
+
+class Sum(AggregateFunction):
+    """Adds up numbers, and has no `merge` worth the name."""
+
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        return accumulator + int(value[1])
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        raise NotImplementedError
+
+
+@final
+class MergeableSum(Sum):
+    mergeable = True
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+def build(stream: DataStream, function: AggregateFunction | None = None, assigner: Any = TEN_BY_FOUR) -> DataStream:
+    return stream.key_by(lambda record: record[0]).window(assigner).aggregate(function or MergeableSum())
+
+
+def harness(
+    function: AggregateFunction | None = None,
+    assigner: Any = TEN_BY_FOUR,
+    backend: str = "hashmap",
+    restored: list[SavedOperator] | None = None,
+    setup: Setup | None = None,
+) -> OperatorHarness:
+    setup = setup or Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+    return OperatorHarness.of_stream(
+        lambda stream: build(stream, function, assigner), restored=restored or [], setup=setup
+    )
+
+
+def add(each: OperatorHarness, *records: tuple[str, int, int]) -> list[Any]:
+    """Process records of a key, a number and a time."""
+    return each.process_batch(Batch(list(records), [time for _, _, time in records])).records
+
+
+def windows_of(each: OperatorHarness) -> Any:
+    assert isinstance(each.operator, WindowOperator)
+    return each.operator._windows
+
+
+@pytest.mark.parametrize(("size", "slide", "offset"), [(10, 4, 0), (10, 5, -3), (7, 3, 2), (12, 1, 0), (5, 4, 1)])
+def test_windows_are_whole_slices_without_gaps(size: int, slide: int, offset: int) -> None:
+    slicing = Slicing(size, slide, offset, 0)
+    for time in range(-30, 30):
+        start, end = slicing.slice_at(time)
+        assert start <= time < end
+        assert slicing.slice_at(start) == slicing.slice_at(end - 1) == (start, end)
+        windows = [at for at in range(time - size + 1, time + 1) if (at - offset) % slide == 0]
+        assert all(at <= start and end <= at + size for at in windows)
+        assert (slicing.first_window(start), slicing.window_at(start)) == (windows[0], windows[-1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_stacks_come_to_what_all_slices_come_to_whatever_is_late(seed: int) -> None:
+    rng = random.Random(seed)
+    slices: dict[int, dict[str, list[int]]] = {}
+
+    def between(start: int, end: int) -> Any:
+        return ((at, slices[at]) for at in sorted(slices) if start <= at < end)
+
+    stacks = TwoStacks(between, lambda one, other: [*one, *other], own)
+    size, at = rng.randint(2, 8), 0
+    for number in range(300):
+        place = max(0, at + size - 1 - rng.randint(0, size))
+        key = rng.choice("abcd")
+        slices.setdefault(place, {}).setdefault(key, []).append(number)
+        stacks.add(place, key, [number])
+        if rng.random() < 0.4:
+            at += rng.choice([1, 1, 1, 2, size + 3])
+            stacks.move(at, at + size)
+            expected: dict[str, list[int]] = {}
+            for _, values in between(at, at + size):
+                for each, numbers in values.items():
+                    expected.setdefault(each, []).extend(numbers)
+            found = list(stacks.values())
+            assert len(found) == len(expected)
+            assert {each: sorted(some) for each, some in found} == {
+                each: sorted(some) for each, some in expected.items()
+            }
+
+
+def test_a_record_is_kept_once_however_many_windows_it_is_in() -> None:
+    with harness(assigner=SlidingEventTimeWindows(1_000, 1, 0)) as windows:
+        add(windows, ("a", 1, 5_000), ("a", 2, 5_000), ("b", 3, 5_000))
+        assert windows.state("window-contents") == {("a", ("slice", 5000, 5001)): 3, ("b", ("slice", 5000, 5001)): 3}
+        assert len(windows.watermark(6_000)) == 2_000
+        assert windows.state("window-contents") == {}
+
+
+def test_merge_is_not_called_unless_it_is_declared() -> None:
+    with harness(Sum()) as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 9))
+        assert isinstance(windows_of(windows), CellWindows)
+        assert windows.watermark(20) == [1, 3, 3, 2]
+
+
+def test_nothing_grows_over_ten_thousand_windows() -> None:
+    with harness(assigner=SlidingEventTimeWindows(20, 2, 0)) as windows:
+        sizes = []
+        for time in range(0, 20_000, 2):
+            add(windows, (f"{time % 6}", 1, time), (f"at {time}", 1, time), ("late", 1, max(0, time - 9)))
+            windows.watermark(time)
+            inside = windows_of(windows)
+            stacks = inside._stacks
+            sizes.append(
+                len(inside._starts)
+                + len(inside._panes.by_window)
+                + sum(len(pane.open) for pane in inside._panes.by_window.values())
+                + len(stacks._front)
+                + len(stacks._back)
+                + len(stacks._late)
+                + sum(len(before) for _, before in stacks._before)
+                + len(windows.operator._backend)  # type: ignore[attr-defined]
+            )
+        assert max(sizes[5_000:]) == max(sizes[100:5_000])
+        windows.watermark(30_000)
+        assert not inside._starts
+        assert not list(stacks.values())
+
+
+def test_windows_that_were_evaluated_before_a_restore_are_not_evaluated_again() -> None:
+    with harness() as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 9))
+        assert windows.watermark(10) == [1, 3]
+        saved = windows.snapshot()
+    with harness(restored=[saved]) as windows:
+        assert windows.watermark(11) == []
+        add(windows, ("a", 4, 12))
+        assert windows.watermark(30) == [7, 6, 4]
+
+
+def of_subtask(subtask: int, parallelism: int) -> Setup:
+    return Setup(subtask=subtask, parallelism=parallelism, max_parallelism=8)
+
+
+def test_key_groups_that_were_further_than_others_go_on_from_there() -> None:
+    saved, keys, before = [], [], []
+    for subtask, watermark in ((0, 10), (1, 14)):
+        with harness(setup=of_subtask(subtask, 2)) as windows:
+            key = next(key for key in "abcdefgh" if windows.owns(key))
+            keys.append(key)
+            add(windows, (key, subtask + 1, 9))
+            before.append(len(windows.watermark(watermark)))
+            saved.append(windows.snapshot())
+    assert before == [1, 2]
+    with harness(restored=saved, setup=of_subtask(0, 1)) as windows:
+        assert windows.watermark(12) == []
+        assert add(windows, (keys[0], 10, 9), (keys[1], 20, 9)) == []
+        assert sorted(windows.watermark(13)) == [11]
+        again = windows.snapshot()
+        assert sorted(windows.watermark(40)) == [11, 22]
+    with harness(restored=[again], setup=of_subtask(0, 1)) as windows:
+        assert sorted(windows.watermark(40)) == [11, 22]
+
+
+def test_progress_of_key_groups_that_nobody_saved_is_none() -> None:
+    assert Progress([], range(4)).floor_ms == MIN_TIMESTAMP
+    progress = Progress([(0, 1, 7)], range(4))
+    assert progress.stretches(MIN_TIMESTAMP) == [(0, 1, 7), (2, 3, MIN_TIMESTAMP)]
+    progress.passed(7)
+    assert not progress.ahead
+
+
+def test_windows_that_were_saved_one_by_one_stay_so() -> None:
+    with harness(Sum()) as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 9))
+        assert windows.watermark(9) == [1, 3]
+        saved = windows.snapshot()
+    with harness(MergeableSum(), restored=[saved]) as windows:
+        assert isinstance(windows_of(windows), CellWindows)
+        assert windows.watermark(40) == [3, 2]
+
+
+def saved_in_slices() -> SavedOperator:
+    with harness() as windows:
+        add(windows, ("a", 1, 5))
+        assert isinstance(windows_of(windows), SliceWindows)
+        return windows.snapshot()
+
+
+def test_other_windows_cannot_take_over_slices() -> None:
+    with pytest.raises(RestoreError, match=r"10 ms by 4 ms .* become those of 12 ms by 4 ms"):
+        harness(assigner=SlidingEventTimeWindows(12, 4, 0), restored=[saved_in_slices()]).open()
+    with pytest.raises(RestoreError, match=r"state\.backend\.type: hashmap"):
+        harness(Sum(), restored=[saved_in_slices()]).open()
+
+
+def test_a_merge_that_returns_nothing_is_named() -> None:
+    @final
+    class Forgetful(Sum):
+        mergeable = True
+
+        def merge(self, acc_a: int, acc_b: int) -> Any:
+            return None
+
+    with harness(Forgetful()) as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 6))
+        with pytest.raises(Exception, match="of Forgetful returned None"):
+            windows.watermark(20)
+
+
+@pytest.mark.parametrize("assigner", [TEN_BY_FOUR, TumblingEventTimeWindows(10, 0)])
+def test_a_window_that_a_snapshot_finds_half_evaluated_goes_on_where_it_was(assigner: Any) -> None:
+    with harness(assigner=assigner) as windows:
+        add(windows, *((key, number, 8) for number, key in enumerate("abcdefg")))
+        first = windows.operator.advance(9, 3)
+        assert first is not None
+        saved = windows.snapshot()
+    found = list(first.records)
+    halves = []
+    for subtask in (0, 1):
+        with harness(assigner=assigner, restored=[saved], setup=Setup(subtask=subtask, parallelism=2)) as windows:
+            more = windows.operator.advance(9, 1)
+            found += [] if more is None else more.records
+            halves.append(windows.snapshot())
+    with harness(assigner=assigner, restored=halves) as windows:
+        found += windows.watermark(9)
+        assert windows.watermark(10) == []
+    assert sorted(found) == list(range(7))
