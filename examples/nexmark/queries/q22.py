@@ -1,0 +1,11 @@
+"""Get URL directories: bids with the three folders of their URL."""
+
+from __future__ import annotations
+
+from streams import Events
+
+from headgate.datastream import DataStream
+
+
+def query(events: Events) -> DataStream:
+    return events.bids().map(lambda bid: (bid.auction, bid.bidder, bid.price, bid.channel, *bid.url.split("/")[3:6]))
