@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.events import Settings
-from inputs import write_inputs
 from pyspark.sql import SparkSession
-from queries import NAMES, query
-from results import Rows, difference, settled
-from streams import Events
-from tables import expected, register
 
+from generator.events import Settings
 from headgate.common import Configuration
 from headgate.datastream import DataStream, MapFunction, RuntimeExecutionMode, StreamExecutionEnvironment
 from headgate.datastream.functions import CheckpointListener
 from headgate.deploy.spark.java import ensure_java
+from inputs import write_inputs
+from queries import NAMES, query
+from results import Rows, difference, settled
+from streams import Events
+from tables import expected, register
 
 HERE = Path(__file__).parent
 WORK = HERE / "work"

@@ -6,9 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+
 from results import Rows
 
-SQL = Path(__file__).parent / "sql"
+SQL = Path(__file__).parent / "sql" / "spark"
 
 
 def register(spark: SparkSession, folder: Path) -> None:

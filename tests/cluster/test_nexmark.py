@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from generator.events import Settings
-from inputs import write_inputs
 from pyspark.sql import SparkSession
+
+from generator.events import Settings
+from headgate.common import Configuration
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from inputs import write_inputs
 from queries import NAMES, query
 from results import difference, settled
 from streams import Events
 from tables import expected, register
-
-from headgate.common import Configuration
-from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 
 RUN = Path(__file__).parents[2] / "examples" / "nexmark" / "run.py"
 

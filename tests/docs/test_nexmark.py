@@ -10,14 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+
+from figures.engines import with_pyflink
+from figures.page import Figure, Setting, page
 from generator.events import AUCTION, BID, PERSON, Settings, events
+from headgate.common import Configuration
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from inputs import write_inputs
 from queries import NAMES, q10, query
 from results import Rows, difference, settled
 from streams import Events
-
-from headgate.common import Configuration
-from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 
 SOME = 50_000
 
@@ -150,3 +152,27 @@ def test_the_last_change_of_a_result_counts() -> None:
     assert settled("q4", [(10, 5), (11, 1), (10, 7)]) == Counter([(10, 7), (11, 1)])
     assert settled("q12", [(1, 2, 0, 10), (1, 3, 10, 20)]) == Counter([(1, 5)])
     assert settled("q0", [(1, 2), (1, 2)]) == Counter({(1, 2): 2})
+
+
+def test_the_page_of_figures_compares_engines_and_tells_what_failed() -> None:
+    setting = Setting("2 cores", {"headgate": 1_000, "Flink SQL": 100})
+    figures = [
+        Figure("headgate", "q5", 3_000.0, None),
+        Figure("headgate", "q6", 500.0, None),
+        Figure("Flink SQL", "q5", 2_000.0, None),
+        Figure("Flink SQL", "q6", 0.0, "it has no such window"),
+    ]
+    text = page(setting, figures)
+    assert "| | headgate | Flink SQL | times |" in text
+    assert "| q5 | 3,000 | 2,000 | 1.5 |" in text
+    assert "| q6 | 500 | - | - |" in text
+    assert "| q7 | - | - | - |" in text
+    assert "- q6 on Flink SQL: it has no such window." in text
+    assert "(1,000 for headgate, 100 for Flink SQL)" in text
+
+
+def test_queries_run_on_pyflink_with_nothing_but_the_import_root_replaced(tmp_path: Path) -> None:
+    with_pyflink(tmp_path)
+    copies = {path.name: path.read_text() for path in (tmp_path / "queries").glob("*.py")}
+    assert copies.keys() >= {f"{name}.py" for name in NAMES}
+    assert not [name for name, text in copies.items() if "from headgate" in text]

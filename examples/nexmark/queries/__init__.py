@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from headgate.datastream import DataStream
 from streams import Events
 
-from headgate.datastream import DataStream
-
-NAMES = tuple(f"q{number}" for number in range(23))
+NAMES = [f"q{number}" for number in range(23)]
 """All queries, in their order."""
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streams import Events
-
 from headgate.common import Row
 from headgate.datastream import DataStream
 from headgate.datastream.connectors.file_system import BucketAssigner, Encoder, FileSink
 from queries.times import day, minute
+from streams import Events
 
 COLUMNS = ["auction", "bidder", "price", "dateTime", "extra"]
 Logged = Row(*COLUMNS, "dt", "hm")

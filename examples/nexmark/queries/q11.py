@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.common import Time
 from headgate.datastream import DataStream
 from headgate.datastream.window import EventTimeSessionWindows
 from queries.counting import Count, WithWindow
+from streams import Events
 
 
 def query(events: Events) -> DataStream:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from streams import Events
-
 from headgate.common import Time
 from headgate.datastream import DataStream
 from headgate.datastream.window import TimeWindow, Trigger, TriggerResult, TumblingProcessingTimeWindows
 from queries.counting import Count, WithWindow
+from streams import Events
 
 END = 2**63 - 1  # event time when the input has ended
 

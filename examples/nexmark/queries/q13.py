@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from streams import Events
-
 from headgate.common import Row
 from headgate.datastream import DataStream, MapFunction, RuntimeContext
+from streams import Events
 
 ROWS = 10_000
 

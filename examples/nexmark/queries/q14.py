@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.datastream import DataStream
 from queries.q1 import EUROS
 from queries.times import DAY, MINUTE
+from streams import Events
 
 
 def time_of_day(time_ms: int) -> str:

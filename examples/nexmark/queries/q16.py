@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.datastream import DataStream
 from queries.statistics import NEWEST, Statistics
 from queries.times import day, minute
+from streams import Events
 
 
 def query(events: Events) -> DataStream:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.common import Row
 from headgate.datastream import DataStream
 from queries.statistics import rank
 from queries.times import day
+from streams import Events
 
 Found = tuple[int, str, int, int, int, int, int, int, int]
 

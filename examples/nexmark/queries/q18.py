@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.common import Row
 from headgate.datastream import DataStream
+from streams import Events
 
 
 def later(one: Row, other: Row) -> Row:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streams import Events
-
 from headgate.common import Row, Types
 from headgate.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from headgate.datastream.state import ValueStateDescriptor
 from queries.winning import rank
+from streams import Events
 
 TOP = 10
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streams import Events, auctions_of, bids_of
-
 from headgate.datastream import DataStream
 from queries.one_to_many import OneToMany
+from streams import Events, auctions_of, bids_of
 
 
 def query(events: Events) -> DataStream:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from streams import Events
-
 from headgate.common import Row
 from headgate.datastream import DataStream
+from streams import Events
 
 IDS = {"apple": "0", "google": "1", "facebook": "2", "baidu": "3"}
 IN_URL = re.compile(r"(?:&|^)channel_id=([^&]*)")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.datastream import DataStream
+from streams import Events
 
 
 def query(events: Events) -> DataStream:

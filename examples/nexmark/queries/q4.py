@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.datastream import DataStream
 from queries.winning import winning
+from streams import Events
 
 
 def query(events: Events) -> DataStream:

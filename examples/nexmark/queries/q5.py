@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams import Events
-
 from headgate.common import Time
-from headgate.datastream import DataStream, ProcessAllWindowFunction
+from headgate.datastream import DataStream
+from headgate.datastream.functions import ProcessAllWindowFunction
 from headgate.datastream.window import SlidingEventTimeWindows, TimeWindow, TumblingEventTimeWindows
 from queries.counting import Count, WithWindow
+from streams import Events
 
 Counted = tuple[int, int, int, int]
 

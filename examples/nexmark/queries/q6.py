@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streams import Events
-
 from headgate.common import Types
 from headgate.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from headgate.datastream.state import ListStateDescriptor
 from queries.winning import winning
+from streams import Events
 
 LAST = 10
 SOLD = Types.TUPLE([Types.LONG(), Types.LONG(), Types.LONG()])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from streams import Events
-
 from headgate.common import Row, Time
 from headgate.datastream import AggregateFunction, DataStream
 from headgate.datastream.window import TumblingEventTimeWindows
+from streams import Events
 
 
 class Highest(AggregateFunction):

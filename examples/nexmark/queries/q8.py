@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streams import Events, auctions_of, persons_of
-
 from headgate.common import Time
 from headgate.datastream import DataStream, ProcessWindowFunction
 from headgate.datastream.window import TimeWindow, TumblingEventTimeWindows
+from streams import Events, auctions_of, persons_of
 
 Came = tuple[int, str | None]  # a person with a name, or the seller of an auction without
 

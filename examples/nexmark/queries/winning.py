@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from streams import Events, auctions_of, bids_of
-
 from headgate.common import Row, Types
 from headgate.datastream import DataStream, KeyedCoProcessFunction, RuntimeContext
 from headgate.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from streams import Events, auctions_of, bids_of
 
 ANY = Types.PICKLED_BYTE_ARRAY()
 
