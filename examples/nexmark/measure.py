@@ -9,13 +9,13 @@ import platform
 import time
 from dataclasses import asdict
 
-from figures.engines import ROOT, WORK, Engine, QueryFailed, Running, engines
+from figures.engines import ROOT, WORK, Engine, QueryFailed, Running, engines, folder
 from figures.page import Figure, Setting, page
 from generator.events import Settings
 from inputs import write_inputs
 from queries import NAMES
 
-EVENTS, EVENTS_OF_PYFLINK = 1_000_000, 100_000
+EVENTS, EVENTS_OF_PYFLINK = 1_000_000, 50_000
 
 
 def main() -> None:
@@ -27,7 +27,8 @@ def main() -> None:
     WORK.mkdir(exist_ok=True)
     measured = engines(given.events, given.events_of_pyflink)
     for engine in measured:
-        write_inputs(engine.folder, engine.events, Settings())
+        for events in (engine.few, engine.events):
+            write_inputs(folder(events), events, Settings())
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     setting = Setting(machine, {engine.name: engine.events for engine in measured})
     figures = [figure for engine in measured for figure in measure(engine, given.queries or NAMES)]
@@ -37,7 +38,7 @@ def main() -> None:
 
 
 def measure(engine: Engine, queries: list[str]) -> list[Figure]:
-    """Run each query once, which does not count, and then in some rounds that do."""
+    """Run each query over many events, which does not count, then over few, and over many again."""
     figures = []
     running = Running(engine)
     for query in queries:
@@ -45,11 +46,12 @@ def measure(engine: Engine, queries: list[str]) -> list[Figure]:
         try:
             if query in engine.cannot:
                 raise QueryFailed(engine.cannot[query])
-            running.run(query)
-            spent_s = [running.run(query) for _ in range(engine.rounds)]
-            figure = Figure(engine.name, query, engine.events * engine.rounds / sum(spent_s), None)
+            if engine.is_compiled:
+                running.run(query, engine.events)
+            few_s, many_s = (running.run(query, events) for events in (engine.few, engine.events))
+            figure = Figure(engine.name, query, (engine.events - engine.few) / (many_s - few_s), few_s, None)
         except QueryFailed as failure:
-            figure = Figure(engine.name, query, 0.0, str(failure))
+            figure = Figure(engine.name, query, 0.0, 0.0, str(failure))
             if query not in engine.cannot:
                 running.close()
                 running = Running(engine)

@@ -157,16 +157,17 @@ def test_the_last_change_of_a_result_counts() -> None:
 def test_the_page_of_figures_compares_engines_and_tells_what_failed() -> None:
     setting = Setting("2 cores", {"headgate": 1_000, "Flink SQL": 100})
     figures = [
-        Figure("headgate", "q5", 3_000.0, None),
-        Figure("headgate", "q6", 500.0, None),
-        Figure("Flink SQL", "q5", 2_000.0, None),
-        Figure("Flink SQL", "q6", 0.0, "it has no such window"),
+        Figure("headgate", "q5", 3_000.0, 0.5, None),
+        Figure("headgate", "q6", 500.0, 0.7, None),
+        Figure("Flink SQL", "q5", 2_000.0, 2.0, None),
+        Figure("Flink SQL", "q6", 0.0, 0.0, "it has no such window"),
     ]
     text = page(setting, figures)
     assert "| | headgate | Flink SQL | times |" in text
     assert "| q5 | 3,000 | 2,000 | 1.5 |" in text
     assert "| q6 | 500 | - | - |" in text
     assert "| q7 | - | - | - |" in text
+    assert "| start | 0.6 s | 2.0 s | |" in text
     assert "- q6 on Flink SQL: it has no such window." in text
     assert "(1,000 for headgate, 100 for Flink SQL)" in text
 

@@ -39,16 +39,16 @@ class Engine:
     name: str
     program: str
     events: int
-    rounds: int
     python: Path = Path(sys.executable)
     modules: Path = HERE.parent
     options: dict[str, list[str]] = field(default_factory=dict)
     cannot: dict[str, str] = field(default_factory=dict)
+    is_compiled: bool = True
 
     @property
-    def folder(self) -> Path:
-        """Where its events are."""
-        return WORK / f"events-{self.events}"
+    def few(self) -> int:
+        """How many events there are in the run that shows what it takes to start."""
+        return self.events // 50
 
 
 class Running:
@@ -56,10 +56,9 @@ class Running:
 
     def __init__(self, engine: Engine) -> None:
         self._log = WORK / f"{engine.program}.log"
-        given = json.dumps({"folder": str(engine.folder)} | engine.options)
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
-                [str(engine.python), str(HERE / engine.program), given],
+                [str(engine.python), str(HERE / engine.program), json.dumps(engine.options)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -67,12 +66,12 @@ class Running:
                 start_new_session=True,
             )
 
-    def run(self, query: str) -> float:
+    def run(self, query: str, events: int) -> float:
         """Return the seconds of CPU time that a query took, in all processes. Raises `QueryFailed`."""
         before_s = self._cpu_s()
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{query}\n".encode())
+            self._process.stdin.write(f"{query} {folder(events)}\n".encode())
             self._process.stdin.flush()
             self._wait()
         except BrokenPipeError as error:
@@ -110,15 +109,22 @@ class Running:
         return spent_s
 
 
+def folder(events: int) -> Path:
+    """Return where so many events are."""
+    return WORK / f"events-{events}"
+
+
 def engines(events: int, events_of_pyflink: int) -> list[Engine]:
     """Return those that are there, headgate first."""
-    found = [Engine("headgate", "on_headgate.py", events, 2), Engine("Spark SQL", "on_spark_sql.py", events, 2)]
+    found = [Engine("headgate", "on_headgate.py", events), Engine("Spark SQL", "on_spark_sql.py", events)]
     if PEERS.exists():
         jars = {"jars": [str(jar) for jar in [*flink_jars(), *hadoop_jars()]]}
-        folder = with_pyflink(WORK / "with_pyflink")
+        replaced = with_pyflink(WORK / "with_pyflink")
         found += [
-            Engine("Flink SQL", "on_flink_sql.py", events, 2, PEERS, options=jars, cannot=NOT_IN_FLINK_SQL),
-            Engine("PyFlink", "on_pyflink.py", events_of_pyflink, 1, PEERS, folder, jars, NOT_ON_PYFLINK),
+            Engine("Flink SQL", "on_flink_sql.py", events, PEERS, options=jars, cannot=NOT_IN_FLINK_SQL),
+            Engine(
+                "PyFlink", "on_pyflink.py", events_of_pyflink, PEERS, replaced, jars, NOT_ON_PYFLINK, is_compiled=False
+            ),
         ]
     return found
 

@@ -1,6 +1,6 @@
-"""Runs queries as Flink SQL, one for each line of input with its name. Needs the Python of PyFlink.
+"""Runs queries as Flink SQL, one for each line of input with its name and the folder of its events.
 
-Its argument is JSON: the `folder` of the events, and `jars`.
+Needs the Python of PyFlink. Its argument is JSON: `jars`.
 """
 
 import json
@@ -75,10 +75,10 @@ def sink(query, folder):
     return TableDescriptor.for_connector("blackhole").build()
 
 
-def main(folder, jars):
-    env = tables(StreamExecutionEnvironment.get_execution_environment(configuration(jars)), folder)
+def main(jars):
     for line in sys.stdin:
-        query = line.strip()
+        query, folder = line.split()
+        env = tables(StreamExecutionEnvironment.get_execution_environment(configuration(jars)), folder)
         found = env.sql_query((SQL / f"{query}.sql").read_text())
         found.execute_insert(sink(query, folder)).wait()
         print("done", flush=True)

@@ -1,11 +1,7 @@
-"""Runs the queries of this example on Spark, one for each line of input with its name, with two slots.
-
-Its argument is JSON: the `folder` of the events.
-"""
+"""Runs queries of this example on Spark with two slots, one for each line: its name and the folder of its events."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -36,11 +32,11 @@ class Nothing(FlushingWriter):
         pass
 
 
-def main(folder: str) -> None:
-    log = Path(folder) / "log"
+def main() -> None:
     with spark_session() as spark:
         for line in sys.stdin:
-            name = line.strip()
+            name, folder = line.split()
+            log = Path(folder) / "log"
             env = StreamExecutionEnvironment.get_execution_environment(spark=spark).set_parallelism(2)
             shutil.rmtree(log, ignore_errors=True)
             results = query(name)(Events(env, Path(folder)))
@@ -53,4 +49,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(**json.loads(sys.argv[1]))
+    main()

@@ -1,7 +1,7 @@
-"""Runs the queries of this example on PyFlink, one for each line of input with its name. Needs the Python of PyFlink.
+"""Runs the queries of this example on PyFlink, one for each line of input with its name and the folder of its events.
 
-The queries come from `PYTHONPATH`, with the import root replaced. Their events come from a table, as rows of PyFlink's
-Parquet source cannot be read in Python. Its argument is JSON: the `folder` of the events, and `jars`.
+Needs the Python of PyFlink, and the queries with the import root replaced on the `PYTHONPATH`. Their events come from a
+table, as rows of PyFlink's Parquet source cannot be read in Python. Its argument is JSON: `jars`.
 """
 
 import json
@@ -27,15 +27,16 @@ class OfTable(Events):
         return events.assign_timestamps_and_watermarks(strategy.with_timestamp_assigner(EventTime()))
 
 
-def main(folder, jars):
+def main(jars):
     for line in sys.stdin:
+        name, folder = line.split()
         conf = configuration(jars)
         conf.set_string("python.executable", sys.executable)
         conf.set_string("python.client.executable", sys.executable)
         env = StreamExecutionEnvironment.get_execution_environment(conf)
         discard = get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink()
-        query(line.strip())(OfTable(env, Path(folder))).sink_to(Sink(discard))
-        env.execute(line.strip())
+        query(name)(OfTable(env, Path(folder))).sink_to(Sink(discard))
+        env.execute(name)
         print("done", flush=True)
 
 

@@ -1,11 +1,7 @@
-"""Runs the queries as batches of Spark SQL, one for each line of input with its name.
-
-Its argument is JSON: the `folder` of the events.
-"""
+"""Runs the queries as batches of Spark SQL, one for each line: its name and the folder of its events."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -13,11 +9,11 @@ from run import spark_session
 from tables import SQL, register
 
 
-def main(folder: str) -> None:
+def main() -> None:
     with spark_session() as spark:
-        register(spark, Path(folder))
         for line in sys.stdin:
-            name = line.strip()
+            name, folder = line.split()
+            register(spark, Path(folder))
             writer = spark.sql((SQL / f"{name}.sql").read_text()).write.mode("overwrite")
             if name == "q10":
                 writer.partitionBy("dt", "hm").csv(str(Path(folder) / "log"))
@@ -27,4 +23,4 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(**json.loads(sys.argv[1]))
+    main()

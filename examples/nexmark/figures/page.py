@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from string import Template
 
 from queries import NAMES
@@ -20,11 +21,12 @@ class Setting:
 
 @dataclass(frozen=True)
 class Figure:
-    """What was measured of a query: events in a second of CPU time, or why nothing was."""
+    """What was measured of a query: events in a second of CPU time, the seconds to start, or why nothing was."""
 
     engine: str
     query: str
     rate: float
+    start_s: float
     failure: str | None
 
 
@@ -43,7 +45,8 @@ def page(setting: Setting, figures: Sequence[Figure]) -> str:
 
 
 def _table(engines: list[str], figures: Sequence[Figure]) -> str:
-    rates = {(figure.engine, figure.query): figure.rate for figure in figures if figure.failure is None}
+    ran = [figure for figure in figures if figure.failure is None]
+    rates = {(figure.engine, figure.query): figure.rate for figure in ran}
     own, others = engines[0], engines[1:]
     lines = [f"| | {own} |" + "".join(f" {name} | times |" for name in others), "|---|--:|" + "--:|--:|" * len(others)]
     for query in NAMES:
@@ -53,4 +56,8 @@ def _table(engines: list[str], figures: Sequence[Figure]) -> str:
             other = rates.get((name, query))
             cells += [f"{other:,.0f}" if other else "-", f"{rate / other:.3g}" if rate and other else "-"]
         lines.append(f"| {query} | {' | '.join(cells)} |")
+    starts = [
+        median([f.start_s for f in figures if f.engine == name and f.failure is None] or [0.0]) for name in engines
+    ]
+    lines.append(f"| start | {starts[0]:.1f} s |" + "".join(f" {start_s:.1f} s | |" for start_s in starts[1:]))
     return "\n".join(lines)
