@@ -51,13 +51,18 @@ def _table(engines: list[str], figures: Sequence[Figure]) -> str:
     lines = [f"| | {own} |" + "".join(f" {name} | times |" for name in others), "|---|--:|" + "--:|--:|" * len(others)]
     for query in NAMES:
         rate = rates.get((own, query))
-        cells = [f"{rate:,.0f}" if rate else "-"]
+        cells = [_rounded(rate)]
         for name in others:
             other = rates.get((name, query))
-            cells += [f"{other:,.0f}" if other else "-", f"{rate / other:.3g}" if rate and other else "-"]
+            cells += [_rounded(other), f"{rate / other:.2g}" if rate and other else "-"]
         lines.append(f"| {query} | {' | '.join(cells)} |")
     starts = [
         median([f.start_s for f in figures if f.engine == name and f.failure is None] or [0.0]) for name in engines
     ]
     lines.append(f"| start | {starts[0]:.1f} s |" + "".join(f" {start_s:.1f} s | |" for start_s in starts[1:]))
     return "\n".join(lines)
+
+
+def _rounded(rate: float | None) -> str:
+    """Return a rate with two digits that count; a dash for none."""
+    return f"{float(f'{rate:.2g}'):,.0f}" if rate else "-"
