@@ -16,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,12 @@ joined: $(STAMP) ## late flights, joined in Spark SQL with their aircraft, as a 
 
 payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark cluster: processes killed, rules changed, rescaled
 	$(BIN)/python examples/payments/payments_demo.py $(PAYMENTS_ARGS)
+
+nexmark: $(STAMP) ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
+	$(BIN)/python examples/nexmark/run.py $(NEXMARK_ARGS)
+
+figures: $(STAMP) ## events in a second of CPU time by query of Nexmark; beside Flink's after make peers; into docs/nexmark.md
+	$(BIN)/python examples/nexmark/measure.py $(FIGURES_ARGS)
 
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)

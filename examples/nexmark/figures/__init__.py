@@ -1,0 +1,1 @@
+"""Figures: what each engine needs for the queries. `measure.py` begins here."""

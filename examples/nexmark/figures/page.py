@@ -1,0 +1,68 @@
+"""The page of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from string import Template
+
+from queries import NAMES
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was measured on, and how many events each engine had."""
+
+    machine: str
+    events: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured of a query: events in a second of CPU time, the seconds to start, or why nothing was."""
+
+    engine: str
+    query: str
+    rate: float
+    start_s: float
+    failure: str | None
+
+
+TEXT = Path(__file__).with_name("page.md")
+
+
+def page(setting: Setting, figures: Sequence[Figure]) -> str:
+    """Return the page."""
+    failures = [f"- {figure.query} on {figure.engine}: {figure.failure}." for figure in figures if figure.failure]
+    return Template(TEXT.read_text()).substitute(
+        machine=setting.machine,
+        table=_table(list(setting.events), figures),
+        failures="\n".join(["\nA dash is a query that did not run:\n", *failures, ""]) if failures else "",
+        events=", ".join(f"{count:,} for {name}" for name, count in setting.events.items()),
+    )
+
+
+def _table(engines: list[str], figures: Sequence[Figure]) -> str:
+    ran = [figure for figure in figures if figure.failure is None]
+    rates = {(figure.engine, figure.query): figure.rate for figure in ran}
+    own, others = engines[0], engines[1:]
+    lines = [f"| | {own} |" + "".join(f" {name} | times |" for name in others), "|---|--:|" + "--:|--:|" * len(others)]
+    for query in NAMES:
+        rate = rates.get((own, query))
+        cells = [_rounded(rate)]
+        for name in others:
+            other = rates.get((name, query))
+            cells += [_rounded(other), f"{rate / other:.2g}" if rate and other else "-"]
+        lines.append(f"| {query} | {' | '.join(cells)} |")
+    starts = [
+        median([f.start_s for f in figures if f.engine == name and f.failure is None] or [0.0]) for name in engines
+    ]
+    lines.append(f"| start | {starts[0]:.1f} s |" + "".join(f" {start_s:.1f} s | |" for start_s in starts[1:]))
+    return "\n".join(lines)
+
+
+def _rounded(rate: float | None) -> str:
+    """Return a rate with two digits that count; a dash for none."""
+    return f"{float(f'{rate:.2g}'):,.0f}" if rate else "-"

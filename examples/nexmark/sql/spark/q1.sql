@@ -1,0 +1,1 @@
+SELECT auction, bidder, 0.908D * price AS price, dateTime, extra FROM bid

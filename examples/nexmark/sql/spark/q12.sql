@@ -1,0 +1,1 @@
+SELECT bidder, count(*) AS bid_count FROM bid GROUP BY bidder

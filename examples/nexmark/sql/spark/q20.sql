@@ -1,0 +1,3 @@
+SELECT bid.*, itemName, description, initialBid, reserve, auction.dateTime, expires, seller, category, auction.extra
+FROM bid JOIN auction ON bid.auction = auction.id
+WHERE category = 10

@@ -1,0 +1,49 @@
+"""The queries of Nexmark give what Spark SQL gives; so they do on Spark with a worker killed on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from generator.events import Settings
+from headgate.common import Configuration
+from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
+from inputs import write_inputs
+from queries import NAMES, query
+from results import difference, settled
+from streams import Events
+from tables import expected, register
+
+RUN = Path(__file__).parents[2] / "examples" / "nexmark" / "run.py"
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nexmark")
+    write_inputs(folder, 20_000, Settings(seed=7, events_per_second=200), row_group=3_000)
+    register(spark, folder)
+    return folder
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, folder: Path) -> None:
+    wanted = expected(spark, name)
+    assert wanted
+    for mode in (RuntimeExecutionMode.STREAMING, RuntimeExecutionMode.BATCH):
+        conf = Configuration.from_dict({"headgate.deploy.target": "minicluster"})
+        env = StreamExecutionEnvironment.get_execution_environment(conf).set_runtime_mode(mode).set_parallelism(2)
+        with query(name)(Events(env, folder)).execute_and_collect() as records:
+            assert difference(settled(name, (tuple(record) for record in records)), wanted) is None
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+def test_queries_survive_a_killed_worker() -> None:
+    done = subprocess.run([sys.executable, str(RUN), "q4", "q5", "q11"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("right") == 6
