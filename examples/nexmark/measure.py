@@ -46,9 +46,12 @@ def measure(engine: Engine, queries: list[str]) -> list[Figure]:
         try:
             if query in engine.cannot:
                 raise QueryFailed(engine.cannot[query])
-            if engine.is_compiled:
-                running.run(query, engine.events)
+            running.run(query, engine.events if engine.is_compiled else engine.few)
             few_s, many_s = (running.run(query, events) for events in (engine.few, engine.events))
+            if many_s <= few_s:
+                raise QueryFailed(
+                    f"took {few_s:.1f} s for {engine.few:,} events, but {many_s:.1f} s for {engine.events:,}"
+                )
             figure = Figure(engine.name, query, (engine.events - engine.few) / (many_s - few_s), few_s, None)
         except QueryFailed as failure:
             figure = Figure(engine.name, query, 0.0, 0.0, str(failure))

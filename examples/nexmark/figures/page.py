@@ -39,7 +39,7 @@ def page(setting: Setting, figures: Sequence[Figure]) -> str:
     return Template(TEXT.read_text()).substitute(
         machine=setting.machine,
         table=_table(list(setting.events), figures),
-        failures="\n".join(["\nA dash is a query that did not run:\n", *failures, ""]) if failures else "",
+        failures="\n".join(["\nA dash is a query without a figure:\n", *failures, ""]) if failures else "",
         events=", ".join(f"{count:,} for {name}" for name, count in setting.events.items()),
     )
 
@@ -54,7 +54,7 @@ def _table(engines: list[str], figures: Sequence[Figure]) -> str:
         cells = [_rounded(rate)]
         for name in others:
             other = rates.get((name, query))
-            cells += [_rounded(other), f"{rate / other:.2g}" if rate and other else "-"]
+            cells += [_rounded(other), _rounded(rate / other if rate and other else None)]
         lines.append(f"| {query} | {' | '.join(cells)} |")
     starts = [
         median([f.start_s for f in figures if f.engine == name and f.failure is None] or [0.0]) for name in engines
@@ -64,5 +64,5 @@ def _table(engines: list[str], figures: Sequence[Figure]) -> str:
 
 
 def _rounded(rate: float | None) -> str:
-    """Return a rate with two digits that count; a dash for none."""
-    return f"{float(f'{rate:.2g}'):,.0f}" if rate else "-"
+    """Return a number with two digits that count; a dash for none."""
+    return f"{float(f'{rate:.2g}'):,.12g}" if rate else "-"
