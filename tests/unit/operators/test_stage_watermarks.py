@@ -116,3 +116,10 @@ def test_in_the_last_stage_a_subtask_is_idle_when_its_splits_are() -> None:
     assert progress(mark(harness, "2a", 3, ended=True)) == [3, True]
     assert end_of_stage(harness) == []
     assert next_stage(harness, "2b") == [False]
+
+
+def test_in_the_last_stage_a_subtask_that_reads_one_split_at_a_time_is_not_idle_when_it_has_read_them() -> None:
+    harness = opened("1a")
+    assert next_stage(harness, last=True) == []
+    assert progress(mark(harness, "1a", 4)) == [4]
+    assert end_of_stage(harness) == []

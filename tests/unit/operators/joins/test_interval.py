@@ -88,6 +88,15 @@ def test_late_records_are_counted_or_go_to_the_side_output_of_their_stream() -> 
         assert (harness.side(LATE_LEFT), harness.side(LATE_RIGHT)) == (["left"], ["right"])
 
 
+def test_a_record_that_event_time_has_left_behind_matches_none_whether_or_not_it_is_still_kept() -> None:
+    with joined(-5, 5) as harness:
+        harness.process("l", timestamp_ms=5)
+        harness.watermark(9)
+        assert harness.process_second("r", timestamp_ms=10) == [("l", "r", 10)]
+        harness.watermark(10)
+        assert harness.process_second("r", timestamp_ms=10) == []
+
+
 def test_records_are_kept_no_longer_than_twice_the_interval() -> None:
     with joined(-5, 5) as harness:
         for time in range(1_000):

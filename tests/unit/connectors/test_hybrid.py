@@ -1,0 +1,99 @@
+"""A hybrid source: which sources it takes, and what becomes of the readers of those that are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headgate.connectors.collection import CollectionSource
+from headgate.connectors.datagen import DataGeneratorSource
+from headgate.connectors.files.source import FileSource
+from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.hybrid import HybridSource, StageSplit
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.errors import ProgramError
+from headgate.functions.source import END_OF_INPUT, Poll, Records, Source, SourceContext, SourceReader
+from headgate.testing.contracts.source import ReaderContext
+from headgate.types.instant import Duration
+
+
+class Noted(Source[str]):
+    """Splits of one record, and a reader that notes what it is told."""
+
+    def __init__(self) -> None:
+        self.noted: list[Any] = []
+
+    def splits(self, parallelism: int) -> list[str]:
+        return []
+
+    def split_id(self, split: str) -> str:
+        return split
+
+    def reader(self, context: SourceContext) -> SourceReader[str]:
+        return NotingReader(self.noted)
+
+
+class NotingReader(SourceReader[str]):
+    def __init__(self, noted: list[Any]) -> None:
+        self.noted = noted
+        self.left: list[str] = []
+
+    def add_splits(self, splits: list[str]) -> None:
+        self.left += splits
+
+    def poll(self, records_max: int) -> Poll:
+        return Records([self.left.pop(0)]) if self.left else END_OF_INPUT
+
+    def snapshot(self) -> list[str]:
+        return self.left
+
+    def notify_completed(self, splits: list[str]) -> None:
+        self.noted.append(splits)
+
+    def close(self) -> None:
+        self.noted.append("closed")
+
+
+def test_a_reader_hears_of_its_own_splits_and_is_closed_when_the_next_source_begins() -> None:
+    first, second = Noted(), Noted()
+    reader = HybridSource([first, second]).reader(ReaderContext())
+    reader.add_splits([StageSplit(0, "a")])
+    assert reader.poll(9) == Records(["a"], split="0/")
+    reader.add_splits([StageSplit(1, "b"), StageSplit(1, "c")])
+    reader.notify_completed([StageSplit(0, "a"), StageSplit(1, "b")])
+    assert (first.noted, second.noted) == ([["a"]], [["b"]])
+    assert reader.poll(9) == Records(["b"], split="1/")
+    assert first.noted == [["a"], "closed"]
+    assert reader.snapshot() == [StageSplit(1, "c")]
+    reader.close()
+    assert (first.noted, second.noted) == ([["a"], "closed"], [["b"], "closed"])
+
+
+LINES = StreamFormat.text_line_format()
+MONITORED = FileSource.for_record_stream_format(LINES, "/in").monitor_continuously(Duration.of_seconds(1)).build()
+
+
+@pytest.mark.parametrize(
+    ("sources", "reason"),
+    [
+        ([MONITORED, NumberSequenceSource(1, 2)], "source 1 of a HybridSource, a FileSource, never ends"),
+        ([DataGeneratorSource(str), NumberSequenceSource(1, 2)], "source 1 .* never ends"),
+        (
+            [NumberSequenceSource(1, 2), HybridSource([NumberSequenceSource(1, 2)])],
+            "add the sources that it is made of",
+        ),
+        ([NumberSequenceSource(1, 2), CollectionSource([1])], "source 2 .*, does not name its splits"),
+        ([NumberSequenceSource(1, 2), [1, 2]], "source 2 .*, a list, is no source"),
+    ],
+    ids=["monitored", "endless", "hybrid", "nameless", "list"],
+)
+def test_sources_that_cannot_be_read_so_are_refused_by_their_place(sources: list[Any], reason: str) -> None:
+    with pytest.raises(ProgramError, match=reason):
+        HybridSource(sources)
+
+
+def test_the_last_source_may_go_on_for_ever() -> None:
+    source = HybridSource.builder(NumberSequenceSource(1, 2)).add_source(MONITORED).build()
+    assert not source.bounded
+    assert source.discovery_interval_ms == 1_000
