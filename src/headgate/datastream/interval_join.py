@@ -8,7 +8,7 @@ from headgate.datastream.checks import check_process_function, check_tag
 from headgate.errors import ProgramError
 from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.windows.assigner import millis_of
-from headgate.operators.joins.interval import IntervalJoinFactory, Side
+from headgate.operators.joins.interval import IntervalJoinFactory, JoinSide
 from headgate.types.instant import Duration, Time
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
@@ -22,7 +22,7 @@ _OUTER: Final = {"inner": (False, False), "left": (True, False), "right": (False
 
 @final
 class IntervalJoin:
-    """Two keyed streams, of which it is yet to be said how close records have to be. Made by `interval_join`."""
+    """Two keyed streams to join; `between` says how close their records must be. Made by `interval_join`."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream, how: str) -> None:
         if how not in _OUTER:
@@ -88,6 +88,6 @@ class IntervalJoined:
         if lower_ms > upper_ms:
             raise ProgramError(f"without its bounds, no time lies in between {lower_ms - 1} and {upper_ms + 1} ms")
         outer_left, outer_right = _OUTER[self._how]
-        left = Side(lower_ms, upper_ms, outer_left, self._late_tags[0])
-        right = Side(-upper_ms, -lower_ms, outer_right, self._late_tags[1])
+        left = JoinSide(lower_ms, upper_ms, outer_left, self._late_tags[0])
+        right = JoinSide(-upper_ms, -lower_ms, outer_right, self._late_tags[1])
         return self._left._then_with(self._right, "Interval Join", IntervalJoinFactory(func, left, right), output_type)

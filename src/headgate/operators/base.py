@@ -6,6 +6,7 @@ record there is only the call of the user's function.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import length_hint
@@ -316,6 +317,25 @@ def expect(kind: type, value: Any, owner: object, method: str) -> Any:
 def method_of(function: object, name: str) -> Callable[..., Any]:
     """Return the method `name` of a `Function`, or the plain callable itself."""
     return cast("Callable[..., Any]", getattr(function, name) if isinstance(function, Function) else function)
+
+
+class Around(Function):
+    """A function of ours around others, which may be plain callables: they are opened and closed with it."""
+
+    @property
+    @abstractmethod
+    def inner(self) -> Sequence[object]:
+        """The functions within."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        for function in self.inner:
+            if isinstance(function, Function):
+                function.open(runtime_context)
+
+    def close(self) -> None:
+        for function in self.inner:
+            if isinstance(function, Function):
+                function.close()
 
 
 def open_function(function: object, runtime: Runtime) -> None:

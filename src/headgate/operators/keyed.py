@@ -268,8 +268,12 @@ class KeyedOperator(Operator):
             self._backend.close()
 
 
+def no_call(value: Any, context: KeyedContext) -> None:
+    """What is done for each record by an operator that does it for all of a batch."""
+
+
 def _nothing(timestamp: int, ctx: KeyedContext) -> None:
     """What a function without `on_timer` does when a timer is due."""
 
 
-__all__ = ["KeyedCall", "KeyedContext", "KeyedOperator"]
+__all__ = ["KeyedCall", "KeyedContext", "KeyedOperator", "no_call"]

@@ -8,9 +8,8 @@ from typing import Any, TypeVar, final
 from headgate.elements import Batch
 from headgate.errors import SerializationError
 from headgate.functions.api import KeySelector
-from headgate.functions.context import RuntimeContext
 from headgate.graph.logical import AnyKeySelector
-from headgate.operators.base import USER_ERRORS, UserCodeError, failed_at, last_index, method_of
+from headgate.operators.base import USER_ERRORS, Around, UserCodeError, failed_at, last_index, method_of
 from headgate.types.conversion import UNFIT, Conversion, conversion, culprit
 from headgate.types.type_information import TypeInformation
 from headgate.types.typed_key import all_typed, key_bytes, typed, untyped
@@ -19,20 +18,16 @@ Route = TypeVar("Route")
 
 
 @final
-class DeclaredKeys(KeySelector):
+class DeclaredKeys(Around, KeySelector):
     """A key selector whose keys have a declared type, to which they are converted."""
 
     def __init__(self, selector: AnyKeySelector, key_type: TypeInformation) -> None:
         self.selector = selector
         self.key_type = key_type
 
-    def open(self, runtime_context: RuntimeContext) -> None:
-        if isinstance(self.selector, KeySelector):
-            self.selector.open(runtime_context)
-
-    def close(self) -> None:
-        if isinstance(self.selector, KeySelector):
-            self.selector.close()
+    @property
+    def inner(self) -> tuple[object]:
+        return (self.selector,)
 
     def get_key(self, value: Any) -> Any:
         return untyped(KeySelection(self).keys(Batch([value]))[0])

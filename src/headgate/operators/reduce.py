@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from headgate.functions.api import Function, ReduceFunction
+from headgate.functions.api import ReduceFunction
 from headgate.functions.context import RuntimeContext
-from headgate.operators.base import Runtime, method_of
+from headgate.operators.base import Around, Runtime, method_of
 from headgate.operators.keyed import KeyedCall, KeyedContext, KeyedOperator
 from headgate.operators.output_type import OutputType
 from headgate.operators.user_function import FunctionFactory
@@ -32,22 +32,21 @@ def _bind(function: object, runtime: Runtime) -> KeyedCall:
 
 
 @final
-class TypedReduce(ReduceFunction):
+class TypedReduce(Around, ReduceFunction):
     """A reduce function whose results are of a declared type, so that the next call finds them as such."""
 
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
         self.function = function
         self.type_info = type_info
 
+    @property
+    def inner(self) -> tuple[object]:
+        return (self.function,)
+
     def open(self, runtime_context: RuntimeContext) -> None:
         self._type = OutputType.of(self.type_info)
         self._combine = method_of(self.function, "reduce")
-        if isinstance(self.function, Function):
-            self.function.open(runtime_context)
-
-    def close(self) -> None:
-        if isinstance(self.function, Function):
-            self.function.close()
+        super().open(runtime_context)
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         result = self._combine(value1, value2)

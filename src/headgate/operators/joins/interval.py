@@ -20,7 +20,7 @@ from headgate.functions.joins import ProcessJoinFunction
 from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
 from headgate.operators.calls import many_of_pair
 from headgate.operators.joins.context import JoinContext
-from headgate.operators.keyed import KeyedCall, KeyedOperator
+from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.late import LateRecords
 from headgate.state.descriptors import ListStateDescriptor
 from headgate.state.keyed.cells import GENERATION, KEY
@@ -36,7 +36,7 @@ _DURING: Final = "process_element()"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Side:
+class JoinSide:
     """One input of the join. A record at `t` matches those of the other side from `t + lower_ms` to `t + upper_ms`.
 
     Of an `outer` side each record that matches none is handed over as well, when its reach is over. Late records go to
@@ -54,7 +54,7 @@ class Side:
 class _Open:
     """A side of an open operator. Buffers hold (time, record, whether it has matched)."""
 
-    side: Side
+    side: JoinSide
     is_left: bool
     own: ListState[Any]
     other: ListState[Any]
@@ -70,7 +70,7 @@ class IntervalJoinOperator(KeyedOperator):
     That of an unmatched record is the end of its reach, at which it is known that none will come.
     """
 
-    def __init__(self, function: ProcessJoinFunction, left: Side, right: Side) -> None:
+    def __init__(self, function: ProcessJoinFunction, left: JoinSide, right: JoinSide) -> None:
         super().__init__(function, self._bound)
         self._sides = left, right
         self._lag_ms = 1 if left.outer or right.outer else max(1, left.upper_ms - left.lower_ms)
@@ -81,7 +81,7 @@ class IntervalJoinOperator(KeyedOperator):
         kind = Types.PICKLED_BYTE_ARRAY()
         buffers = [self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right")]
         self._left, self._right = (self._open_side(index, buffers) for index in (0, 1))
-        return _no_call
+        return no_call
 
     def _open_side(self, index: int, buffers: list[ListState[Any]]) -> _Open:
         side, other = self._sides[index], self._sides[1 - index]
@@ -213,18 +213,14 @@ def _time_of(element: tuple[int, Any, bool]) -> int:
     return element[0]
 
 
-def _no_call(value: Any, context: Any) -> None:
-    """What is done for each record is done for all of a batch."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class IntervalJoinFactory:
     """Makes an interval join."""
 
     function: ProcessJoinFunction
-    left: Side
-    right: Side
+    left: JoinSide
+    right: JoinSide
 
     def create(self) -> IntervalJoinOperator:
         """Return a new operator, not yet opened."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, final
 
-from headgate.functions.api import Function, KeySelector
+from headgate.functions.api import KeySelector
+from headgate.functions.context import RuntimeContext
 from headgate.functions.joins import CoGroupFunction, FlatJoinFunction, JoinFunction
 from headgate.functions.windows.functions import WindowFunction
-from headgate.operators.base import close_function, method_of, open_function
+from headgate.operators.base import Around, method_of
 
 AnyJoin = JoinFunction | FlatJoinFunction | Callable[[Any, Any], Any]
 
@@ -35,38 +36,33 @@ def of_second(value: Any) -> OfStream:
 
 
 @final
-class KeyOfEither(KeySelector):
+class KeyOfEither(Around, KeySelector):
     """The key of a record of either stream."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self._selectors = first, second
 
-    def open(self, runtime_context: Any) -> None:
-        for selector in self._selectors:
-            open_function(selector, runtime_context)
-        self._keys = [method_of(selector, "get_key") for selector in self._selectors]
+    @property
+    def inner(self) -> tuple[object, object]:
+        return self._selectors
 
-    def close(self) -> None:
-        for selector in self._selectors:
-            close_function(selector)
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        self._keys = [method_of(selector, "get_key") for selector in self._selectors]
 
     def get_key(self, value: OfStream) -> Any:
         return self._keys[value.stream](value.value)
 
 
-class _OfBoth(WindowFunction[OfStream, Any, Any, Any]):
+class _OfBoth(Around, WindowFunction[OfStream, Any, Any, Any]):
     """What is made of the records of a window by a function of both streams."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
 
-    def open(self, runtime_context: Any) -> None:
-        if isinstance(self._function, Function):
-            self._function.open(runtime_context)
-
-    def close(self) -> None:
-        if isinstance(self._function, Function):
-            self._function.close()
+    @property
+    def inner(self) -> tuple[object]:
+        return (self._function,)
 
 
 @final
@@ -94,10 +90,10 @@ class Joined(_OfBoth):
         records = list(inputs)
         seconds = [value for stream, value in records if stream]
         join, flat = method_of(self._function, "join"), isinstance(self._function, FlatJoinFunction)
-        for stream, first in records:
-            for second in () if stream else seconds:
-                result = join(first, second)
-                if flat:
-                    yield from result or ()
-                else:
-                    yield result
+        pairs = [(first, second) for stream, first in records if not stream for second in seconds]
+        for first, second in pairs:
+            result = join(first, second)
+            if flat:
+                yield from result or ()
+            else:
+                yield result

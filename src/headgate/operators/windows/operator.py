@@ -11,7 +11,7 @@ from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch
 from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
-from headgate.operators.keyed import KeyedCall, KeyedOperator
+from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
@@ -67,7 +67,7 @@ class WindowOperator(KeyedOperator):
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
         self._windows = self._kind()(self._windowing, self._contents, self._window_function, opened)
-        return _no_call
+        return no_call
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         self._windows.add(keys, repeat(MIN_TIMESTAMP), self._position)
@@ -111,7 +111,3 @@ class WindowOperator(KeyedOperator):
             self._contents.close()
         finally:
             super().close()
-
-
-def _no_call(value: Any, context: KeyedContext) -> None:
-    """What is done for each record is done by `Windows.add`, for all of a batch."""
