@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from headgate.errors import ProgramError
-from headgate.types.conversion import Conversion, conversion
+from headgate.types.conversion import Conversion, narrowing
 from headgate.types.row import make_row
 from headgate.types.typeinfo import (
     BasicArrayTypeInfo,
@@ -80,13 +80,8 @@ def json_batch_converter(type_info: TypeInformation) -> ConvertBatch:
 def _column(type_info: TypeInformation) -> Conversion:
     kinds = _AS_THEY_ARE.get(type_info, frozenset()) | {type(None)}
     each = json_converter(type_info)
-    bounded = _bounded(type_info)
+    bounded = narrowing(type_info) or _anything
     return lambda values: bounded(values) if kinds.issuperset(map(type, values)) else list(map(each, values))
-
-
-def _bounded(type_info: TypeInformation) -> Conversion:
-    """Return the function that checks the range of numbers and rounds them to the precision of the type."""
-    return (conversion(type_info) if type_info in _BOUNDED else None) or _anything
 
 
 def _row(type_info: RowTypeInfo) -> Convert:
@@ -143,7 +138,7 @@ def _anything(value: Any) -> Any:
 
 
 def _simple(type_info: TypeInformation, kinds: frozenset[type], make: Convert | None) -> Convert:
-    bounded = _bounded(type_info)
+    bounded = narrowing(type_info) or _anything
 
     def convert(value: Any) -> Any:
         if value is None:
@@ -165,7 +160,6 @@ def _shown(value: Any) -> str:
 _INTEGERS: Final = (frozenset([int]), None)
 _FLOATS: Final = (frozenset([int, float]), float)
 _TEXT: Final = frozenset([str])
-_BOUNDED: Final = frozenset([Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.FLOAT()])
 
 _SIMPLE: Final[dict[TypeInformation, tuple[frozenset[type], Convert | None]]] = {
     Types.STRING(): (_TEXT, None),

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from headgate.connectors.files.date_pattern import DatePattern, zone_of
+from headgate.connectors.files.places import is_hidden
 from headgate.errors import ProgramError, SinkError
 from headgate.types.row import Row, make_row
 
@@ -87,7 +88,7 @@ class Partitions(BucketAssigner):
         names = [*columns, *computed]
         if not names or len(set(names)) < len(names):
             raise ProgramError(f"partition columns must be different ones, one at least; got {names}")
-        hidden = [name for name in names if name.startswith(("_", "."))]
+        hidden = [name for name in names if is_hidden(name)]
         if hidden:
             raise ProgramError(f"folders of the partition column {hidden[0]} would be hidden from readers: rename it")
         self._columns = columns

@@ -19,7 +19,7 @@ from headgate.connectors.files.lines import (
     split_lines,
 )
 from headgate.errors import ProgramError
-from headgate.types.conversion import Conversion, conversion
+from headgate.types.conversion import Conversion, narrowing
 from headgate.types.row import Row, make_row
 from headgate.types.typeinfo import RowTypeInfo, TypeInformation, Types
 
@@ -271,9 +271,7 @@ def _converters(types: RowTypeInfo | None) -> list[Convert | None] | None:
 
 
 def _bounds(types: RowTypeInfo | None) -> list[Conversion | None] | None:
-    if types is None:
-        return None
-    return [conversion(kind) if kind in _BOUNDED else None for kind in types.field_types]
+    return None if types is None else list(map(narrowing, types.field_types))
 
 
 def _converter(name: str, kind: TypeInformation) -> Convert | None:
@@ -305,8 +303,6 @@ def _boolean(text: str) -> bool:
 
 
 _BOOLEANS: Final = {"true": True, "false": False}
-
-_BOUNDED: Final = frozenset([Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.FLOAT()])
 
 _CONVERTERS: Final[dict[TypeInformation, Convert]] = {
     Types.BOOLEAN(): _boolean,

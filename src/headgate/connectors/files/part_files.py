@@ -30,7 +30,7 @@ from pyarrow import fs
 
 from headgate.connectors.files.durable_places import folders_to, sync_files, sync_folders
 from headgate.connectors.files.part_names import IN_PROGRESS, KEPT, OutputFileConfig
-from headgate.connectors.files.places import FAILURES, Place, together
+from headgate.connectors.files.places import FAILURES, Place, is_hidden, together
 from headgate.errors import SinkError
 from headgate.functions.sink import CommitLostError, Committer, RetriableCommitError, SinkContext
 from headgate.ids import JobId
@@ -59,7 +59,7 @@ class PartFolder:
         """Return the folder of a bucket. Raises `SinkError` for one that is hidden, or not below the base path."""
         if not bucket:
             return self.place
-        if any(not part or part[0] in "._" for part in bucket.split("/")):
+        if any(not part or is_hidden(part) for part in bucket.split("/")):
             raise SinkError(
                 f"{bucket!r} cannot be a folder of part files: give a path below the base path, with '/' between its "
                 "parts, none of which starts with '.' or '_'"

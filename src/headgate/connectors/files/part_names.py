@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, final
 
+from headgate.connectors.files.places import is_hidden
 from headgate.errors import SinkError
 
 IN_PROGRESS: Final = ".inprogress"
@@ -23,7 +24,7 @@ class OutputFileConfigBuilder:
 
     def with_part_prefix(self, prefix: str) -> OutputFileConfigBuilder:
         """Set how names begin. A prefix that makes them hidden is refused."""
-        if not prefix or prefix[0] in "._" or "/" in prefix:
+        if not prefix or is_hidden(prefix) or "/" in prefix:
             raise SinkError(f"the prefix {prefix!r} would hide the files; start with a letter or digit, without '/'")
         self.prefix = prefix
         return self

@@ -143,4 +143,9 @@ def list_files(place: Place, failure: type[HeadgateError]) -> list[FoundFile]:
 
 def _is_data(info: fs.FileInfo, folder: str) -> bool:
     parts = info.path[len(folder) :].strip("/").split("/")
-    return bool(info.type == fs.FileType.File and not any(part.startswith((".", "_")) for part in parts))
+    return bool(info.type == fs.FileType.File and not any(map(is_hidden, parts)))
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether readers, ours and Spark's, leave out files and folders of this name."""
+    return name.startswith((".", "_"))

@@ -86,7 +86,7 @@ def _named_in(file: Path, seen: set[Path]) -> Iterator[Path]:
     content = file.read_bytes()
     text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", "replace")
     for option, name in _NAMED.findall(text):
-        for path in {folder / name for folder in (file.parent, Path.cwd())}:
+        for path in dict.fromkeys([file.parent / name, Path.cwd() / name]):
             if path.exists():
                 yield path
                 if option and path.is_file() and path not in seen:

@@ -230,14 +230,15 @@ class Discovery:
 
 def _found(source: Source[Any], before: frozenset[str], next_stage_of: int | None) -> _Found:
     """Look for splits that were not there `before`: those of the next stage, at a parallelism of `next_stage_of`."""
+    asked = "discover()"
     found: list[Any] | NoMoreSplits = []
     if next_stage_of is not None and not source.is_last_stage(before):
-        found = expect(list, source.next_stage(before, next_stage_of), source, "next_stage()")
+        asked, found = "next_stage()", source.next_stage(before, next_stage_of)
     elif source.discovery_interval_ms is not None:
         found = source.discover(before)
     if isinstance(found, NoMoreSplits):
         return _Found(before, {}, no_more=True, stages_follow=False)
-    named = {source.split_id(split): split for split in expect(list, found, source, "discover()")}
+    named = {source.split_id(split): split for split in expect(list, found, source, asked)}
     new = {split_id: split for split_id, split in named.items() if split_id not in before}
     stages_follow = source.in_stages and not source.is_last_stage(before.union(new))
     return _Found(before, new, no_more=False, stages_follow=stages_follow)
