@@ -113,6 +113,10 @@ STEPS: Final = st.lists(
 def sliding(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     slide = draw(st.integers(1, 8))
     size = draw(st.one_of(st.just(slide), st.integers(1, 12)))
+    return _sliding(draw, size, slide)
+
+
+def _sliding(draw: st.DrawFn, size: int, slide: int) -> tuple[Any, WindowModel]:
     offset, lateness = draw(st.integers(1 - slide, slide - 1)), draw(st.sampled_from([0, 0, 3, 10]))
     model = SlidingModel(lateness, size=size, slide=slide, offset=offset)
     return SlidingEventTimeWindows(size, slide, offset), model
@@ -158,10 +162,7 @@ def test_panes_hold_what_lists_would(
 @st.composite
 def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     slide = draw(st.integers(1, 4))
-    size = draw(st.integers(slide + 1, 12))
-    offset, lateness = draw(st.integers(1 - slide, slide - 1)), draw(st.sampled_from([0, 0, 3, 10]))
-    model = SlidingModel(lateness, size=size, slide=slide, offset=offset)
-    return SlidingEventTimeWindows(size, slide, offset), model
+    return _sliding(draw, draw(st.integers(slide + 1, 12)), slide)
 
 
 @pytest.mark.slow

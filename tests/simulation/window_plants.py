@@ -10,7 +10,7 @@ import pytest
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
-from headgate.operators.windows.progress import Progress, Stretch
+from headgate.operators.windows.progress import Stretch, WindowProgress
 from headgate.operators.windows.slice_windows import SLICE, SliceWindows
 from headgate.state.keyed.cells import KEY, plain_key
 from headgate.state.keyed.panes import Pane, Panes
@@ -62,12 +62,12 @@ def a_pane_comes_back(patch: pytest.MonkeyPatch) -> None:
 
 def what_was_evaluated_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     """After a restore, windows of slices that are still there are evaluated once more."""
-    patch.setattr(Progress, "__init__", _with_saved(lambda saved, groups: []))
+    patch.setattr(WindowProgress, "__init__", _with_saved(lambda saved, groups: []))
 
 
 def key_groups_of_others_are_new(patch: pytest.MonkeyPatch) -> None:
     """After rescaling, a subtask knows how far it was with one stretch of key groups only, and not with the rest."""
-    patch.setattr(Progress, "__init__", _with_saved(lambda saved, groups: saved[:1]))
+    patch.setattr(WindowProgress, "__init__", _with_saved(lambda saved, groups: saved[:1]))
 
 
 def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
@@ -85,8 +85,8 @@ def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
 
 
 def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Callable[..., None]:
-    """Return a `Progress.__init__` that takes only what this leaves of what was saved."""
-    init = Progress.__init__
+    """Return a `WindowProgress.__init__` that takes only what this leaves of what was saved."""
+    init = WindowProgress.__init__
     return lambda self, saved, groups: init(self, change(list(saved), groups), groups)
 
 

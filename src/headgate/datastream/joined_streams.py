@@ -114,6 +114,6 @@ class WindowedCoGroup(_InWindows):
     """Records of two streams in windows. `apply` makes a stream of what there is in each."""
 
     def apply(self, function: CoGroupFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each key and window, with the records of either stream, of which there may be none."""
+        """Call a function for each key and window, with two lists: the records of each stream. One may be empty."""
         check_process_function(function, CoGroupFunction)
         return self._windowed.apply(CoGrouped(function), output_type)

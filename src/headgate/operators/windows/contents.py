@@ -94,7 +94,7 @@ class Combined(Contents):
         """Return what makes one value of two, and leaves both as they are. Only for values that may be combined."""
 
     def owner(self) -> First:
-        """Return what makes of a value one that nobody else changes."""
+        """Return a function that copies a value, unless nothing can change it."""
         return own
 
     @abstractmethod

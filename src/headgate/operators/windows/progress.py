@@ -1,7 +1,7 @@
 """Progress: until when the windows of each key group have been evaluated, which a snapshot tells the next start.
 
-A slice does not tell it, as it belongs to windows that are over and to others that are not; and event time begins anew
-when a job is restored. So each subtask saves how far it was, and each gets all of that back: a subtask that takes over
+A slice cannot tell this, since some of its windows are over and others are not; and event time starts again when a job
+is restored. So each subtask saves how far it was, and each gets all of that back: a subtask that takes over
 key groups of several others may be further with some than with the rest.
 """
 
@@ -18,10 +18,10 @@ Stretch = tuple[int, int, int]
 
 
 @final
-class Progress:
+class WindowProgress:
     """Until when windows had been evaluated before the start: `floor_ms` for all key groups, more for those `ahead`.
 
-    >>> progress = Progress([(0, 3, 50), (4, 7, 80)], range(2, 6))
+    >>> progress = WindowProgress([(0, 3, 50), (4, 7, 80)], range(2, 6))
     >>> progress.floor_ms, progress.ahead
     (50, {4: 80, 5: 80})
     >>> progress.stretches(60)

@@ -1,8 +1,8 @@
 """Windows in slices: sliding windows whose records are combined, once for each key and slice instead of each window.
 
-A slice is a pane like that of a tumbling window. When a window is due, its slices are combined, of which two stacks
-spare most (see `two_stacks`): what a record costs, and what a result costs, does not grow with the overlap. That stream
-slicing pays off for windows of any size is shown by Carbone et al. ("Cutty", 2016) and Traub et al. ("Scotty", 2018).
+A slice is a pane like that of a tumbling window. When a window is due, its slices are combined. Two stacks keep most of
+that from the window before (see `two_stacks`), so that neither a record nor a result costs more where windows overlap
+more. Carbone et al. ("Cutty", 2016) and Traub et al. ("Scotty", 2018) show that it pays off for windows of any size.
 
 A late record goes into its slice; windows that have been evaluated, and wait for late records, are evaluated again for
 its key. A slice goes when its last window does. Nothing is kept of a window itself, so that snapshots tell until when
@@ -22,7 +22,7 @@ from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import STATE_NAME, Combined, Contents, More
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
-from headgate.operators.windows.progress import Progress
+from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.operators.windows.windowing import Windowing
@@ -77,7 +77,7 @@ class SliceWindows(CombinedWindows):
 
     # --- snapshots
 
-    def _restored(self, opened: Opened) -> Progress:
+    def _restored(self, opened: Opened) -> WindowProgress:
         """Return how far windows had been evaluated. Raises `RestoreError` where they were sliced otherwise."""
         slicing, saved = self._slicing, opened.context.restored.values(PROGRESS)
         for size, slide, offset, _ in saved:
@@ -87,7 +87,7 @@ class SliceWindows(CombinedWindows):
                     f"(offset {offset}), whose slices cannot become those of {slicing.size} ms by {slicing.slide} ms "
                     f"(offset {slicing.offset}): keep the assigner, or give the operator another uid"
                 )
-        return Progress([each for *_, stretches in saved for each in stretches], self._key_groups)
+        return WindowProgress([each for *_, stretches in saved for each in stretches], self._key_groups)
 
     def lists(self) -> dict[str, ListElements]:
         slicing = self._slicing

@@ -2,7 +2,7 @@
 
 A slice ends wherever a window begins or ends. That makes one slice for each slide where the size is a multiple of the
 slide, else two: the paired windows of Krishnamurthy, Wu and Franklin ("On-the-fly sharing for streamed aggregation",
-2006), of which there are never more than panes of the greatest common divisor (Li et al., "No pane, no gain", 2005).
+2006). Panes of the greatest common divisor (Li et al., "No pane, no gain", 2005) are never fewer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headgate.elements import MAX_TIMESTAMP
 @final
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """Windows of `size` ms, one of which begins every `slide` ms, which is less.
+    """Windows of `size` ms. One begins every `slide` ms; `slide` is less than `size`.
 
     >>> Slicing(size=10, slide=4, offset=0, lateness_ms=0).slice_at(7)
     (6, 8)

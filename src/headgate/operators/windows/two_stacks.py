@@ -26,7 +26,7 @@ SlicesBetween = Callable[[int, int], Iterator[tuple[int, dict[Any, Any]]]]
 class TwoStacks:
     """The values of one window after the other; none of `combine`'s arguments is ever changed.
 
-    `own` returns a value that nobody else has, where values can be changed.
+    `own` copies a value that can be changed, so that the caller may change the copy.
     """
 
     def __init__(self, slices: SlicesBetween, combine: Callable[[Any, Any], Any], own: Callable[[Any], Any]) -> None:

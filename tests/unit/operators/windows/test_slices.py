@@ -15,7 +15,7 @@ from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.operator import WindowOperator
-from headgate.operators.windows.progress import Progress
+from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
@@ -192,8 +192,8 @@ def test_key_groups_that_were_further_than_others_go_on_from_there() -> None:
 
 
 def test_progress_of_key_groups_that_nobody_saved_is_none() -> None:
-    assert Progress([], range(4)).floor_ms == MIN_TIMESTAMP
-    progress = Progress([(0, 1, 7)], range(4))
+    assert WindowProgress([], range(4)).floor_ms == MIN_TIMESTAMP
+    progress = WindowProgress([(0, 1, 7)], range(4))
     assert progress.stretches(MIN_TIMESTAMP) == [(0, 1, 7), (2, 3, MIN_TIMESTAMP)]
     progress.passed(7)
     assert not progress.ahead
