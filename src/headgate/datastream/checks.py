@@ -29,6 +29,7 @@ from headgate.functions.broadcast import (
 from headgate.functions.checkpointed import CheckpointedFunction, CheckpointListener
 from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.joins import CoGroupFunction, JoinFunction, ProcessJoinFunction
+from headgate.functions.patterns.process import PatternProcessFunction
 from headgate.functions.record_errors import RecordErrors
 from headgate.functions.sink import Sink
 from headgate.functions.source import Source
@@ -66,6 +67,7 @@ _METHODS = {
     JoinFunction: "join(...).where(...).equal_to(...).window(...).apply",
     CoGroupFunction: "co_group(...).where(...).equal_to(...).window(...).apply",
     ProcessJoinFunction: "interval_join(...).between(...).process",
+    PatternProcessFunction: "CEP.pattern(...).process",
     AggregateFunction: "window(...).aggregate",
     WindowFunction: "window(...).apply",
     ProcessWindowFunction: "window(...).process",

@@ -1,0 +1,225 @@
+"""Patterns: sequences of records, described step by step (names and rules of Flink CEP)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from headgate.errors import ProgramError
+from headgate.functions.patterns.conditions import Condition, IterativeCondition, Simple, both, either
+from headgate.functions.patterns.skip import AfterMatchSkipStrategy
+from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step
+from headgate.functions.windows.assigner import millis_of
+from headgate.types.instant import Duration, Time
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A sequence of steps, each of which takes records. Methods return a new pattern; those about a step, the last.
+
+    >>> login = (
+    ...     Pattern.begin("failed").where(lambda event: not event.ok).times_or_more(3)
+    ...     .followed_by("ok").where(lambda event: event.ok)
+    ...     .within(Time.minutes(5))
+    ... )
+    >>> [step.name for step in login.steps]
+    ['failed', 'ok']
+    """
+
+    steps: tuple[Step, ...]
+    skip: AfterMatchSkipStrategy
+    within_ms: int | None = None
+
+    # --- steps
+
+    @staticmethod
+    def begin(name: str, skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
+        """Begin a pattern: every record that meets the conditions of its first step begins a match."""
+        first = (Step(_checked(name), Contiguity.NON_DETERMINISTIC),)
+        return Pattern(first, skip_strategy or AfterMatchSkipStrategy.no_skip())
+
+    def next(self, name: str) -> Pattern:
+        """Go on with the very next record."""
+        return self._then(Step(name, Contiguity.STRICT))
+
+    def followed_by(self, name: str) -> Pattern:
+        """Go on with the next record that meets the conditions; those between are left out."""
+        return self._then(Step(name, Contiguity.RELAXED))
+
+    def followed_by_any(self, name: str) -> Pattern:
+        """Go on with any later record that meets the conditions: each gives a match of its own."""
+        return self._then(Step(name, Contiguity.NON_DETERMINISTIC))
+
+    def not_next(self, name: str) -> Pattern:
+        """Forbid that the very next record meets the conditions of this step."""
+        return self._then(Step(name, Contiguity.STRICT, forbids=Forbids.NEXT))
+
+    def not_followed_by(self, name: str) -> Pattern:
+        """Forbid that a record meets the conditions of this step before the next step takes one.
+
+        As the last step it needs `within`: there is a match when that time is over.
+        """
+        return self._then(Step(name, Contiguity.RELAXED, forbids=Forbids.BETWEEN))
+
+    def _then(self, step: Step) -> Pattern:
+        if any(step.name == each.name for each in self.steps):
+            raise ProgramError(f"two steps of the pattern have the name {step.name!r}: give each a name of its own")
+        _checked(step.name)
+        if step.forbids is not None and self.steps[-1].optional:
+            raise ProgramError(
+                f"{step.forbids.value}({step.name!r}) cannot follow {self.steps[-1].name!r}, which is optional: put "
+                "a step between them that is not"
+            )
+        return replace(self, steps=(*self.steps, step))
+
+    # --- conditions
+
+    def where(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
+        """Have the step take only records that meet this condition, too.
+
+        A function of the record, or an `IterativeCondition`, which sees what the match has taken so far.
+        """
+        return self._last(condition=both(self.steps[-1].condition, _condition("where", condition)))
+
+    def or_(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
+        """Have the step take records that meet this condition instead of those before, too."""
+        before = self.steps[-1].condition
+        if before is None:
+            raise ProgramError(
+                f"step {self.steps[-1].name!r} has no condition yet that or_() could be added to: call where()"
+            )
+        return self._last(condition=either(before, _condition("or_", condition)))
+
+    def subtype(self, kind: type) -> Pattern:
+        """Have the step take only instances of a class."""
+        if not isinstance(kind, type):
+            raise ProgramError(f"subtype() takes a class, not {kind!r}")
+        return self.where(_IsInstance(kind))
+
+    def until(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
+        """Have the step take no more records from one on that meets this condition, which it does not take either."""
+        if self.steps[-1].most != UNBOUNDED:
+            raise ProgramError(
+                f"until() ends a loop: call one_or_more() or times_or_more() of {self.steps[-1].name!r} before"
+            )
+        return self._last(until=_condition("until", condition))
+
+    # --- how many
+
+    def one_or_more(self) -> Pattern:
+        """Have the step take one record or more."""
+        return self.times_or_more(1)
+
+    def times_or_more(self, times: int) -> Pattern:
+        """Have the step take this number of records or more."""
+        return self._quantified("times_or_more", times, UNBOUNDED)
+
+    def times(self, from_times: int, to_times: int | None = None) -> Pattern:
+        """Have the step take this number of records, or from one number to another."""
+        return self._quantified("times", from_times, from_times if to_times is None else to_times)
+
+    def optional(self) -> Pattern:
+        """Have the step take none at all, if there is none."""
+        self._taking("optional")
+        return self._last(optional=True)
+
+    def greedy(self) -> Pattern:
+        """Have the step take as many records as it can: the next one goes on only at one that this one cannot take."""
+        step = self._looping("greedy")
+        if step.contiguity is Contiguity.NON_DETERMINISTIC and len(self.steps) > 1:
+            raise ProgramError(f"greedy() does not go with followed_by_any({step.name!r}), which leaves records out")
+        return self._last(greedy=True)
+
+    def consecutive(self) -> Pattern:
+        """Have nothing lie between the records of the step."""
+        self._looping("consecutive")
+        return self._last(inner=Contiguity.STRICT)
+
+    def allow_combinations(self) -> Pattern:
+        """Have anything lie between the records of the step, also others that it could have taken."""
+        self._looping("allow_combinations")
+        return self._last(inner=Contiguity.NON_DETERMINISTIC)
+
+    def _quantified(self, method: str, least: int, most: int) -> Pattern:
+        if type(least) is not int or type(most) is not int or least < 1 or (most != UNBOUNDED and most < least):
+            raise ProgramError(f"{method}() takes how many records, at least 1 and the lower number first")
+        if self._taking(method).loops:
+            raise ProgramError(f"step {self.steps[-1].name!r} has been told already how many records it takes")
+        return self._last(least=least, most=most)
+
+    def _taking(self, method: str) -> Step:
+        """Return the last step. Raises ProgramError if it forbids records."""
+        step = self.steps[-1]
+        if step.forbids is not None:
+            raise ProgramError(
+                f"{method}() does not go with {step.forbids.value}({step.name!r}), which takes no records"
+            )
+        return step
+
+    def _looping(self, method: str) -> Step:
+        step = self._taking(method)
+        if not step.loops:
+            raise ProgramError(
+                f"{method}() is for steps of several records: call one_or_more() or times() of {step.name!r} before"
+            )
+        return step
+
+    # --- the whole
+
+    def within(self, window_time: Time | Duration) -> Pattern:
+        """Have a match end within this time after its first record; one as long as that is too long already."""
+        length_ms = millis_of("the time that within() takes", window_time)
+        if length_ms <= 0:
+            raise ProgramError(f"within() takes a positive time, not {length_ms} ms")
+        shorter_ms = length_ms if self.within_ms is None else min(length_ms, self.within_ms)
+        return replace(self, within_ms=shorter_ms)
+
+    def check(self) -> None:
+        """Raise ProgramError for a pattern that can match nothing sensible."""
+        taking = [step for step in self.steps if step.forbids is None]
+        if all(step.optional for step in taking):
+            raise ProgramError(
+                "all steps of the pattern are optional, so that it matches nothing at all: one must not be"
+            )
+        if self.steps[-1].forbids is Forbids.BETWEEN and self.within_ms is None:
+            raise ProgramError(
+                f"the pattern ends with not_followed_by({self.steps[-1].name!r}), and nothing says until when: call "
+                "within(...)"
+            )
+        for step in self.steps:
+            if step.forbids is not None and step.condition is None:
+                raise ProgramError(
+                    f"{step.forbids.value}({step.name!r}) does not say what it forbids: call where(...) behind it"
+                )
+        if self.skip.step is not None and self.skip.step not in {step.name for step in taking}:
+            raise ProgramError(f"the pattern is to skip to {self.skip.step!r}, and has no such step that takes records")
+
+    def _last(self, **changes: Any) -> Pattern:
+        return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], **changes)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _IsInstance:
+    kind: type
+
+    def __call__(self, value: Any) -> bool:
+        return isinstance(value, self.kind)
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise ProgramError(f"a step of a pattern has a name, a text, not {name!r}")
+    return name
+
+
+def _condition(method: str, condition: Callable[[Any], Any] | IterativeCondition) -> Condition:
+    if isinstance(condition, IterativeCondition):
+        return condition
+    if not callable(condition):
+        raise ProgramError(f"{method}() takes a function of a record, or an IterativeCondition, not {condition!r}")
+    if isinstance(condition, type) and issubclass(condition, IterativeCondition):
+        raise ProgramError(f"{method}() was given the class {condition.__name__} itself: pass an instance")
+    return Simple(condition)

@@ -1,0 +1,1 @@
+"""Patterns of records: the automaton that finds them, and its operator."""

@@ -1,0 +1,23 @@
+"""Patterns of records in event time: complex event processing in the spirit of Flink CEP, which PyFlink lacks.
+
+>>> from headgate.pattern import CEP, Pattern
+>>> rising = Pattern.begin("low").where(lambda price: price < 10).next("high").where(lambda price: price > 20)
+"""
+
+from headgate.functions.patterns.conditions import ConditionContext, IterativeCondition
+from headgate.functions.patterns.pattern import Pattern
+from headgate.functions.patterns.process import Match, PatternProcessFunction, TimedOutPartialMatchHandler
+from headgate.functions.patterns.skip import AfterMatchSkipStrategy
+from headgate.pattern.pattern_stream import CEP, PatternStream
+
+__all__ = [
+    "CEP",
+    "AfterMatchSkipStrategy",
+    "ConditionContext",
+    "IterativeCondition",
+    "Match",
+    "Pattern",
+    "PatternProcessFunction",
+    "PatternStream",
+    "TimedOutPartialMatchHandler",
+]

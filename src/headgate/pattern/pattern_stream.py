@@ -1,0 +1,92 @@
+"""Pattern streams: a stream, and the pattern that is looked for in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from headgate.datastream.checks import check_process_function, check_tag
+from headgate.datastream.data_stream import DataStream, KeyedStream
+from headgate.errors import ProgramError
+from headgate.functions.patterns.pattern import Pattern
+from headgate.functions.patterns.process import Match, PatternProcessFunction
+from headgate.operators.patterns.operator import PatternFactory
+from headgate.types.output_tag import OutputTag
+from headgate.types.typeinfo import TypeInformation
+
+
+@final
+class CEP:
+    """Complex event processing: where a program says in which stream a pattern is looked for."""
+
+    @staticmethod
+    def pattern(stream: DataStream, pattern: Pattern) -> PatternStream:
+        """Look for a pattern in the records of each key, or, without keys, in all: one subtask does that.
+
+        Raises ProgramError for a pattern that is not whole, see `docs/patterns.md`.
+        """
+        if not isinstance(stream, DataStream):
+            raise ProgramError(f"CEP.pattern() takes a stream first, not {stream!r}")
+        if not isinstance(pattern, Pattern):
+            raise ProgramError(f"CEP.pattern() takes a pattern, such as Pattern.begin('first'), not {pattern!r}")
+        pattern.check()
+        keyed = stream if isinstance(stream, KeyedStream) else stream.key_by(_no_key)
+        return PatternStream(keyed, pattern, None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PatternStream:
+    """A stream and the pattern that is looked for in it. Made by `CEP.pattern`."""
+
+    _stream: KeyedStream
+    _pattern: Pattern
+    _late_tag: OutputTag | None
+
+    def side_output_late_data(self, output_tag: OutputTag) -> PatternStream:
+        """Send records that come behind the watermark to a side output, instead of dropping them."""
+        check_tag(output_tag)
+        return replace(self, _late_tag=output_tag)
+
+    def process(self, func: PatternProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a function for each match. The timestamp of its results is that of the last record of the match."""
+        check_process_function(func, PatternProcessFunction)
+        factory = PatternFactory(self._pattern, func, self._late_tag)
+        return self._stream._then("Pattern", factory, output_type)
+
+    def select(self, func: Callable[[Match], Any], output_type: TypeInformation | None = None) -> DataStream:
+        """Emit what a function returns for each match, a dictionary of the records of each step."""
+        return self.process(_Select(_callable("select", func)), output_type)
+
+    def flat_select(
+        self, func: Callable[[Match], Iterable[Any] | None], output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Emit all that a function yields for each match."""
+        return self.process(_FlatSelect(_callable("flat_select", func)), output_type)
+
+
+class _Select(PatternProcessFunction):
+    def __init__(self, func: Callable[[Match], Any]) -> None:
+        self._func = func
+
+    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterable[Any]:
+        return (self._func(match),)
+
+
+class _FlatSelect(PatternProcessFunction):
+    def __init__(self, func: Callable[[Match], Iterable[Any] | None]) -> None:
+        self._func = func
+
+    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterable[Any] | None:
+        return self._func(match)
+
+
+def _callable(method: str, func: Any) -> Any:
+    if not callable(func):
+        raise ProgramError(f"{method}() takes a function of a match, not {func!r}")
+    return func
+
+
+def _no_key(record: object) -> int:
+    return 0

@@ -1,0 +1,188 @@
+"""Patterns in the operator: by event time, with late records, times that run out, and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, final
+
+import pytest
+
+from headgate import options
+from headgate.common import Time
+from headgate.config import Settings
+from headgate.datastream import DataStream, OutputTag
+from headgate.errors import RestoreError
+from headgate.operators.base import UserCodeError
+from headgate.pattern import (
+    CEP,
+    AfterMatchSkipStrategy,
+    Match,
+    Pattern,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+)
+from headgate.testing.harness import OperatorHarness, Setup
+
+LATE: Final = OutputTag("late")
+AB: Final = Pattern.begin("a").where(lambda event: event[1] == "a").next("b").where(lambda event: event[1] == "b")
+
+
+@final
+class Found(PatternProcessFunction, TimedOutPartialMatchHandler):
+    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
+        yield _texts(match), ctx.timestamp()
+
+    def process_timed_out_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
+        yield "timed out", _texts(match), ctx.timestamp()
+
+
+def _texts(match: Match) -> str:
+    return " ".join(name + "=" + "".join(event[1] for event in events) for name, events in match.items())
+
+
+def looking_for(pattern: Pattern, backend: str = "hashmap", restored: Any = None) -> OperatorHarness:
+    def build(stream: DataStream) -> DataStream:
+        keyed = stream.key_by(lambda event: event[0])
+        return CEP.pattern(keyed, pattern).side_output_late_data(LATE).process(Found())
+
+    setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+    return OperatorHarness.of_stream(build, setup=setup, restored=[restored] if restored else [])
+
+
+def run(pattern: Pattern, events: str) -> list[str]:
+    """Return the matches in a text, whose letters are the records."""
+    with looking_for(pattern) as operator:
+        for time, letter in enumerate(events):
+            assert operator.process(("k", letter), timestamp_ms=time) == []
+        return [each[0] for each in operator.watermark(1000)]
+
+
+def step(pattern: Pattern, letters: str) -> Pattern:
+    return pattern.where(lambda event: event[1] in letters)
+
+
+def begin(letters: str, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
+    return step(Pattern.begin(letters, skip), letters)
+
+
+def test_records_are_matched_in_the_order_of_their_times_for_each_key() -> None:
+    with looking_for(AB) as operator:
+        for key, letter, time in [("k", "b", 20), ("l", "a", 5), ("k", "a", 10), ("l", "b", 30)]:
+            assert operator.process((key, letter), timestamp_ms=time) == []
+        assert operator.watermark(19) == []
+        assert operator.watermark(25) == [("a=a b=b", 20)]
+        assert operator.watermark(30) == [("a=a b=b", 30)]
+        assert operator.state("matching") == {}
+
+
+def test_records_behind_the_watermark_go_to_the_side_output() -> None:
+    with looking_for(AB) as operator:
+        operator.watermark(10)
+        operator.process(("k", "a"), timestamp_ms=10)
+        operator.process(("k", "b"), timestamp_ms=11)
+        assert operator.watermark(11) == []
+        assert operator.side(LATE) == [("k", "a")]
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_match_under_way_is_told_when_its_time_is_over(backend: str) -> None:
+    with looking_for(AB.within(Time.milliseconds(10)), backend) as operator:
+        operator.process(("k", "a"), timestamp_ms=100)
+        assert operator.watermark(109) == []
+        saved = operator.snapshot()
+    with looking_for(AB.within(Time.milliseconds(10)), backend, saved) as operator:
+        operator.watermark(109)
+        assert operator.watermark(110) == [("timed out", "a=a", 110)]
+        assert operator.state("matching") == {}
+
+
+def test_what_did_not_come_in_time_is_a_match() -> None:
+    unpaid = AB.not_followed_by("c").where(lambda event: event[1] == "c").within(Time.milliseconds(10))
+    with looking_for(unpaid) as operator:
+        for letter, time in [("a", 0), ("b", 1), ("a", 20), ("b", 21), ("c", 22)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(40) == [("a=a b=b", 10)]
+
+
+def test_a_snapshot_of_another_pattern_is_refused() -> None:
+    with looking_for(AB) as operator:
+        operator.process(("k", "a"), timestamp_ms=1)
+        operator.watermark(1)
+        saved = operator.snapshot()
+    with pytest.raises(RestoreError, match=r"another pattern.*another uid"), looking_for(AB.optional(), restored=saved):
+        pass
+
+
+def test_any_following_record_gives_a_match() -> None:
+    assert run(step(begin("a").followed_by_any("bc"), "bc"), "axbc") == ["a=a bc=b", "a=a bc=c"]
+
+
+def loop(how: str) -> Pattern:
+    """Return a pattern of Flink's manual: a, any number of b, then c."""
+    looping = step(begin("a").followed_by_any("b"), "b").one_or_more()
+    return step((getattr(looping, how)() if how else looping).followed_by("c"), "c")
+
+
+@pytest.mark.parametrize(
+    ("how", "taken"),
+    [
+        ("consecutive", ["b", "b", "b"]),
+        ("", ["b", "b", "b", "bb", "bb", "bbb"]),
+        ("allow_combinations", ["b", "b", "b", "bb", "bb", "bb", "bbb"]),
+    ],
+)
+def test_loops_take_what_flinks_manual_says(how: str, taken: list[str]) -> None:
+    """The input of its page on CEP: a, b1, d1, b2, d2, b3, c."""
+    assert sorted(run(loop(how), "abdbdbc")) == sorted(f"a=a b={each} c=c" for each in taken)
+
+
+@pytest.mark.parametrize(
+    ("skip", "found"),
+    [
+        (AfterMatchSkipStrategy.no_skip(), ["b=bbb c=c", "b=bb c=c", "b=b c=c"]),
+        (AfterMatchSkipStrategy.skip_to_next(), ["b=bbb c=c", "b=bb c=c", "b=b c=c"]),
+        (AfterMatchSkipStrategy.skip_past_last_event(), ["b=bbb c=c"]),
+        (AfterMatchSkipStrategy.skip_to_first("c"), ["b=bbb c=c"]),
+        (AfterMatchSkipStrategy.skip_to_last("b"), ["b=bbb c=c", "b=b c=c"]),
+    ],
+)
+def test_a_skip_strategy_rules_out_what_flinks_manual_says(skip: AfterMatchSkipStrategy, found: list[str]) -> None:
+    """Its pattern is b+ c, and its input b1 b2 b3 c."""
+    assert run(step(begin("b", skip).one_or_more().greedy().next("c"), "c"), "bbbc") == found
+
+
+def test_a_match_that_began_first_comes_first() -> None:
+    skip = AfterMatchSkipStrategy.skip_past_last_event()
+    pattern = step(step(begin("ab", skip).followed_by("b"), "b").followed_by("c"), "c")
+    assert run(pattern, "abbcc") == ["ab=a b=b c=c"]
+
+
+def test_a_step_to_skip_to_that_took_nothing_fails_the_job_if_told_to() -> None:
+    skip = AfterMatchSkipStrategy.skip_to_first("b").throw_exception_on_miss()
+    pattern = step(step(begin("a", skip).next("b"), "b").optional().next("c"), "c")
+    with pytest.raises(UserCodeError) as error:
+        run(pattern, "ac")
+    assert "no record of 'b'" in str(error.value.__cause__)
+
+
+def test_a_loop_ends_with_a_condition() -> None:
+    steps = begin("a").one_or_more().consecutive().until(lambda event: event[1] == "u").next("z")
+    assert run(step(steps.subtype(tuple), "u"), "aaua") == ["a=aa z=u", "a=a z=u"]
+
+
+def test_one_of_two_conditions_is_enough() -> None:
+    assert run(step(begin("a").or_(lambda event: event[1] == "b").next("c"), "c"), "acbcdc") == ["a=a c=c", "a=b c=c"]
+
+
+def test_a_long_match_can_be_saved() -> None:
+    """It is a chain of many records, which must not be pickled by recursion."""
+    pattern = step(step(begin("a").next("b"), "b").one_or_more().consecutive().greedy().next("c"), "c")
+    with looking_for(pattern) as operator:
+        operator.process(("k", "a"), timestamp_ms=0)
+        for time in range(1, 1500):
+            operator.process(("k", "b"), timestamp_ms=time)
+        operator.watermark(5000)
+        saved = operator.snapshot()
+    with looking_for(pattern, restored=saved) as operator:
+        operator.process(("k", "c"), timestamp_ms=6000)
+        assert operator.watermark(6000) == [("a=a b=" + "b" * 1499 + " c=c", 6000)]
