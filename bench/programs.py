@@ -12,9 +12,8 @@ from typing import Any, final
 
 from bench import inputs
 from bench.outputs import ArrivalSink, LatencySink, TallySink, note_collections
-from headgate.common import Row, Types, WatermarkStrategy
+from headgate.common import Row, Types
 from headgate.datastream import (
-    AggregateFunction,
     KeyedProcessFunction,
     MapFunction,
     RuntimeContext,
@@ -22,16 +21,12 @@ from headgate.datastream import (
 )
 from headgate.datastream.connectors.file_system import FileSource, StreamFormat
 from headgate.datastream.state import ValueState, ValueStateDescriptor
-from headgate.datastream.window import TumblingEventTimeWindows
 from headgate.deploy.spark.session import obtain
 
 CHURN_RATE = 200_000.0
 PROFILE_BYTES = 1_000
 HELD_KEYS = 100_000
 SLOW_RECORD_S = 100e-6
-WINDOW_MS = 1_000
-WINDOWED = (20, 2)
-"""How many records windows have of each key."""
 TEXT_RATE = 1e9
 """Bytes of text a second of the trial, enough for a source that reads at this rate."""
 FAIL_FILE = "fail"
@@ -130,24 +125,6 @@ class FailOnOrder(MapFunction):
         return value
 
 
-class Counted(AggregateFunction):
-    """Counts the records of a window."""
-
-    mergeable = True
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + 1
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
-
-
 def key_of(value: Any) -> Any:
     """Return the key of a tuple."""
     return value[0]
@@ -195,12 +172,6 @@ def build_typed_chain(env: StreamExecutionEnvironment, folder: str, seconds: flo
 def build_words(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
     source = inputs.CycleSource(inputs.lines, seconds)
     env.from_source(source, None, "lines").flat_map(split).key_by(key_of).reduce(add).sink_to(TallySink(folder))
-
-
-def build_windows(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:
-    source = inputs.TimedCycleSource(seconds, per_key * inputs.KEYS // WINDOW_MS)
-    keyed = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "tuples").key_by(key_of)
-    keyed.window(TumblingEventTimeWindows(WINDOW_MS, 0)).aggregate(Counted()).sink_to(TallySink(folder))
 
 
 def build_million(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
@@ -304,7 +275,6 @@ JOBS: dict[str, Build] = {
     "chain": build_chain,
     "typed chain": build_typed_chain,
     "words": build_words,
-    **{f"windows-{per_key}": partial(build_windows, per_key=per_key) for per_key in WINDOWED},
     "million": build_million,
     "fragile": build_fragile,
     "spread": build_spread,
@@ -393,29 +363,6 @@ def bare_words() -> Callable[[], int]:
     return once
 
 
-def bare_windows(per_key: int) -> Callable[[], int]:
-    """Return a pass over the tuples by the function of the windows; it returns the number of results."""
-    records, function = inputs.keyed_tuples(), Counted()
-    per_ms = per_key * inputs.KEYS // WINDOW_MS
-    times = [number // per_ms for number in range(len(records))]
-
-    def once() -> int:
-        outputs, create, add_to = 0, function.create_accumulator, function.add
-        windows: dict[int, dict[int, int]] = {}
-        for value, time_ms in zip(records, times, strict=True):
-            start = time_ms - time_ms % WINDOW_MS
-            window = windows.get(start)
-            if window is None:
-                outputs += sum(len(list(map(function.get_result, over.values()))) for over in windows.values())
-                window = {}
-                windows = {start: window}
-            so_far = window.get(value[0])
-            window[value[0]] = add_to(value, create() if so_far is None else so_far)
-        return outputs + sum(map(len, windows.values()))
-
-    return once
-
-
 def bare_files() -> Callable[[], int]:
     """Return a pass over the lines of a file, by Python's own iteration; it returns the number of lines."""
     folder = tempfile.TemporaryDirectory(prefix="headgate-bench-")
@@ -435,6 +382,5 @@ LOOPS: dict[str, Callable[[], Callable[[], int]]] = {
     "spread": partial(bare_count, inputs.spread_tuples),
     "chain": bare_chain,
     "words": bare_words,
-    **{f"windows-{per_key}": partial(bare_windows, per_key) for per_key in WINDOWED},
     "files": bare_files,
 }

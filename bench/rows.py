@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import final
 
-from bench import batch_rows, fault_rows, file_rows, frame_rows, kafka_rows, programs, state_rows, stream_rows
+from bench import batch_rows, fault_rows, file_rows, frame_rows, kafka_rows, state_rows, stream_rows
 from bench.effort import Effort
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
+from bench.programs import bare_chain
 from bench.startup import start_up_s
 from bench.state_settings import CHANGELOG, INCREMENTAL, ROCKSDB, ROCKSDB_TENTH
+from bench.timed_programs import WINDOWED, bare_pattern
 from bench.trial import Result, Trial, run_trial
 
 
@@ -49,8 +51,12 @@ class Bench:
             "ad chain": self._job("typed chain", checkpoint_ms=1_000),
             "rows": self._job("rows", checkpoint_ms=1_000),
             "ad rows": self._job("typed rows", checkpoint_ms=1_000),
-            **{f"bare windows-{per_key}": self._loop(f"windows-{per_key}") for per_key in programs.WINDOWED},
-            **{f"ae {per_key}": self._job(f"windows-{per_key}", checkpoint_ms=1_000) for per_key in programs.WINDOWED},
+            "bare join": self._loop("join"),
+            "af": self._job("join", checkpoint_ms=1_000),
+            "bare pattern": self._loop("pattern"),
+            "ag": self._job("pattern", checkpoint_ms=1_000),
+            **{f"bare windows-{per_key}": self._loop(f"windows-{per_key}") for per_key in WINDOWED},
+            **{f"ae {per_key}": self._job(f"windows-{per_key}", checkpoint_ms=1_000) for per_key in WINDOWED},
             "bare words": self._loop("words"),
             "e": self._job("words", checkpoint_ms=1_000),
             "bare spread": self._loop("spread"),
@@ -78,7 +84,7 @@ class Bench:
         )
 
     def _throughput_figures(self) -> Iterator[Figure]:
-        per_output = RECORDS / programs.bare_chain()()
+        per_output = RECORDS / bare_chain()()
         yield from self._rate("a", "keyed count, one slot, checkpoints of 1 s", "a")
         yield from self._ratio("a", "  to the bare loop", ("a", "bare count"), Target(least=0.45))
         yield from self._rate("b", "the same without checkpoints", "b")
@@ -93,10 +99,15 @@ class Bench:
         yield from self._ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
         yield from self._rate("e", "word count", "e", unit="words/s")
         yield from self._ratio("e", "  to the bare loop", ("e", "bare words"), None)
-        for per_key in programs.WINDOWED:
+        for per_key in WINDOWED:
             bare, job = f"bare windows-{per_key}", f"ae {per_key}"
             yield from self._rate("ae", f"tumbling count, {per_key} records for each key and window", job, per_key)
             yield from self._ratio("ae", "  to the bare loop", (job, bare), Target(least=0.5))
+        yield from self._rate("af", "interval join, three partners in the interval", "af", unit="pairs/s")
+        yield from self._ratio("af", "  to the bare loop", ("af", "bare join"), Target(least=0.25))
+        per_match = RECORDS / bare_pattern()() if "ag" in self.results else 0.0
+        for figure in self._rate("ag", "a pattern of three steps", "ag", per_match):
+            yield replace(figure, target=Target(least=200_000.0))
         yield from self._rate("k", "100,000 keys, hash map, increments of 1 s", "k")
         yield from self._ratio("k", "  to the bare loop", ("k", "bare spread"), Target(least=0.35))
         yield from self._rate("l", "the same on RocksDB, cache for all keys", "l")
@@ -241,13 +252,15 @@ NEEDS = {
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
     "ad": {"d", "ad chain", "rows", "ad rows"},
-    "ae": {f"{kind}{per_key}" for per_key in programs.WINDOWED for kind in ("bare windows-", "ae ")},
+    "ae": {f"{kind}{per_key}" for per_key in WINDOWED for kind in ("bare windows-", "ae ")},
+    "af": {"bare join", "af"},
+    "ag": {"bare pattern", "ag"},
     "k": {"bare spread", "k"},
     "l": {"k", "l"},
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 

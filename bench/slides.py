@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final, final
 
-from bench.programs import Counted, key_of
+from bench.programs import key_of
+from bench.timed_programs import Counted
 from headgate.datastream import DataStream
 from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.elements import Batch

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from bench import programs
+from bench import programs, timed_programs
 from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
@@ -33,11 +33,14 @@ BETWEEN_FAILURES_S = 3.3
 WATCH_GAP_S = 0.02
 BESIEGED_FILE = "besieged"
 
+JOBS = programs.JOBS | timed_programs.JOBS
+LOOPS = programs.LOOPS | timed_programs.LOOPS
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What to measure. `program` is one of `programs.JOBS`, or of `programs.LOOPS` with `target` "bare".
+    """What to measure. `program` is one of `JOBS`, or of `LOOPS` with `target` "bare".
 
     `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count. `options` are the job's
     settings beyond those of all trials. Connections of `strangers` besiege all processes of the job.
@@ -129,7 +132,7 @@ def watch(job: RunningJob) -> list[dict[str, Any]]:
 
 def measure_loop(trial: Trial) -> Result:
     """Go over the list again and again; return rate and processor time of outputs."""
-    once = programs.LOOPS[trial.program]()
+    once = LOOPS[trial.program]()
     once()
     outputs, began_s, began_cpu_s = 0, time.monotonic(), time.process_time()
     while (took_s := time.monotonic() - began_s) < trial.seconds:
@@ -151,7 +154,7 @@ def start(trial: Trial, folder: str) -> RunningJob:
     env.set_parallelism(trial.slots)
     if trial.checkpoint_ms is not None:
         env.enable_checkpointing(trial.checkpoint_ms)
-    programs.JOBS[trial.program](env, folder, trial.seconds)
+    JOBS[trial.program](env, folder, trial.seconds)
     job = env.submit(f"bench {trial.program}")
     assert isinstance(job, RunningJob)
     return job

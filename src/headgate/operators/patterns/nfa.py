@@ -10,7 +10,7 @@ Pure: records in, matches out. All that it knows of a key is in `Matching`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, final
@@ -90,23 +90,27 @@ class Nfa:
         conditions = self._positions.conditions
         self._simple = [each.test if isinstance(each, Simple) else None for each in conditions]
         self._unknown: list[bool | None] = [None] * len(conditions)
+        self._begins = self._only_condition(self._positions.begin)
         self.shape = self._positions.shape
+
+    def _only_condition(self, begin: tuple[Link, ...]) -> Callable[[Any], Any] | None:
+        """Return what every first record of a match meets, if one function says that."""
+        return self._simple[begin[0].condition] if len(begin) == 1 and begin[0].condition is not None else None
 
     def process(self, matching: Matching, value: Any, time_ms: int) -> list[Found]:
         """Take a record, not older than those before it; return what is found with it, and what has timed out."""
+        if not matching.partials and self._begins is not None and not self._begins(value):
+            return []
         found = self.pass_time(matching, time_ms)
         number = matching.next_number
         matching.next_number = number + 1
         record = _Record(value, time_ms, number, self._unknown.copy(), matching.buffer)
         partials: list[Partial] = []
         for partial in matching.partials:
-            waiting = self._go_on(matching, partial, record, partials)
-            if not waiting:
+            if not self._go_on(matching, partial, record, partials):
                 matching.buffer.release(partial.node)
         for link in self._positions.begin:
-            if self._meets(link.condition, record, ROOT) and not (
-                link.until is not None and self._meets(link.until, record, ROOT)
-            ):
+            if self._meets(link.condition, record, ROOT) and not self._stops(link, ROOT, False, record):
                 self._take(matching, link, None, record, partials)
         matching.partials = partials
         if matching.complete:
@@ -148,7 +152,9 @@ class Nfa:
         given_way = False
         for index in partial.waiting:
             link = links[index]
-            if self._stops(link, partial, record) or (given_way and link.gives_way):
+            if given_way and link.gives_way:
+                continue
+            if (link.until is not None or link.not_next) and self._stops(link, partial.node, partial.is_fresh, record):
                 continue
             if link.target == END:
                 if link.is_strict:
@@ -163,8 +169,9 @@ class Nfa:
                 self._take(matching, link, partial, record, began)
             if link.is_strict or (taken and link.takes_first_only):
                 continue
-            if not any(self._meets(each, record, partial.node) for each in link.not_between):
-                waiting.append(index)
+            if link.not_between and any(self._meets(each, record, partial.node) for each in link.not_between):
+                continue
+            waiting.append(index)
         if waiting:
             kept = partial.waiting if len(waiting) == len(partial.waiting) else tuple(waiting)
             if kept is not partial.waiting or partial.is_fresh:
@@ -173,15 +180,11 @@ class Nfa:
         partials += began
         return bool(waiting)
 
-    def _stops(self, link: Link, partial: Partial, record: _Record) -> bool:
-        """Return whether the record ends the link and is not taken."""
-        if link.until is not None and self._meets(link.until, record, partial.node):
+    def _stops(self, link: Link, node: int, is_next: bool, record: _Record) -> bool:
+        """Return whether the record ends the link and is not taken; `is_next`: it is the first one there."""
+        if link.until is not None and self._meets(link.until, record, node):
             return True
-        return (
-            partial.is_fresh
-            and bool(link.not_next)
-            and any(self._meets(each, record, partial.node) for each in link.not_next)
-        )
+        return is_next and any(self._meets(each, record, node) for each in link.not_next)
 
     def _take(
         self, matching: Matching, link: Link, partial: Partial | None, record: _Record, partials: list[Partial]

@@ -6,8 +6,10 @@ rules of event time are those of Flink's `CepOperator`.)
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Final, final
 
@@ -99,6 +101,7 @@ class PatternOperator(KeyedOperator):
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
         backend, timers, early = self._backend, self._context.timers, self._early
         cell_of, generation, column = backend.cells.get, backend.generation, early.column
+        earliest, register = timers.earliest_event_time_timer, timers.register_event_time_timer
         watermark_ms = timers.watermark_ms
         out: list[Any] = []
         times: list[int] = []
@@ -113,19 +116,12 @@ class PatternOperator(KeyedOperator):
             waiting = cell[column]
             if waiting is not None:
                 waiting.append((time, value))
-                if time >= waiting[0][0]:
-                    continue
             else:
                 early.add((time, value))
-            self._wake_at(time)
+            first_ms = earliest()
+            if first_ms is None or time < first_ms:
+                register(time)
         return Batch(out, times)
-
-    def _wake_at(self, time_ms: int) -> None:
-        """Have the key's timer fire at this time, or before."""
-        timers = self._context.timers
-        first_ms = timers.earliest_event_time_timer()
-        if first_ms is None or time_ms < first_ms:
-            timers.register_event_time_timer(time_ms)
 
     # --- time
 
@@ -148,20 +144,23 @@ class PatternOperator(KeyedOperator):
         next_ms = NEVER
         if waiting is not None:
             ordered = sorted(waiting, key=_TIME)
-            kept = [each for each in ordered if each[0] > until_ms]
-            for time, value in ordered[: len(ordered) - len(kept)]:
+            due = len(ordered) if ordered[-1][0] <= until_ms else bisect_right(ordered, until_ms, key=_TIME)
+            for time, value in islice(ordered, due):
                 found = nfa.process(matching, value, time)
                 if found:
                     self._emit(found)
-            self._early.update(kept)
-            if kept:
-                next_ms = kept[0][0]
-        self._emit(nfa.pass_time(matching, until_ms))
+            if due < len(ordered):
+                next_ms = ordered[due][0]
+            self._early.update(ordered[due:])
+        found = nfa.pass_time(matching, until_ms)
+        if found:
+            self._emit(found)
         self._matching.update(None if matching.is_empty else matching)
         due_ms = nfa.due_ms(matching)
-        next_ms = next_ms if due_ms is None else min(next_ms, due_ms)
+        if due_ms is not None and due_ms < next_ms:
+            next_ms = due_ms
         if next_ms < NEVER:
-            self._wake_at(next_ms)
+            self._context.timers.register_event_time_timer(next_ms)
 
     def _emit(self, found: list[Found]) -> None:
         context, out, times = self._found_at, self._out, self._times

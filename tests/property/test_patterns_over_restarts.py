@@ -1,0 +1,130 @@
+"""Patterns in the operator against the automaton: records in any order, any watermarks, over restarts and rescaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headgate.common import Time
+from headgate.datastream import DataStream
+from headgate.elements import MIN_TIMESTAMP
+from headgate.operators.patterns.nfa import Found, Matching, Nfa
+from headgate.pattern import (
+    CEP,
+    AfterMatchSkipStrategy,
+    Match,
+    Pattern,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+)
+from tests.property.subtasks import LATE, Subtasks
+
+Event = tuple[str, int, int]
+"""A key, a number of its own, and a time. A third of the numbers are of each step."""
+
+
+@final
+class Numbers(PatternProcessFunction, TimedOutPartialMatchHandler):
+    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
+        return [shown(Found(match, ctx.timestamp()))]
+
+    def process_timed_out_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
+        return [shown(Found(match, ctx.timestamp(), is_timed_out=True))]
+
+
+def shown(found: Found) -> tuple[Any, ...]:
+    return found.is_timed_out, found.time_ms, *((name, tuple(events)) for name, events in found.match.items())
+
+
+def of(step: int) -> Any:
+    return lambda event: event[1] % 3 == step
+
+
+PATTERNS: Final = [
+    Pattern.begin("a").where(of(0)).followed_by("b").where(of(1)).within(Time.milliseconds(9)),
+    Pattern.begin("a").where(of(0)).followed_by_any("b").where(of(1)).one_or_more().next("c").where(of(2)),
+    Pattern.begin("a").where(of(0)).not_followed_by("b").where(of(1)).within(Time.milliseconds(7)),
+    Pattern.begin("a", AfterMatchSkipStrategy.skip_past_last_event())
+    .where(of(0))
+    .times(2)
+    .followed_by("c")
+    .where(of(2)),
+]
+
+
+@final
+@dataclass
+class Model:
+    """All records of each key, in the order of their times, handed to an automaton of its own."""
+
+    nfa: Nfa
+    watermark: int = MIN_TIMESTAMP
+    waiting: list[Event] = field(default_factory=list)
+    keys: dict[str, Matching] = field(default_factory=dict)
+    late: list[int] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        if event[2] <= self.watermark:
+            self.late.append(event[1])
+        else:
+            self.waiting.append(event)
+
+    def advance(self, watermark: int) -> list[Any]:
+        self.watermark = max(self.watermark, watermark)
+        found = []
+        for event in sorted(self.waiting, key=lambda event: event[2]):
+            if event[2] <= self.watermark:
+                self.waiting.remove(event)
+                found += self.nfa.process(self.keys.setdefault(event[0], Matching()), event, event[2])
+        for matching in self.keys.values():
+            found += self.nfa.pass_time(matching, self.watermark)
+        return [shown(each) for each in found]
+
+
+STEPS: Final = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 30)),
+        st.tuples(st.just("a"), st.integers(0, 30)),
+        st.integers(0, 40),
+        st.sampled_from(["restart", "rescale", "complete", "abort", "begin"]),
+    ),
+    max_size=30,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, incremental=st.booleans())
+def test_the_operator_finds_what_the_automaton_does(
+    backend: str, pattern: Pattern, steps: list[Any], incremental: bool
+) -> None:
+    model = Model(Nfa(pattern))
+
+    def build(stream: DataStream) -> DataStream:
+        keyed = stream.key_by(lambda event: event[0])
+        return CEP.pattern(keyed, pattern).side_output_late_data(LATE).process(Numbers())
+
+    operator = Subtasks(build, backend, incremental)
+    operator.start([], model.watermark)
+    try:
+        for number, step in enumerate([*steps, 100]):
+            if step in ("restart", "rescale"):
+                operator.restart(model.watermark, more=int(step == "rescale"))
+            elif isinstance(step, str):
+                operator.checkpoint(step)
+            elif isinstance(step, int):
+                assert sorted(operator.advance(max(step, model.watermark))) == sorted(model.advance(step))
+            else:
+                event = step[0], number, step[1]
+                assert operator.add([event]) == []
+                model.add(event)
+        assert all(not harness.state("early") for harness in operator.running)
+    finally:
+        operator.stop()
+    assert sorted(operator.late) == sorted(model.late)

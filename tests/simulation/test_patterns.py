@@ -1,0 +1,22 @@
+"""A job with patterns under faults: each match is emitted once, and each whose time has run out."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.testing.sim import PromiseBroken, simulate
+from tests.simulation.pattern_programs import PLANTS, pattern
+from tests.simulation.plants import Plant
+
+
+@pytest.mark.slow
+def test_patterns_are_the_same_whatever_goes_wrong() -> None:
+    assert simulate(pattern, seeds=25).restarts > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_fault_is_seen(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with pytest.raises(PromiseBroken):
+        simulate(pattern, seeds=40)
