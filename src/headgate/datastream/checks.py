@@ -66,7 +66,7 @@ _METHODS = {
     KeyedBroadcastProcessFunction: "connect(...).process",
     JoinFunction: "join(...).where(...).equal_to(...).window(...).apply",
     CoGroupFunction: "co_group(...).where(...).equal_to(...).window(...).apply",
-    ProcessJoinFunction: "interval_join(...).between(...).process",
+    ProcessJoinFunction: "process",
     PatternProcessFunction: "CEP.pattern(...).process",
     AggregateFunction: "window(...).aggregate",
     WindowFunction: "window(...).apply",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final, overload
 
 from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
+from headgate.datastream.asof_join import AsOfJoined, latest_value, nearest_in_time
 from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
     check_function,
@@ -59,6 +60,7 @@ from headgate.operators.reduce import ReduceFactory, TypedReduce
 from headgate.operators.sink import SinkFactory
 from headgate.operators.sink_function import SinkFunctionFactory
 from headgate.operators.watermarks import AssignFactory
+from headgate.types.instant import Duration, Time
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TupleTypeInfo, TypeInformation, Types
 
@@ -447,10 +449,47 @@ class KeyedStream(DataStream):
 
         `how` is "inner", or for records that match none, too, "left", "right" or "full" (an extension of Flink's API).
         """
-        check_other_stream("interval_join", self, other_stream, DataStream)
-        if not isinstance(other_stream, KeyedStream):
-            raise ProgramError("interval_join() takes a keyed stream: call key_by(...) on the other one, too")
+        self._check_keyed("interval_join", other_stream)
         return IntervalJoin(self, other_stream, how)
+
+    def join_asof(
+        self,
+        other_stream: KeyedStream,
+        direction: str = "backward",
+        *,
+        tolerance: Time | Duration | None = None,
+        allow_exact_matches: bool = True,
+        how: str = "inner",
+    ) -> AsOfJoined:
+        """Join each record with the one of another stream that has the same key and is nearest in event time.
+
+        `direction` is "backward" for the last one before, "forward" for the first one behind, or "nearest"; it is not
+        further away than `tolerance`. With `how="left"` records that meet none are handed over, too.
+        """
+        self._check_keyed("join_asof", other_stream)
+        asof = nearest_in_time(direction, tolerance, allow_exact_matches, how)
+        return AsOfJoined(self, other_stream, asof)
+
+    def join_latest(
+        self,
+        other_stream: KeyedStream,
+        grace: Time | Duration | None = None,
+        *,
+        how: str = "inner",
+        is_deletion: Callable[[Any], Any] | None = None,
+    ) -> AsOfJoined:
+        """Join each record with the value that the key had at its time, the other stream being one of changes.
+
+        Records of either stream may be late by `grace`: each waits for as long. `is_deletion` says which records of the
+        other stream end a value. With `how="left"` records without a value are handed over, too.
+        """
+        self._check_keyed("join_latest", other_stream)
+        return AsOfJoined(self, other_stream, latest_value(grace, how, is_deletion))
+
+    def _check_keyed(self, method: str, other_stream: object) -> None:
+        check_other_stream(method, self, other_stream, DataStream)
+        if not isinstance(other_stream, KeyedStream):
+            raise ProgramError(f"{method}() takes a keyed stream: call key_by(...) on the other one, too")
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None

@@ -1,0 +1,94 @@
+"""As-of joins: each record of one stream meets the one of another that is nearest to it in event time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, final
+
+from headgate.datastream.checks import check_process_function, check_tag
+from headgate.errors import ProgramError
+from headgate.functions.joins import ProcessJoinFunction
+from headgate.functions.windows.assigner import millis_of
+from headgate.operators.joins.asof import AsOf, AsOfJoinFactory
+from headgate.operators.joins.nearest import Nearest
+from headgate.types.instant import Duration, Time
+from headgate.types.output_tag import OutputTag
+from headgate.types.typeinfo import TypeInformation
+
+if TYPE_CHECKING:
+    from headgate.datastream.data_stream import DataStream, KeyedStream
+
+_DIRECTIONS: Final = {"backward": (True, False), "forward": (False, True), "nearest": (True, True)}
+"""Whether to look before, and behind."""
+_OUTER: Final = {"inner": False, "left": True}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsOfJoined:
+    """Two keyed streams and how they are joined. Made by `join_asof` and `join_latest`; `process` makes a stream."""
+
+    _left: KeyedStream
+    _right: KeyedStream
+    _asof: AsOf
+
+    def side_output_left_late_data(self, output_tag: OutputTag) -> AsOfJoined:
+        """Send late records of the left stream to a side output, instead of dropping them."""
+        check_tag(output_tag)
+        return self._with(late_tags=(output_tag, self._asof.late_tags[1]))
+
+    def side_output_right_late_data(self, output_tag: OutputTag) -> AsOfJoined:
+        """Send late records of the right stream to a side output, instead of dropping them."""
+        check_tag(output_tag)
+        return self._with(late_tags=(self._asof.late_tags[0], output_tag))
+
+    def process(self, func: ProcessJoinFunction, output_type: TypeInformation | None = None) -> DataStream:
+        """Call a function for each record of the left stream and the one that it meets, with `how="left"` maybe None.
+
+        The timestamp of what it yields is the event time at which no other record could have come between the two.
+        """
+        check_process_function(func, ProcessJoinFunction)
+        return self._left._then_with(self._right, "As-of Join", AsOfJoinFactory(func, self._asof), output_type)
+
+    def _with(self, **changes: Any) -> AsOfJoined:
+        return replace(self, _asof=replace(self._asof, **changes))
+
+
+def nearest_in_time(direction: str, tolerance: Time | Duration | None, exact: bool, how: str) -> AsOf:
+    """Return what `join_asof` is told. Raises ProgramError for arguments that are none."""
+    before, behind = _one_of("join_asof", "direction", direction, _DIRECTIONS)
+    nearest = Nearest(before, behind, exact=bool(exact))
+    if tolerance is not None:
+        nearest = replace(nearest, tolerance_ms=_length("join_asof", "tolerance", tolerance))
+    return AsOf(name="join_asof", nearest=nearest, outer=_outer("join_asof", how))
+
+
+def latest_value(grace: Time | Duration | None, how: str, is_deletion: Callable[[Any], Any] | None) -> AsOf:
+    """Return what `join_latest` is told. Raises ProgramError for arguments that are none."""
+    if is_deletion is not None and not callable(is_deletion):
+        raise ProgramError(f"join_latest() takes as is_deletion a function of a right record, not {is_deletion!r}")
+    return AsOf(
+        name="join_latest",
+        nearest=Nearest(),
+        outer=_outer("join_latest", how),
+        grace_ms=0 if grace is None else _length("join_latest", "grace", grace),
+        is_deletion=is_deletion,
+    )
+
+
+def _outer(method: str, how: str) -> bool:
+    return bool(_one_of(method, "how", how, _OUTER))
+
+
+def _one_of(method: str, argument: str, given: str, known: dict[str, Any]) -> Any:
+    if not isinstance(given, str) or given not in known:
+        raise ProgramError(f"{method}() takes {argument}={' or '.join(map(repr, known))}, not {given!r}")
+    return known[given]
+
+
+def _length(method: str, argument: str, length: Time | Duration) -> int:
+    length_ms = millis_of(f"the {argument} of {method}()", length)
+    if length_ms < 0:
+        raise ProgramError(f"{method}() takes a {argument} of 0 ms or more, not {length_ms} ms")
+    return length_ms

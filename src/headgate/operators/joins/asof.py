@@ -1,0 +1,202 @@
+"""The as-of join: each record of the left stream meets the one of the right that is nearest in time.
+
+Records of both sides wait until event time says that no nearer one can come. With a `grace`, event time runs so much
+behind the watermark: records of both sides may be that late. Of the right side the records stay that a later record of
+the left may still meet, which without a tolerance is always the newest. A key has a timer for the first time at which
+something is decided, or can go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, Final, final
+
+from headgate.elements import MAX_TIMESTAMP, Batch
+from headgate.errors import ProgramError
+from headgate.functions.context import TimeDomain
+from headgate.functions.joins import ProcessJoinFunction
+from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
+from headgate.operators.calls import many_of_pair
+from headgate.operators.joins.context import JoinContext
+from headgate.operators.joins.nearest import Nearest
+from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
+from headgate.operators.late import LateRecords
+from headgate.state.descriptors import ListStateDescriptor
+from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.timer_index import NEVER
+from headgate.state.kinds.list_state import ListState
+from headgate.time.timers import Timers
+from headgate.types.output_tag import OutputTag
+from headgate.types.typed_key import untyped
+from headgate.types.typeinfo import Types
+
+_DURING: Final = "process_element()"
+_TIME: Final = itemgetter(0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """What a program says of an as-of join.
+
+    With `outer`, records of the left side that meet none are handed over as well. A record of the right side for which
+    `is_deletion` is true stands for none. Late records go to the tags of their sides; without one they are dropped, and
+    counted.
+    """
+
+    name: str
+    nearest: Nearest
+    outer: bool
+    grace_ms: int = 0
+    is_deletion: Callable[[Any], Any] | None = None
+    late_tags: tuple[OutputTag | None, OutputTag | None] = (None, None)
+
+
+@final
+class AsOfJoinOperator(KeyedOperator):
+    """Joins two keyed streams by the nearest time. The timestamp of results is the time at which they are certain."""
+
+    def __init__(self, function: ProcessJoinFunction, asof: AsOf) -> None:
+        super().__init__(function, self._bound)
+        self._asof = asof
+
+    def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
+        self._join = many_of_pair(function.process_element)
+        self._pair = JoinContext()
+        self._pair.is_left = True
+        kind = Types.PICKLED_BYTE_ARRAY()
+        self._lefts, self._rights = (self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right"))
+        self._late = [LateRecords(self.context, tag) for tag in self._asof.late_tags]
+        return no_call
+
+    def _has_timers(self) -> bool:
+        return True
+
+    # --- records
+
+    def process(self, batch: Batch) -> Batch:
+        self._current: tuple[ListState[Any], LateRecords] = self._lefts, self._late[0]
+        return self._process(batch, self._call, _DURING)
+
+    def process_second(self, batch: Batch) -> Batch:
+        self._current = self._rights, self._late[1]
+        return self._process(batch, self._call, _DURING)
+
+    def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
+        next(self._position)
+        raise ProgramError(
+            f"{self._asof.name}() goes by event time, and this record has no timestamp: call "
+            "assign_timestamps_and_watermarks() on both streams"
+        )
+
+    def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
+        backend, timers, (own, late), grace_ms = self._backend, self._context.timers, self._current, self._asof.grace_ms
+        cell_of, generation, column = backend.cells.get, backend.generation, own.column
+        earliest, register = timers.earliest_event_time_timer, timers.register_event_time_timer
+        late_ms = timers.watermark_ms - grace_ms
+        out: list[Any] = []
+        times: list[int] = []
+        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
+            if time <= late_ms:
+                late.take(value, time, out, times)
+                continue
+            cell = cell_of(key)
+            if cell is None or cell[GENERATION] != generation:
+                cell = backend.enter(key, cell)
+            backend.cell = cell
+            kept = cell[column]
+            if kept is None:
+                own.add((time, value))
+            else:
+                kept.append((time, value))
+            first_ms = earliest()
+            if first_ms is None or time + grace_ms < first_ms:
+                register(time + grace_ms)
+        return Batch(out, times)
+
+    # --- time
+
+    def _fire(self, timers: Timers, until_ms: int, limit: int, domain: TimeDomain) -> Batch:
+        self._out: list[Any] = []
+        self._times: list[int] = []
+        grace_ms = self._asof.grace_ms
+        decided_ms = until_ms if until_ms == MAX_TIMESTAMP else until_ms - grace_ms
+        try:
+            for _ in timers.due(until_ms, limit, self._out):
+                next_ms = self._go_on(decided_ms)
+                if next_ms < NEVER:
+                    self._context.timers.register_event_time_timer(min(next_ms + grace_ms, MAX_TIMESTAMP))
+        except USER_ERRORS as error:
+            raise UserCodeError(key=untyped(self._backend.cell[KEY]), during=_DURING) from error
+        finally:
+            self._backend.leave()
+        return self._split(Batch(self._out, self._times))
+
+    def _go_on(self, until_ms: int) -> int:
+        """Hand over what is certain for the current key at an event time; return when to look again."""
+        cell, nearest = self._backend.cell, self._asof.nearest
+        rights = sorted(cell[self._rights.column] or (), key=_TIME)
+        times = [time for time, _ in rights]
+        waiting: list[tuple[int, Any]] = []
+        next_ms = NEVER
+        lefts = cell[self._lefts.column]
+        if lefts is not None:
+            for left in sorted(lefts, key=_TIME):
+                certain_ms, place = nearest.find(times, left[0])
+                if certain_ms <= until_ms:
+                    self._emit(left, None if place is None else rights[place], certain_ms)
+                else:
+                    waiting.append(left)
+                    next_ms = min(next_ms, certain_ms)
+            if len(waiting) < len(lefts):
+                self._lefts.update(waiting)
+        if rights:
+            next_ms = min(next_ms, self._let_go(rights, times, waiting[0][0] if waiting else NEVER, until_ms))
+        return next_ms
+
+    def _let_go(self, rights: list[tuple[int, Any]], times: list[int], left_ms: int, until_ms: int) -> int:
+        """Let the records of the right side go that none of the left can meet any more; return when the next can go.
+
+        `left_ms` is the time of the first that waits.
+        """
+        nearest, is_deletion = self._asof.nearest, self._asof.is_deletion
+        from_ms = min(left_ms, until_ms + 1)
+        first = nearest.first_needed(times, from_ms)
+        if is_deletion is not None and first < len(rights) and times[first] < from_ms and is_deletion(rights[first][1]):
+            first += 1
+        if first:
+            self._rights.update(rights[first:])
+        if first == len(rights):
+            return NEVER
+        newer_ms = next((time for time in times[first:] if time > until_ms), NEVER)
+        over_ms = nearest.needed_until_ms(times[first])
+        return newer_ms if over_ms <= until_ms or over_ms == MAX_TIMESTAMP else min(newer_ms, over_ms)
+
+    def _emit(self, left: tuple[int, Any], right: tuple[int, Any] | None, certain_ms: int) -> None:
+        asof, pair, out = self._asof, self._pair, self._out
+        if right is not None and asof.is_deletion is not None and asof.is_deletion(right[1]):
+            right = None
+        if right is None and not asof.outer:
+            return
+        pair.own_ms, pair.kept_ms = left[0], None if right is None else right[0]
+        pair.result_ms = time_ms = min(certain_ms + asof.grace_ms, MAX_TIMESTAMP)
+        results = self._join(left[1], None if right is None else right[1], pair)
+        if results is not None:
+            out += results
+            self._times += repeat(time_ms, len(out) - len(self._times))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsOfJoinFactory:
+    """Makes an as-of join."""
+
+    function: ProcessJoinFunction
+    asof: AsOf
+
+    def create(self) -> AsOfJoinOperator:
+        """Return a new operator, not yet opened."""
+        return AsOfJoinOperator(self.function, self.asof)
