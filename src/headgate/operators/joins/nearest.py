@@ -52,7 +52,7 @@ class Nearest:
 
     def first_needed(self, times: list[int], from_ms: int) -> int:
         """Return the place of the first record that is needed for records of the left stream from a time on."""
-        first = bisect_left(times, from_ms)
+        first = (bisect_left if self.exact or self.before else bisect_right)(times, from_ms)
         if self.before:
             first = max(first - 1, bisect_left(times, from_ms - self.tolerance_ms), 0)
         return first

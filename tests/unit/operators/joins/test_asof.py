@@ -86,6 +86,14 @@ def test_a_record_that_waits_keeps_what_it_may_still_meet() -> None:
         assert join.state("right") == {}
 
 
+def test_a_record_that_looks_ahead_does_not_keep_one_that_it_must_not_meet() -> None:
+    with harness(lambda left, right: left.join_asof(right, "forward", allow_exact_matches=False)) as join:
+        join.process("l", timestamp_ms=5)
+        join.process_second(5, timestamp_ms=5)
+        assert join.watermark(100) == []
+        assert join.state("right") == {}
+
+
 def test_the_newest_value_stays_and_older_ones_go() -> None:
     with harness(backward) as join:
         for time in (1, 2, 3, 9):
