@@ -24,10 +24,10 @@ from headgate.operators.joins.context import JoinContext
 from headgate.operators.joins.nearest import Nearest
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.late import LateRecords
+from headgate.operators.waiting import Waiting
 from headgate.state.descriptors import ListStateDescriptor
-from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.timer_index import NEVER
-from headgate.state.kinds.list_state import ListState
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
@@ -69,7 +69,9 @@ class AsOfJoinOperator(KeyedOperator):
         self._pair.is_left = True
         kind = Types.PICKLED_BYTE_ARRAY()
         self._lefts, self._rights = (self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right"))
-        self._late = [LateRecords(self.context, tag) for tag in self._asof.late_tags]
+        late_left, late_right = (LateRecords(self.context, tag) for tag in self._asof.late_tags)
+        self._waiting_lefts = Waiting(self._backend, self._lefts, late_left, self._asof.grace_ms)
+        self._waiting_rights = Waiting(self._backend, self._rights, late_right, self._asof.grace_ms)
         return no_call
 
     def _has_timers(self) -> bool:
@@ -78,11 +80,11 @@ class AsOfJoinOperator(KeyedOperator):
     # --- records
 
     def process(self, batch: Batch) -> Batch:
-        self._current: tuple[ListState[Any], LateRecords] = self._lefts, self._late[0]
+        self._current = self._waiting_lefts
         return self._process(batch, self._call, _DURING)
 
     def process_second(self, batch: Batch) -> Batch:
-        self._current = self._rights, self._late[1]
+        self._current = self._waiting_rights
         return self._process(batch, self._call, _DURING)
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
@@ -93,29 +95,7 @@ class AsOfJoinOperator(KeyedOperator):
         )
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
-        backend, timers, (own, late), grace_ms = self._backend, self._context.timers, self._current, self._asof.grace_ms
-        cell_of, generation, column = backend.cells.get, backend.generation, own.column
-        earliest, register = timers.earliest_event_time_timer, timers.register_event_time_timer
-        late_ms = timers.watermark_ms - grace_ms
-        out: list[Any] = []
-        times: list[int] = []
-        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
-            if time <= late_ms:
-                late.take(value, time, out, times)
-                continue
-            cell = cell_of(key)
-            if cell is None or cell[GENERATION] != generation:
-                cell = backend.enter(key, cell)
-            backend.cell = cell
-            kept = cell[column]
-            if kept is None:
-                own.add((time, value))
-            else:
-                kept.append((time, value))
-            first_ms = earliest()
-            if first_ms is None or time + grace_ms < first_ms:
-                register(time + grace_ms)
-        return Batch(out, times)
+        return self._current.keep(self._context.timers, zip(keys, timestamps, self._position))  # noqa: B905  # lengths agree
 
     # --- time
 

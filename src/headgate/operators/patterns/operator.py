@@ -23,8 +23,9 @@ from headgate.operators.calls import many
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.late import LateRecords
 from headgate.operators.patterns.nfa import Found, Matching, Nfa
+from headgate.operators.waiting import Waiting
 from headgate.state.descriptors import ListStateDescriptor, ValueStateDescriptor
-from headgate.state.keyed.cells import GENERATION, KEY
+from headgate.state.keyed.cells import KEY
 from headgate.state.keyed.timer_index import NEVER
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import Timers
@@ -64,10 +65,10 @@ class PatternOperator(KeyedOperator):
         handles = isinstance(function, TimedOutPartialMatchHandler)
         self._timed_out: MatchCall = many(function.process_timed_out_match) if handles else _nothing
         self._found_at = MatchContext()
-        self._late = LateRecords(self.context, self._late_tag)
         self._check_shape()
         pickled = Types.PICKLED_BYTE_ARRAY()
         self._early = self._backend.state(ListStateDescriptor("early", pickled))
+        self._waiting = Waiting(self._backend, self._early, LateRecords(self.context, self._late_tag))
         self._matching = self._backend.state(ValueStateDescriptor("matching", pickled))
         return no_call
 
@@ -99,29 +100,7 @@ class PatternOperator(KeyedOperator):
         )
 
     def _run_timed(self, keys: list[Any], timestamps: list[int], call: KeyedCall) -> Batch:
-        backend, timers, early = self._backend, self._context.timers, self._early
-        cell_of, generation, column = backend.cells.get, backend.generation, early.column
-        earliest, register = timers.earliest_event_time_timer, timers.register_event_time_timer
-        watermark_ms = timers.watermark_ms
-        out: list[Any] = []
-        times: list[int] = []
-        for key, time, value in zip(keys, timestamps, self._position):  # noqa: B905  # lengths agree
-            if time <= watermark_ms:
-                self._late.take(value, time, out, times)
-                continue
-            cell = cell_of(key)
-            if cell is None or cell[GENERATION] != generation:
-                cell = backend.enter(key, cell)
-            backend.cell = cell
-            waiting = cell[column]
-            if waiting is not None:
-                waiting.append((time, value))
-            else:
-                early.add((time, value))
-            first_ms = earliest()
-            if first_ms is None or time < first_ms:
-                register(time)
-        return Batch(out, times)
+        return self._waiting.keep(self._context.timers, zip(keys, timestamps, self._position))  # noqa: B905  # lengths agree
 
     # --- time
 
