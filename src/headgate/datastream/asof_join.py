@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, final
 
-from headgate.datastream.checks import check_process_function, check_tag
+from headgate.datastream.checks import check_choice, check_process_function, check_tag
 from headgate.errors import ProgramError
 from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.windows.assigner import millis_of
@@ -56,8 +56,9 @@ class AsOfJoined:
 
 
 def nearest_in_time(direction: str, tolerance: Time | Duration | None, exact: bool, how: str) -> AsOf:
-    """Return what `join_asof` is told. Raises ProgramError for arguments that are none."""
-    before, behind = _one_of("join_asof", "direction", direction, _DIRECTIONS)
+    """Check the arguments of `join_asof`, and return the join they describe. Raises ProgramError for wrong ones."""
+    check_choice("join_asof", "direction", direction, _DIRECTIONS)
+    before, behind = _DIRECTIONS[direction]
     nearest = Nearest(before, behind, exact=bool(exact))
     if tolerance is not None:
         nearest = replace(nearest, tolerance_ms=_length("join_asof", "tolerance", tolerance))
@@ -65,7 +66,7 @@ def nearest_in_time(direction: str, tolerance: Time | Duration | None, exact: bo
 
 
 def latest_value(grace: Time | Duration | None, how: str, is_deletion: Callable[[Any], Any] | None) -> AsOf:
-    """Return what `join_latest` is told. Raises ProgramError for arguments that are none."""
+    """Check the arguments of `join_latest`, and return the join they describe. Raises ProgramError for wrong ones."""
     if is_deletion is not None and not callable(is_deletion):
         raise ProgramError(f"join_latest() takes as is_deletion a function of a right record, not {is_deletion!r}")
     return AsOf(
@@ -78,13 +79,8 @@ def latest_value(grace: Time | Duration | None, how: str, is_deletion: Callable[
 
 
 def _outer(method: str, how: str) -> bool:
-    return bool(_one_of(method, "how", how, _OUTER))
-
-
-def _one_of(method: str, argument: str, given: str, known: dict[str, Any]) -> Any:
-    if not isinstance(given, str) or given not in known:
-        raise ProgramError(f"{method}() takes {argument}={' or '.join(map(repr, known))}, not {given!r}")
-    return known[given]
+    check_choice(method, "how", how, _OUTER)
+    return _OUTER[how]
 
 
 def _length(method: str, argument: str, length: Time | Duration) -> int:

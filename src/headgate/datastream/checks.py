@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection
 from types import ModuleType
 from typing import Protocol
 
@@ -320,3 +321,9 @@ def check_not_importing() -> None:
 
 def _is_importing(module: ModuleType | None) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def check_choice(method: str, argument: str, given: object, known: Collection[str]) -> None:
+    """Raise ProgramError unless an argument is one of the known words."""
+    if not isinstance(given, str) or given not in known:
+        raise ProgramError(f"{method}() takes {argument}={' or '.join(map(repr, known))}, not {given!r}")

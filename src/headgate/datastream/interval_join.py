@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from headgate.datastream.checks import check_process_function, check_tag
+from headgate.datastream.checks import check_choice, check_process_function, check_tag
 from headgate.errors import ProgramError
 from headgate.functions.joins import ProcessJoinFunction
 from headgate.functions.windows.assigner import millis_of
@@ -25,8 +25,7 @@ class IntervalJoin:
     """Two keyed streams to join; `between` says how close their records must be. Made by `interval_join`."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream, how: str) -> None:
-        if how not in _OUTER:
-            raise ProgramError(f"interval_join() takes how={' or '.join(map(repr, _OUTER))}, not {how!r}")
+        check_choice("interval_join", "how", how, _OUTER)
         self._left = left
         self._right = right
         self._how = how
