@@ -59,10 +59,10 @@ class Subtasks:
             harness.finish(snapshot)
         self.begun = []
 
-    def restart(self, watermark: int, more: int) -> None:
-        """Take a snapshot, and go on from it with the same parallelism, or another."""
+    def restart(self, watermark: int, more: int, *, canonical: bool = False) -> None:
+        """Take a snapshot, or a canonical savepoint, and go on from it with the same parallelism, or another."""
         self.finish()
-        saved = [harness.snapshot() for harness in self.running]
+        saved = [harness.savepoint() if canonical else harness.snapshot() for harness in self.running]
         self.stop()
         self.parallelism = (self.parallelism - 1 + more) % 3 + 1
         self.start(saved, watermark)

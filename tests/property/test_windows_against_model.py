@@ -103,7 +103,7 @@ STEPS: Final = st.lists(
         st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
         st.lists(st.tuples(st.sampled_from("abc"), TIMES), min_size=1, max_size=6),
         st.integers(-15, 40),
-        st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
+        st.sampled_from(["restart", "rescale", "savepoint", "complete", "abort", "begin", "complete"]),
     ),
     max_size=16,
 )
@@ -136,7 +136,7 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("evaluate", [_aggregated, _reduced])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
 @settings(max_examples=300, deadline=None)
 @given(
     windows=tumbling(),
@@ -144,7 +144,7 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         st.one_of(
             st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 24)), min_size=1, max_size=4),
             st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 24)), min_size=1, max_size=4),
-            st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
+            st.sampled_from(["restart", "rescale", "savepoint", "complete", "abort", "begin", "complete"]),
             st.sampled_from(["restart", "complete", "begin", "complete"]),
             st.integers(0, 40),
         ),
@@ -166,7 +166,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("evaluate", [_aggregated, _reduced])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
 @settings(max_examples=300, deadline=None)
 @given(
     windows=overlapping(),
@@ -174,7 +174,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         st.one_of(
             st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 40)), min_size=1, max_size=6),
             st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 40)), min_size=1, max_size=6),
-            st.sampled_from(["restart", "rescale", "complete", "abort", "begin", "complete"]),
+            st.sampled_from(["restart", "rescale", "savepoint", "complete", "abort", "begin", "complete"]),
             st.integers(0, 50),
             st.integers(0, 50),
         ),
@@ -225,11 +225,12 @@ def compare(windowed: Windowed, steps: list[Any]) -> None:
 
     operator = Subtasks(build, windowed.backend, windowed.incremental)
     operator.start([], model.watermark)
+    in_order = windowed.evaluate is _elements and isinstance(model, SlidingModel)
     number = 0
     try:
         for step in [*steps, 2**63 - 1]:
-            if step in ("restart", "rescale"):
-                operator.restart(model.watermark, more=int(step == "rescale"))
+            if step in ("restart", "rescale", "savepoint"):
+                operator.restart(model.watermark, more=int(step != "restart"), canonical=step == "savepoint")
             elif isinstance(step, str):
                 operator.checkpoint(step)
             if isinstance(step, str):
@@ -240,7 +241,7 @@ def compare(windowed: Windowed, steps: list[Any]) -> None:
                 records = [(key, number + index, time) for index, (key, time) in enumerate(step)]
                 number += len(records)
                 found, expected = operator.add(records), [result for each in records for result in model.add(each)]
-            assert by_window(found) == by_window(expected)
+            assert by_window(found, in_order=in_order) == by_window(expected, in_order=in_order)
     finally:
         operator.stop()
     assert sorted(operator.late) == sorted(model.late)

@@ -100,6 +100,8 @@ def _result(key: str, span: Span) -> Result:
     return key, span.start, span.end, tuple(span.numbers)
 
 
-def by_window(results: list[Any]) -> list[Any]:
-    """Return results in an order that does not depend on that of keys, with the records of each in order."""
-    return sorted((key, start, end, tuple(sorted(numbers))) for key, start, end, numbers in results)
+def by_window(results: list[Any], *, in_order: bool = False) -> list[Any]:
+    """Return results in an order that does not depend on that of keys; records of each are `in_order`, or sorted."""
+    return sorted(
+        (key, start, end, tuple(numbers if in_order else sorted(numbers))) for key, start, end, numbers in results
+    )

@@ -343,8 +343,7 @@ class OperatorHarness:
         A window of time is its start and end, one of a number of records its number. Lists and maps are those of
         Python; with a time to live, values come with the time of their last access.
         """
-        order = Barrier(self._last_id, self.clock.wall_ms(), savepoint=SavepointOrder("/nowhere"))
-        keyed = self.finish(self.operator.snapshot(order)).keyed
+        keyed = self.finish(self._savepoint_barrier()).keyed
         found = {}
         for file in keyed.base if keyed is not None else ():
             saved = decode(_data(file.handle), "the state", {})
@@ -384,6 +383,10 @@ class OperatorHarness:
         self._last_id = CheckpointId(self._last_id + 1)
         return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms()))
 
+    def _savepoint_barrier(self) -> OperatorSnapshot:
+        order = SavepointOrder("/nowhere")
+        return self.operator.snapshot(Barrier(self._last_id, self.clock.wall_ms(), savepoint=order))
+
     def finish(self, snapshot: OperatorSnapshot) -> SavedOperator:
         """Walk all keyed state of a snapshot that was begun, secure it, and return what it holds."""
         snapshot.secure()
@@ -403,6 +406,11 @@ class OperatorHarness:
     def snapshot(self) -> SavedOperator:
         """Take a whole snapshot."""
         return self.finish(self.barrier())
+
+    def savepoint(self) -> SavedOperator:
+        """Take a canonical savepoint: whatever is kept in a way of its own is in it as any backend would keep it."""
+        self._last_id = CheckpointId(self._last_id + 1)
+        return self.finish(self._savepoint_barrier())
 
     def complete(self) -> None:
         """Tell the operator that the last checkpoint is complete, so that sinks commit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
 from typing import Any, Final
@@ -14,12 +15,13 @@ from headgate.functions.windows.functions import (
 )
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
-from headgate.operators.windows.contents import Combined, Contents
+from headgate.operators.windows.combined import Combined
+from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import NO_CELL
-from headgate.state.keyed.panes import Pane
+from headgate.state.keyed.panes import Namespace, Pane, Panes, SealedPane
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code, typed, untyped
 
@@ -32,12 +34,16 @@ class CombinedWindows(Windows):
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
-        assert isinstance(contents, Combined)
-        self._first, self._more = contents.steps()
-        self._result = contents.result
-        self._none_made = contents.none_made
-        self._passes_through = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
+        assert isinstance(contents, PaneContents)
+        self._inputs_of, self._none_made = contents.inputs_of, contents.none_made
+        passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
+        self._result = contents.result if passes and isinstance(contents, Combined) else None
+        """Makes the result of a value where there is no window function to call."""
         self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
+        self._own = contents.owner()
+        self._panes: Panes
+        self._due: list[tuple[int, Namespace]] = []
+        """A heap of when windows with a pane of their own are due: to be evaluated, or to be removed."""
         self._window: tuple[int, int] = (0, 0)
         """The start and the end of the window that is evaluated."""
         self._window_context.enter_window = lambda: self._backend.namespaces.set(self._window)
@@ -51,15 +57,65 @@ class CombinedWindows(Windows):
             self._skipped.setdefault((start, end), set()).add(typed(key))
 
     def lists(self) -> dict[str, ListElements]:
-        done = {**self._skipped, self._window: self._done} if self._left is not None else self._skipped
-        values = [(*window, untyped(key)) for window, keys in done.items() for key in keys]
+        values = [(*window, untyped(key)) for window, keys in self._half_evaluated().items() for key in keys]
         return {EVALUATED: ListElements.by_key(values, [key_hash_code(key) for _, _, key in values])} if values else {}
+
+    def _half_evaluated(self) -> dict[tuple[int, int], frozenset[Any]]:
+        """Return the windows that have been evaluated for some keys while others are left, and these keys."""
+        done = {**self._skipped, self._window: self._done} if self._left is not None else self._skipped
+        return {window: frozenset(keys) for window, keys in done.items()}
 
     def _sought(self, pane: Pane, key: Any) -> Any:
         """Return the value of a key that has none in the open dictionary, or has None there: a function made that."""
         if key in pane.open:
             self._none_made()
-        return pane.sealed_value(key)
+        value = pane.sealed_value(key)
+        return None if value is None else self._own(value)
+
+    # --- windows with a pane of their own
+
+    def _new_pane(self, namespace: Namespace) -> Pane:
+        """Return the pane of a window that is not over, which from now on is among those to become due."""
+        last_ms, cleanup_ms = namespace[1] - 1, self._windowing.cleanup_ms(TimeWindow(*namespace))
+        stays = cleanup_ms > last_ms
+        pane = Pane({last_ms: None, cleanup_ms: None}, {cleanup_ms: None} if stays else None)
+        pane.is_evaluated = last_ms <= self._timers.watermark_ms
+        if not pane.is_evaluated:
+            heapq.heappush(self._due, (last_ms, namespace))
+        if stays:
+            heapq.heappush(self._due, (cleanup_ms, namespace))
+        return pane
+
+    def _all_evaluated(self) -> None:
+        """The window has been evaluated for all keys: its pane goes, or waits for late records."""
+        self._left = None
+        pane = self._panes.by_window.get(self._window)
+        if pane is None:
+            return
+        if pane.over is None:
+            self._end(pane.values())
+        else:
+            pane.now_evaluated(self._backend.generation)
+
+    def _end(self, keys: Iterable[Any]) -> None:
+        """Remove the window, and have the function clear its state."""
+        if self._clears is not None:
+            for key in keys:
+                self._enter(key)
+                self._clears.clear(self._window_context)
+        self._panes.drop(self._window, self._backend.generation)
+
+    # --- savepoints
+
+    def _told(self, panes: Iterable[SealedPane]) -> list[SealedPane]:
+        """Return the panes of a savepoint, where timers alone tell for which keys a window has been evaluated."""
+        half, by_window = self._half_evaluated(), self._panes.by_window
+        return [
+            pane.with_over(half[pane.namespace], by_window[pane.namespace].over) if pane.namespace in half else pane
+            for pane in panes
+        ]
+
+    # --- evaluation
 
     def _begin_all(self, items: Iterable[tuple[Any, Any]]) -> None:
         """Begin to evaluate the window, which is due, for all its keys and their values."""
@@ -90,16 +146,16 @@ class CombinedWindows(Windows):
     def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
         """Evaluate the window for these keys and values."""
         out, result, last_ms = self.out, self._result, self._window[1] - 1
-        if self._passes_through:
+        if result is not None:
             out += [emitted for _, value in position if (emitted := result(value)) is not None]
         else:
-            evaluate, context = self._evaluate, self._window_context
+            evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
             for key, value in position:
-                given = result(value)
-                if given is not None:
+                inputs = inputs_of(value)
+                if inputs is not None:
                     if self._has_context:
                         self._enter(key)
-                    out += evaluate(untyped(key), context, [given])
+                    out += evaluate(untyped(key), context, inputs)
         self.times += repeat(last_ms, len(out) - len(self.times))
 
     def _enter(self, key: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch
+from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
 from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
@@ -52,15 +52,13 @@ class WindowOperator(KeyedOperator):
             return MergingWindows
         if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
             return PaneWindows
-        restored = self.context.restored
-        in_slices = PROGRESS in restored.lists
         if SliceWindows.can_hold(self._windowing, self._contents, self._window_function, self._backend):
-            return SliceWindows if in_slices or not restored.keyed else CellWindows
-        if in_slices:
+            return SliceWindows
+        if PROGRESS in self.context.restored.lists:
             raise RestoreError(
                 f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time that combine their records can take over, with the default trigger and "
-                "state.backend.type: hashmap; restore it with those, or give the operator another uid"
+                "of event time can take over, with the default trigger, no evictor and state.backend.type: hashmap; "
+                "restore it with those, or go through a canonical savepoint, or give the operator another uid"
             )
         return CellWindows
 
@@ -104,6 +102,8 @@ class WindowOperator(KeyedOperator):
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         taken = super().snapshot(barrier)
+        if barrier.savepoint is not None and barrier.savepoint.format is SavepointFormat.CANONICAL:
+            return taken  # it says all that there is to say of each window
         return replace(taken, lists=taken.lists | self._windows.lists())
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from headgate.functions.windows.time_windows import (
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.combined_windows import CombinedWindows
-from headgate.operators.windows.contents import STATE_NAME, Combined, Contents
+from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
@@ -38,10 +38,11 @@ class PaneWindows(CombinedWindows):
         super().__init__(windowing, contents, function, opened)
         assert isinstance(windowing.assigner, TimeWindows)
         assert isinstance(self._backend, HashMapBackend)
+        assert isinstance(contents, PaneContents)
+        self._first, self._more = contents.steps()
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
-        self._due: list[tuple[int, Namespace]] = []
-        """A heap of when windows are due: to be evaluated, or to be removed."""
-        self._panes = self._backend.panes(STATE_NAME, EVENT_TIMERS, self._new_pane)
+        self._panes = self._backend.panes((STATE_NAME,), EVENT_TIMERS, self._new_pane)
+        self._panes.windows = lambda: self._told(self._panes.sealed(-1))
 
     @staticmethod
     def can_hold(windowing: Windowing, contents: Contents, backend: KeyedBackend) -> bool:
@@ -51,7 +52,7 @@ class PaneWindows(CombinedWindows):
             isinstance(assigner, TumblingEventTimeWindows | SlidingEventTimeWindows)
             and assigner.size == assigner.slide
             and isinstance(windowing.trigger, EventTimeTrigger)
-            and isinstance(contents, Combined)
+            and isinstance(contents, PaneContents)
             and isinstance(backend, HashMapBackend)
         )
 
@@ -87,18 +88,6 @@ class PaneWindows(CombinedWindows):
                 pane = self._panes.by_window[namespace] = self._new_pane(namespace)
         return pane
 
-    def _new_pane(self, namespace: Namespace) -> Pane:
-        """Return the pane of a window that is not over, which from now on is among those to become due."""
-        last_ms, cleanup_ms = namespace[1] - 1, self._windowing.cleanup_ms(TimeWindow(*namespace))
-        stays = cleanup_ms > last_ms
-        pane = Pane({last_ms: None, cleanup_ms: None}, {cleanup_ms: None} if stays else None)
-        pane.is_evaluated = last_ms <= self._timers.watermark_ms
-        if not pane.is_evaluated:
-            heapq.heappush(self._due, (last_ms, namespace))
-        if stays:
-            heapq.heappush(self._due, (cleanup_ms, namespace))
-        return pane
-
     def _evaluate_again(self, namespace: Namespace, key: Any, value: Any) -> None:
         """Evaluate the window of a key to which a late record has come."""
         self._begin(*namespace)
@@ -114,8 +103,8 @@ class PaneWindows(CombinedWindows):
             while self.is_due(until_ms) and len(self.out) < records_max:
                 if self._left is None:
                     self._begin_next()
-                else:
-                    self._go_on(self._left, records_max)
+                elif self._evaluate_more(self._left, records_max):
+                    self._all_evaluated()
         finally:
             self._backend.leave()
 
@@ -130,21 +119,3 @@ class PaneWindows(CombinedWindows):
             self._begin_all([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
         else:
             self._end(pane.values())
-
-    def _go_on(self, left: Iterator[tuple[Any, Any]], records_max: int) -> None:
-        """Evaluate the window for some more keys; after the last one it is over, or waits for late records."""
-        if self._evaluate_more(left, records_max):
-            self._left = None
-            pane = self._panes.by_window[self._window]
-            if pane.over is None:
-                self._end(pane.values())
-            else:
-                pane.now_evaluated(self._backend.generation)
-
-    def _end(self, keys: Iterable[Any]) -> None:
-        """Remove the window, and have the function clear its state."""
-        if self._clears is not None:
-            for key in keys:
-                self._enter(key)
-                self._clears.clear(self._window_context)
-        self._panes.drop(self._window, self._backend.generation)

@@ -11,6 +11,7 @@ windows have been evaluated (see `progress`).
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, final
@@ -20,18 +21,20 @@ from headgate.errors import RestoreError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.windows.combined_windows import CombinedWindows
-from headgate.operators.windows.contents import STATE_NAME, Combined, Contents, More
+from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slicing import Slicing
-from headgate.operators.windows.two_stacks import TwoStacks
+from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
 from headgate.state.backend import KeyedBackend
+from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.hashmap import HashMapBackend
-from headgate.state.keyed.panes import Namespace, Pane
+from headgate.state.keyed.panes import Namespace, Pane, SealedPane
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
+from headgate.types.typeinfo import Types
 
 SLICE: Final = "slice"
 """In the namespace of a slice, before its start and its end."""
@@ -42,24 +45,35 @@ PROGRESS: Final = "_window-slices"
 
 @final
 class SliceWindows(CombinedWindows):
-    """Sliding windows of event time whose records are combined, on the hash map."""
+    """Sliding windows of event time in slices, and those that were saved one by one before the start."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assigner, backend, context = windowing.assigner, opened.backend, opened.context
         assert isinstance(assigner, SlidingEventTimeWindows)
-        assert isinstance(contents, Combined)
+        assert isinstance(contents, PaneContents)
         assert isinstance(backend, HashMapBackend)
         self._slicing = Slicing(assigner.size, assigner.slide, assigner.offset, windowing.lateness_ms)
         self._key_groups, self._group_of = context.key_groups, backend.group_of
         self._progress = self._restored(opened)
         self._until_ms = self._progress.floor_ms
         """Windows that end until then have been evaluated, for some key groups perhaps later ones."""
-        self._panes = backend.panes(STATE_NAME, EVENT_TIMERS, _new_pane)
-        self._starts = sorted(start for _, start, _ in self._panes.by_window)
+        self._values_of = contents.slice_values
+        self._values = contents.slice_values(self._between)
+        self._own = self._values.copied
+        for name in self._values.states:
+            backend.namespaced_state(ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY()))
+        self._panes = backend.panes((STATE_NAME, *self._values.states), EVENT_TIMERS, self._pane_of)
+        self._panes.windows = self._window_rows
+        slices = {name[1]: pane for name, pane in self._panes.by_window.items() if name[0] == SLICE}
+        self._values.resume(value for pane in slices.values() for value in pane.values().values())
+        self._first, self._more = self._values.steps()
+        self._starts = sorted(slices)
         """The starts of the slices that there are."""
-        self._combine, self._own = contents.combiner(), contents.owner()
-        self._stacks = TwoStacks(self._between, self._combine, self._own)
+
+    def _pane_of(self, namespace: Namespace) -> Pane:
+        """Return the pane of a slice, which has no timers, or of a window that was saved by itself."""
+        return Pane(None, None) if namespace[0] == SLICE else self._new_pane(namespace)
 
     @staticmethod
     def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction, backend: KeyedBackend) -> bool:
@@ -69,8 +83,8 @@ class SliceWindows(CombinedWindows):
             isinstance(assigner, SlidingEventTimeWindows)
             and assigner.slide < assigner.size
             and isinstance(windowing.trigger, EventTimeTrigger)
-            and isinstance(contents, Combined)
-            and contents.is_mergeable
+            and isinstance(contents, PaneContents)
+            and contents.is_sliceable
             and clearing(function) is None
             and isinstance(backend, HashMapBackend)
         )
@@ -90,11 +104,42 @@ class SliceWindows(CombinedWindows):
         return WindowProgress([each for *_, stretches in saved for each in stretches], self._key_groups)
 
     def lists(self) -> dict[str, ListElements]:
-        slicing = self._slicing
-        watermark_ms = self._timers.watermark_ms
-        stretches = self._progress.stretches(self._until_ms if self.is_due(watermark_ms) else watermark_ms)
+        slicing, stretches = self._slicing, self._progress.stretches(self._evaluated_ms())
         saved = ListElements.of([(slicing.size, slicing.slide, slicing.offset, stretches)])
         return {PROGRESS: ListElements(ListMode.UNION, saved.elements), **super().lists()}
+
+    def _evaluated_ms(self) -> int:
+        """Return until when the windows of all key groups have been evaluated, at the least."""
+        watermark_ms = self._timers.watermark_ms
+        return self._until_ms if self.is_due(watermark_ms) else watermark_ms
+
+    def _window_rows(self) -> Iterator[SealedPane]:
+        """Return, just after a barrier, what there would be without slices."""
+        panes = self._panes.sealed(-1)
+        slices = sorted((pane for pane in panes if pane.namespace[0] == SLICE), key=lambda pane: pane.namespace[1])
+        windows = self._told(pane for pane in panes if pane.namespace[0] != SLICE)
+        slicing, half, ahead, group_of = self._slicing, self._half_evaluated(), self._progress.ahead, self._group_of
+        all_until_ms = self._evaluated_ms()
+
+        def until_ms(key: Any) -> int:
+            return max(ahead.get(group_of(key), all_until_ms), all_until_ms) if ahead else all_until_ms
+
+        def is_evaluated(window: tuple[int, int], key: Any) -> bool:
+            return slicing.last_ms(window[0]) <= until_ms(key) or key in half.get(window, ())
+
+        def is_over(window: tuple[int, int], key: Any) -> bool:
+            if slicing.lateness_ms == 0:
+                return is_evaluated(window, key)
+            return slicing.cleanup_ms(window[0]) <= until_ms(key)
+
+        state = SlicedState(
+            slicing=slicing,
+            slices={pane.namespace[1]: pane for pane in slices},
+            windows={pane.namespace: pane for pane in windows},
+            is_evaluated=is_evaluated,
+            is_over=is_over,
+        )
+        return window_rows(state, self._values_of)
 
     # --- records
 
@@ -129,7 +174,7 @@ class SliceWindows(CombinedWindows):
                 so_far = self._sought(pane, key)
             values[key] = first(value) if so_far is None else more(value, so_far)
             if is_late:
-                self._stacks.add(start, key, first(value))
+                self._values.add_late(start, key, value)
                 self._evaluate_again(start, key, until_ms)
 
     def _pane_at(self, start: int, end: int, time: int, until_ms: int) -> Pane | None:
@@ -140,52 +185,34 @@ class SliceWindows(CombinedWindows):
         namespace = (SLICE, start, end)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
-            pane = self._panes.by_window[namespace] = _new_pane(namespace)
+            pane = self._panes.by_window[namespace] = Pane(None, None)
             insort(self._starts, start)
         return pane
 
     def _is_late(self, start: int, until_ms: int) -> bool:
         """Return whether a slice has been combined with others, or belongs to a window that has been evaluated."""
         slicing = self._slicing
-        return start < self._stacks.end or slicing.last_ms(slicing.first_window(start)) <= until_ms
+        return self._values.has_taken(start) or slicing.last_ms(slicing.first_window(start)) <= until_ms
 
     def _evaluate_again(self, start: int, key: Any, until_ms: int) -> None:
         """Evaluate the windows of a key again to which a late record has come in this slice, the latest first."""
         slicing = self._slicing
-        windows = range(slicing.window_at(start), slicing.first_window(start) - 1, -slicing.slide)
-        due = [
-            window
-            for window in windows
-            if slicing.last_ms(window) <= until_ms < min(slicing.last_ms(window) + slicing.lateness_ms, MAX_TIMESTAMP)
-        ]
+        windows = range(slicing.first_window(start), slicing.window_at(start) + 1, slicing.slide)
+        due = [window for window in windows if slicing.last_ms(window) <= until_ms < slicing.cleanup_ms(window)]
         if not due:
             return
-        older = self._running(key, reversed(list(self._panes_between(due[-1], start + 1))), self._combine)
-        newer = self._running(
-            key,
-            self._panes_between(start + 1, due[0] + slicing.size),
-            lambda value, so_far: self._combine(so_far, value),
-        )
-        found, count = [], 0
-        for window in reversed(due):
-            while older[-1][0] < window:
-                older.pop()
-            while count < len(newer) and newer[count][0] < window + slicing.size:
-                count += 1
-            value = older[-1][1]
-            found.append((window, self._combine(value, newer[count - 1][1]) if count else self._own(value)))
-        for window, value in reversed(found):
+        panes = self._panes_between(due[0], due[-1] + slicing.size)
+        found = [(at, value) for at, pane in panes if (value := pane.value_of(key)) is not None]
+        values = self._values.of_windows(found, start, due, slicing.size)
+        for window, value in zip(reversed(due), reversed(values), strict=True):
             self._begin(window, window + slicing.size)
-            self._evaluate_some(iter([(key, value)]))
+            pane = self._panes.by_window.get(self._window)
+            before = None if pane is None else pane.value_of(key)
+            self._evaluate_some(iter([(key, value if before is None else self._joined(before, value))]))
 
-    def _running(self, key: Any, panes: Iterable[tuple[int, Pane]], combine: More) -> list[tuple[int, Any]]:
-        """Return what the values of a key in these slices come to, until each that has one."""
-        found: list[tuple[int, Any]] = []
-        for at, pane in panes:
-            value = pane.value_of(key)
-            if value is not None:
-                found.append((at, combine(value, found[-1][1]) if found else value))
-        return found
+    def _joined(self, before: Any, value: Any) -> Any:
+        """Return the value of a window, of which `before` was saved by itself."""
+        return self._values.joined(self._values.of_saved(before), value)
 
     # --- time
 
@@ -197,7 +224,7 @@ class SliceWindows(CombinedWindows):
         return max(least, slicing.first_window(self._starts[at])) if at < len(self._starts) else None
 
     def is_due(self, until_ms: int) -> bool:
-        if self._left is not None:
+        if self._left is not None or (self._due and self._due[0][0] <= until_ms):
             return True
         if not self._starts:
             return False
@@ -212,8 +239,9 @@ class SliceWindows(CombinedWindows):
                 if self._left is None:
                     self._begin_next(until_ms)
                 elif self._evaluate_more(self._left, records_max):
-                    self._left = None
-                    self._until_ms = self._window[1] - 1
+                    self._all_evaluated()
+                    if self._slicing.has_window(*self._window):
+                        self._until_ms = max(self._until_ms, self._window[1] - 1)
         finally:
             self._backend.leave()
 
@@ -221,19 +249,49 @@ class SliceWindows(CombinedWindows):
         """Begin the next window that is due, after slices that are needed no more have gone."""
         self._drop(until_ms)
         window, slicing = self._next_window(), self._slicing
-        if window is None or slicing.last_ms(window) > until_ms:
+        last_ms = MAX_TIMESTAMP if window is None else slicing.last_ms(window)
+        if self._due and self._due[0][0] <= min(last_ms, until_ms):
+            self._begin_saved(window)
+        elif window is None or last_ms > until_ms:
             self._until_ms = max(self._until_ms, until_ms)
             self._drop(until_ms)
+        else:
+            self._begin(window, window + slicing.size)
+            self._begin_all(self._sliced())
+
+    def _begin_saved(self, sliced: int | None) -> None:
+        """Do what is due next with a window that was saved by itself. `sliced` is the next one that slices have."""
+        due_ms, namespace = heapq.heappop(self._due)
+        pane = self._panes.by_window.get(namespace)
+        if pane is None:
             return
-        self._begin(window, window + slicing.size)
-        self._stacks.move(window, window + slicing.size)
-        last_ms, progress = slicing.last_ms(window), self._progress
+        self._begin(*namespace)
+        if due_ms != namespace[1] - 1:
+            self._end(())
+        else:
+            is_sliced = sliced is not None and namespace == (sliced, sliced + self._slicing.size)
+            self._begin_all(self._with_saved(pane, self._sliced() if is_sliced else iter(())))
+
+    def _with_saved(self, pane: Pane, sliced: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """Return the keys and values of a window, of which `sliced` are those that lie in slices."""
+        saved = dict(pane.values())
+        for key, value in sliced:
+            before = saved.pop(key, None)
+            yield key, value if before is None else self._joined(before, value)
+        evaluated, of_saved = pane.evaluated, self._values.of_saved
+        yield from ((key, of_saved(value)) for key, value in saved.items() if key not in evaluated)
+
+    def _sliced(self) -> Iterator[tuple[Any, Any]]:
+        """Return the keys and values that slices have of the window, which is the next one."""
+        start, end = self._window
+        self._values.move(start, end)
+        progress = self._progress
         progress.passed(self._until_ms)
-        items = self._stacks.values()
-        if progress.ahead:
-            ahead, group_of = progress.ahead, self._group_of
-            items = (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
-        self._begin_all(items)
+        items = self._values.values()
+        if not progress.ahead:
+            return items
+        ahead, group_of, last_ms = progress.ahead, self._group_of, self._slicing.last_ms(start)
+        return (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
 
     def _drop(self, until_ms: int) -> None:
         """Remove the slices whose windows are all over at this time, and have been evaluated."""
@@ -247,7 +305,7 @@ class SliceWindows(CombinedWindows):
             self._panes.drop((SLICE, *slicing.slice_at(start)), self._backend.generation)
         del starts[:count]
         if not starts:
-            self._stacks.clear()
+            self._values.clear()
 
     def _between(self, start: int, end: int) -> Iterator[tuple[int, dict[Any, Any]]]:
         """Return the slices that start in this stretch of time, and their values."""
@@ -258,8 +316,3 @@ class SliceWindows(CombinedWindows):
         starts, slicing, by_window = self._starts, self._slicing, self._panes.by_window
         for at in starts[bisect_left(starts, start) : bisect_left(starts, end)]:
             yield at, by_window[SLICE, *slicing.slice_at(at)]
-
-
-def _new_pane(namespace: Namespace) -> Pane:
-    """Return the pane of a slice: it has no timers."""
-    return Pane(None, None)

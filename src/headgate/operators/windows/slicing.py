@@ -37,6 +37,10 @@ class Slicing:
         """Return the start of the last window that this time is in."""
         return time - (time - self.offset) % self.slide
 
+    def has_window(self, start: int, end: int) -> bool:
+        """Return whether these are the start and the end of a window."""
+        return self.window_at(start) == start and end - start == self.size
+
     def first_window(self, start: int) -> int:
         """Return the start of the first window that a slice is in.
 
@@ -49,6 +53,10 @@ class Slicing:
         """Return the last time of a window."""
         return min(window + self.size - 1, MAX_TIMESTAMP)
 
+    def cleanup_ms(self, window: int) -> int:
+        """Return when a window takes no more late records."""
+        return min(self.last_ms(window) + self.lateness_ms, MAX_TIMESTAMP)
+
     def over_ms(self, start: int) -> int:
         """Return when the last window of a slice takes no more late records."""
-        return min(self.last_ms(self.window_at(start)) + self.lateness_ms, MAX_TIMESTAMP)
+        return self.cleanup_ms(self.window_at(start))

@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
-SlicesBetween = Callable[[int, int], Iterator[tuple[int, dict[Any, Any]]]]
-"""Returns the slices that start from a time on and before another, in order: their starts, and their values by key."""
+from headgate.operators.windows.slice_values import SlicesBetween
 
 
 @final

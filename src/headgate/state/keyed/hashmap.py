@@ -189,14 +189,14 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     # --- panes
 
-    def panes(self, state_name: str, timers: str, make: Callable[[Namespace], Pane]) -> Panes:
-        """Return the panes of a state that was declared; `make` makes those of what cells hold of it, after a restore.
+    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane]) -> Panes:
+        """Return the panes of declared states; `make` makes those of what cells hold of them, after a restore.
 
-        There is one such state. From then on its handle, and the timers of this name, are not to be used.
+        There are those of one operator. From then on handles of the states, and timers of this name, are not to be
+        used.
         """
-        column = self._columns.index(state_name)
-        assert column is not None
-        self._panes = Panes(column, self.timers(timers)[0])
+        columns = [self._columns.index(name) for name in states]
+        self._panes = Panes(tuple(column for column in columns if column is not None), self.timers(timers)[0])
         self.emptied += self._panes.adopt(self._cell_index.cells(), make)
         self._drop_empty()
         return self._panes
@@ -284,7 +284,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return pending
 
     def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> CellSnapshot:
-        return self._begin(None, FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False))
+        return self._begin(None, FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False), form)
 
     def _builds_on(self) -> IncrementBase | None:
         """Return the base that a snapshot is to be an increment of, None when it is to be a whole one."""
@@ -309,7 +309,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         self._notes_changes = self.is_incremental
         return pending
 
-    def _begin(self, base: IncrementBase | None, terms: FileTerms) -> CellSnapshot:
+    def _begin(
+        self, base: IncrementBase | None, terms: FileTerms, form: SavepointFormat = SavepointFormat.NATIVE
+    ) -> CellSnapshot:
         generation = self._close_generation()
         walk: Walk
         if base is None:
@@ -320,8 +322,9 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             walk = DeltaWalk(generation, self._columns.metas, base.generation, changed)
         if self._panes is not None:
             since = -1 if base is None else base.generation
-            panes = self._panes
-            walk.panes = PaneEntries(panes.pieces(since), panes.column, panes.timers, self._known_group_of)
+            panes, is_canonical = self._panes, form is SavepointFormat.CANONICAL
+            pieces = panes.pieces_of(panes.windows()) if is_canonical else panes.pieces(since)
+            walk.panes = PaneEntries(pieces, self._known_group_of)
         pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)
         return pending

@@ -12,12 +12,12 @@ would be saved, and what was saved from cells becomes panes again: the layout ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Final, final
 
 from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, namespace_of
-from headgate.state.keyed.immutable import own
 
 Namespace = tuple[Any, ...]
 """The start and the end of a window, or what stands for a slice."""
@@ -32,8 +32,8 @@ _LEVELS_MAX: Final = 4
 class Pane:
     """The values of a window, by key.
 
-    `timers` are those of an entry before the window is evaluated, `over` those that are left after that: None, if it is
-    over then. A slice has none: its windows do not belong to it alone.
+    `timers` are those of an entry before the window is evaluated, that of its end first; `over` those that are left
+    after that: None, if it is over then. A slice has none: its windows do not belong to it alone.
     """
 
     __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "timers")
@@ -49,11 +49,11 @@ class Pane:
         """Keys whose window had been evaluated before a restore, while those of others had not."""
 
     def sealed_value(self, key: Any) -> Any:
-        """Return the value of a key as of the last barrier, safe to change; None if there was none."""
+        """Return the value of a key as of the last barrier, which is not to be changed; None if there was none."""
         self.evaluated.discard(key)
         for _, values in self.sealed:
             if key in values:
-                return own(values[key])
+                return values[key]
         return None
 
     def value_of(self, key: Any) -> Any:
@@ -65,13 +65,7 @@ class Pane:
 
     def values(self) -> dict[Any, Any]:
         """Return all values; they are not to be changed."""
-        if not self.sealed:
-            return self.open
-        newest: dict[Any, Any] = {}
-        for _, values in reversed(self.sealed):
-            newest.update(values)
-        newest.update(self.open)
-        return newest
+        return newest([self.open, *(values for _, values in self.sealed)]) if self.sealed else self.open
 
     def now_evaluated(self, generation: int) -> None:
         """The window has been evaluated, which the next snapshot has to tell of all keys."""
@@ -91,30 +85,58 @@ class Pane:
         """Make one of the dictionaries that were sealed until then, if there are many."""
         old = [level for level in self.sealed if level[0] <= generation]
         if len(old) > _LEVELS_MAX:
-            merged: dict[Any, Any] = {}
-            for _, values in reversed(old):
-                merged.update(values)
+            merged = newest([values for _, values in old])
             self.sealed = [*(level for level in self.sealed if level[0] > generation), (old[0][0], merged)]
+
+
+def newest(levels: list[dict[Any, Any]]) -> dict[Any, Any]:
+    """Return the values of dictionaries, of which the first that has a key counts."""
+    found: dict[Any, Any] = {}
+    for values in reversed(levels):
+        found.update(values)
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SealedPane:
+    """What a pane holds at a barrier, which nothing changes. `levels` has the newest dictionary first."""
+
+    namespace: Namespace
+    timers_of: PaneTimers
+    levels: list[dict[Any, Any]]
+
+    def with_over(self, keys: frozenset[Any], over: dict[int, None] | None) -> SealedPane:
+        """Return the pane with the timers `over` of these keys; None: without them."""
+        if over is not None:
+            timers_of = self.timers_of
+            return replace(self, timers_of=lambda key: over if key in keys else timers_of(key))
+        left = {key: value for key, value in newest(self.levels).items() if key not in keys}
+        return replace(self, levels=[left])
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PanePiece:
-    """Some entries for a snapshot: keys of cells, their values and timers; None in place of values: they are gone."""
+    """Some entries for a snapshot: the keys of cells, and what they have in some columns; None: they are gone."""
 
     keys: list[Any]
-    values: list[Any] | None
-    timers: list[Any]
+    columns: dict[int, list[Any]] | None
 
 
 @final
 class Panes:
-    """The panes of one state, whose values lie in `column` and whose timers in `timers` of entries."""
+    """The panes of one operator. In entries, values lie in `columns`, and timers in `timers`.
 
-    def __init__(self, column: int, timers: int) -> None:
-        self.column = column
-        self.timers = timers
+    With several columns a value is a tuple with the content of each.
+    """
+
+    def __init__(self, columns: tuple[int, ...], timers: int) -> None:
+        self._columns = columns
+        self._timers = timers
         self.by_window: dict[Namespace, Pane] = {}
+        self.windows: Callable[[], Iterable[SealedPane]] = partial(self.sealed, -1)
+        """Returns, just after `seal`, what the panes would hold if each window were kept by itself."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
         """What is gone since a snapshot had it, by the generation in which it went."""
 
@@ -125,18 +147,19 @@ class Panes:
         """
         adopted = []
         for cell in cells:
-            value, namespace = cell[self.column], namespace_of(cell[KEY])
-            if value is None or namespace is None:
+            contents, namespace = [cell[column] for column in self._columns], namespace_of(cell[KEY])
+            if contents[0] is None or namespace is None:
                 continue
-            key = cell[KEY][1]
+            key, value = cell[KEY][1], contents[0] if len(contents) == 1 else tuple(contents)
             pane = self.by_window.get(namespace)
             if pane is None:
                 pane = self.by_window[namespace] = make(namespace)
                 pane.sealed.append((0, {}))
             pane.sealed[0][1][key] = value
-            if pane.over is not None and cell[self.timers] == pane.over:
+            if pane.timers is not None and next(iter(pane.timers)) not in (cell[self._timers] or ()):
                 pane.evaluated.add(key)
-            cell[self.column] = cell[self.timers] = None
+            for column in (*self._columns, self._timers):
+                cell[column] = None
             adopted.append(cell)
         return adopted
 
@@ -181,31 +204,37 @@ class Panes:
         With -1 that is everything. It may be iterated later, in pieces: nothing that happens meanwhile changes it.
         """
         gone = [each for generation, some in self._dropped.items() if generation > since for each in some]
-        panes = [
-            (namespace, pane.timers_of(), [values for generation, values in pane.sealed if generation > since])
+        return chain(self._removals(gone if since >= 0 else []), self.pieces_of(self.sealed(since)))
+
+    def sealed(self, since: int) -> list[SealedPane]:
+        """Return what the panes hold just after `seal` of values that have changed since the end of a generation."""
+        return [
+            SealedPane(
+                namespace, pane.timers_of(), [values for generation, values in pane.sealed if generation > since]
+            )
             for namespace, pane in self.by_window.items()
         ]
-        return _pieces(gone if since >= 0 else [], panes)
 
+    def _removals(self, gone: list[tuple[Namespace, list[dict[Any, Any]]]]) -> Iterator[PanePiece]:
+        for namespace, levels in gone:
+            for keys in _chunks(iter({key: None for values in levels for key in values})):
+                yield PanePiece([(NAMESPACED, key, namespace) for key in keys], None)
 
-def _pieces(
-    gone: list[tuple[Namespace, list[dict[Any, Any]]]],
-    panes: list[tuple[Namespace, PaneTimers, list[dict[Any, Any]]]],
-) -> Iterator[PanePiece]:
-    for namespace, levels in gone:
-        for keys in _chunks(iter({key: None for values in levels for key in values})):
-            yield PanePiece([(NAMESPACED, key, namespace) for key in keys], None, [])
-    for namespace, timers_of, levels in panes:
-        for number, values in enumerate(levels):
-            newer = levels[:number]
-            for items in _chunks(iter(values.items())):
-                kept = [item for item in items if not any(item[0] in each for each in newer)] if newer else items
-                if kept:
-                    yield PanePiece(
-                        [(NAMESPACED, key, namespace) for key, _ in kept],
-                        [value for _, value in kept],
-                        [timers_of(key) for key, _ in kept],
-                    )
+    def pieces_of(self, panes: Iterable[SealedPane]) -> Iterator[PanePiece]:
+        """Return the entries of these panes."""
+        for pane in panes:
+            for number, values in enumerate(pane.levels):
+                newer = pane.levels[:number]
+                for items in _chunks(iter(values.items())):
+                    kept = [item for item in items if not any(item[0] in each for each in newer)] if newer else items
+                    if kept:
+                        yield self._piece(pane, kept)
+
+    def _piece(self, pane: SealedPane, items: list[tuple[Any, Any]]) -> PanePiece:
+        keys, values = [(NAMESPACED, key, pane.namespace) for key, _ in items], [value for _, value in items]
+        contents = [values] if len(self._columns) == 1 else list(map(list, zip(*values, strict=True)))
+        timers = [pane.timers_of(key) for key, _ in items]
+        return PanePiece(keys, dict(zip((*self._columns, self._timers), (*contents, timers), strict=True)))
 
 
 def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:

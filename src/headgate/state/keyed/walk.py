@@ -44,11 +44,9 @@ Filter = Callable[[Any], Any]
 @final
 @dataclass(frozen=True, slots=True)
 class PaneEntries:
-    """What panes hold for a snapshot, and where in an entry it belongs."""
+    """What panes hold for a snapshot, and the key groups of that."""
 
     pieces: Iterator[PanePiece]
-    column: int
-    timers: int
     group_of: Callable[[Any], int]
 
 
@@ -137,12 +135,12 @@ class Walk(ABC):
         if piece is None:
             return room <= 0
         groups = list(map(panes.group_of, piece.keys))
-        if piece.values is None:
+        if piece.columns is None:
             for group, key in zip(groups, piece.keys, strict=True):
                 self._writer.remove(group, key)
         else:
-            columns: list[list[Any]] = [[None] * len(groups) for _ in range(FIRST, self._end)]
-            columns[panes.column - FIRST], columns[panes.timers - FIRST] = piece.values, piece.timers
+            nothing = [None] * len(groups)
+            columns = [piece.columns.get(column, nothing) for column in range(FIRST, self._end)]
             self._put(groups, piece.keys, columns)
         return True
 

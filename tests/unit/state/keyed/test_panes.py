@@ -18,7 +18,7 @@ def made(namespace: Namespace) -> Pane:
 
 
 def panes_with(**values: Any) -> tuple[Panes, Pane]:
-    panes = Panes(COLUMN, TIMERS)
+    panes = Panes((COLUMN,), TIMERS)
     pane = panes.by_window[MINUTE] = made(MINUTE)
     pane.open.update(values)
     return panes, pane
@@ -28,7 +28,8 @@ def entries(pieces: list[PanePiece]) -> dict[tuple[Any, Namespace], Any]:
     """Return what pieces say of each key and window: its value and timers, or that it is gone."""
     found: dict[tuple[Any, Namespace], Any] = {}
     for piece in pieces:
-        said = ["gone"] * len(piece.keys) if piece.values is None else zip(piece.values, piece.timers, strict=True)
+        columns = piece.columns
+        said = ["gone"] * len(piece.keys) if columns is None else zip(columns[COLUMN], columns[TIMERS], strict=True)
         for (mark, key, namespace), each in zip(piece.keys, said, strict=True):
             assert mark is NAMESPACED
             assert (key, namespace) not in found
@@ -58,9 +59,7 @@ def test_a_snapshot_under_way_is_of_the_barrier_whatever_comes_after() -> None:
     panes, pane = panes_with(a=[1])
     panes.seal(1)
     pieces = panes.pieces(-1)
-    value = pane.sealed_value("a")
-    value.append(2)
-    pane.open["a"] = value
+    pane.open["a"] = [*pane.sealed_value("a"), 2]
     pane.now_evaluated(2)
     panes.drop(MINUTE, 2)
     assert entries(list(pieces)) == {("a", MINUTE): ([1], BEFORE)}
@@ -97,7 +96,7 @@ def cell_of(key: str, namespace: Namespace, value: Any, timers: dict[int, None])
 
 
 def test_what_cells_hold_becomes_panes_that_know_which_keys_were_evaluated() -> None:
-    panes = Panes(COLUMN, TIMERS)
+    panes = Panes((COLUMN,), TIMERS)
     cells = [
         cell_of("a", MINUTE, 1, dict(OVER)),
         cell_of("b", MINUTE, [2], dict(BEFORE)),

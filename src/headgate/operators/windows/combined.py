@@ -1,0 +1,141 @@
+"""Contents that are combined: of the records of a window there is one value, which grows with each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, final
+
+from headgate.errors import ProgramError
+from headgate.functions.aggregation import FieldReduce, RecordChoice
+from headgate.functions.api import AggregateFunction, ReduceFunction
+from headgate.functions.windows.window import Window
+from headgate.operators.base import method_of
+from headgate.operators.reduce import TypedReduce
+from headgate.operators.windows.combined_slices import CombinedSlices
+from headgate.operators.windows.contents import STATE_NAME, First, More, PaneContents
+from headgate.operators.windows.slice_values import SlicesBetween
+from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
+from headgate.state.keyed.immutable import own
+from headgate.types.typeinfo import TypeInformation
+
+
+class Combined(PaneContents):
+    """One value, which a function has made of all records."""
+
+    @abstractmethod
+    def combiner(self) -> More:
+        """Return what makes one value of two, and leaves both as they are. Only for contents that are sliceable."""
+
+    def owner(self) -> First:
+        return own
+
+    @abstractmethod
+    def result(self, value: Any) -> Any:
+        """Return what the window function is given, None for nothing."""
+
+    def _checked(self, first: First, more: More) -> tuple[First, More]:
+        """Have values checked as the state would check them, if the state is declared with a type."""
+        check = self._check()
+        if check is None:
+            return first, more
+        return lambda value: check(first(value)), lambda value, so_far: check(more(value, so_far))
+
+    def inputs(self, window: Window) -> list[Any] | None:
+        value = self._state.get()
+        return None if value is None else [value]
+
+    def inputs_of(self, value: Any) -> list[Any] | None:
+        result = self.result(value)
+        return None if result is None else [result]
+
+    def slice_values(self, between: SlicesBetween) -> CombinedSlices:
+        return CombinedSlices(self.steps(), self.combiner(), self.owner(), between)
+
+
+@final
+class Reduced(Combined):
+    """The combination of all records, by a `ReduceFunction` or a callable of two arguments."""
+
+    def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
+        self._function: Any = function
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return ReducingStateDescriptor(STATE_NAME, self._function, self._type)
+
+    @property
+    def is_sliceable(self) -> bool:
+        return True
+
+    @property
+    def _is_pure(self) -> bool:
+        """Whether the function is known to change no record."""
+        inner = self._function.function if isinstance(self._function, TypedReduce) else self._function
+        return isinstance(inner, FieldReduce | RecordChoice)
+
+    def combiner(self) -> More:
+        function = method_of(self._function, "reduce")
+        return function if self._is_pure else lambda one, other: function(own(one), own(other))
+
+    def owner(self) -> First:
+        return (lambda value: value) if self._is_pure else own
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        return [reduce(method_of(self._function, "reduce"), values)]
+
+    def steps(self) -> tuple[First, More]:
+        function = method_of(self._function, "reduce")
+        return self._checked(lambda value: value, lambda value, so_far: function(so_far, value))
+
+    def result(self, value: Any) -> Any:
+        return value
+
+
+@final
+class Aggregated(Combined):
+    """An accumulator of all records, by an `AggregateFunction`."""
+
+    def __init__(self, function: AggregateFunction, type_info: TypeInformation) -> None:
+        self._function: AggregateFunction = function
+        self._type = type_info
+
+    def _descriptor(self) -> StateDescriptor:
+        return AggregatingStateDescriptor(STATE_NAME, self._function, self._type)
+
+    @property
+    def is_sliceable(self) -> bool:
+        return bool(getattr(self._function, "mergeable", False))
+
+    def combiner(self) -> More:
+        merge = self._function.merge
+
+        def combined(one: Any, other: Any) -> Any:
+            merged = merge(own(one), own(other))
+            if merged is None:
+                raise ProgramError(f"merge() of {type(self._function).__name__} returned None; return the accumulator")
+            return merged
+
+        return combined
+
+    def fold(self, values: list[Any]) -> list[Any]:
+        accumulator = self._function.create_accumulator()
+        for value in values:
+            accumulator = self._function.add(value, accumulator)
+        return [self._function.get_result(accumulator)]
+
+    def steps(self) -> tuple[First, More]:
+        create, add = self._function.create_accumulator, self._function.add
+        return self._checked(lambda value: add(value, create()), add)
+
+    def result(self, value: Any) -> Any:
+        if value is None:
+            self.none_made()
+        return self._function.get_result(value)
+
+    def none_made(self) -> None:
+        raise ProgramError(
+            f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was changed "
+            "in place"
+        )
