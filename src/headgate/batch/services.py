@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import final
+from typing import Final, final
 
 from headgate.clock import Clock, SystemClock
 from headgate.ids import CheckpointId
 from headgate.operators.services import Services
+
+_WAIT_S_MAX: Final = 1.0
+"""How long a task waits for coroutines before it looks whether the job was cancelled."""
 
 
 @final
@@ -28,6 +31,18 @@ class TaskServices(Services):
         """Wait, then call."""
         time.sleep(delay_ms / 1000.0)
         call()
+
+    def step(self) -> None:
+        """Let coroutines of the operators go on that can."""
+        if self._event_loop is not None:
+            self._event_loop.step()
+
+    def wait(self) -> bool:
+        """Let coroutines go on; block until some can, but not for long. Return whether there may be any."""
+        if self._event_loop is None:
+            return False
+        self._event_loop.step(_WAIT_S_MAX)
+        return True
 
     def scratch(self, uid: str) -> Path:
         """Return a folder, which goes with the task."""
@@ -46,6 +61,7 @@ class TaskServices(Services):
         return collected
 
     def close(self) -> None:
-        """Remove the folder."""
+        """Remove the folder, and what is left of coroutines."""
+        self.end_event_loop()
         if self._folder is not None:
             self._folder.cleanup()

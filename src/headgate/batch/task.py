@@ -212,7 +212,8 @@ class StageTask:
 
     def _settle(self, chain: Chain) -> None:
         """Work until nothing waits in the chain and it takes records again."""
-        while chain.waiting or not chain.accepts:
+        self._services.step()
+        while chain.waiting or chain.woken or not chain.accepts:
             self._go_on(chain)
 
     def _work_off(self, chain: Chain) -> None:
@@ -223,9 +224,12 @@ class StageTask:
     def _go_on(self, chain: Chain) -> None:
         if chain.resume():
             return
-        if not chain.waiting or not chain.can_go_on:
+        if chain.waiting and chain.can_go_on:
+            chain.run()
+        elif self._services.wait():
+            self._reading.check()
+        else:
             raise InternalError(f"operator {chain.current.context.name!r} has inputs pending that nothing ends")
-        chain.run()
 
     # --- what leaves
 

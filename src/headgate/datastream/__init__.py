@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate import unsupported
+from headgate.datastream.async_data_stream import AsyncDataStream
 from headgate.datastream.checkpoint_config import CheckpointConfig
 from headgate.datastream.checkpoint_storage import (
     CheckpointStorage,
@@ -26,6 +27,9 @@ from headgate.datastream.externalized_checkpoint_retention import ExternalizedCh
 from headgate.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
+    AsyncFunction,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoGroupFunction,
@@ -85,6 +89,10 @@ __all__ = [
     "AggregateFunction",
     "AllWindowFunction",
     "AllWindowedStream",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",

@@ -23,6 +23,7 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.asynchronous import AsyncFunction
 from headgate.functions.broadcast import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
@@ -70,6 +71,7 @@ _METHODS = {
     ProcessJoinFunction: "process",
     PatternProcessFunction: "CEP.pattern(...).process",
     AggregateFunction: "window(...).aggregate",
+    AsyncFunction: "AsyncDataStream.unordered_wait",
     WindowFunction: "window(...).apply",
     ProcessWindowFunction: "window(...).process",
     AllWindowFunction: "window_all(...).apply",

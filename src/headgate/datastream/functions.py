@@ -16,6 +16,8 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
 from headgate.functions.broadcast import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -43,6 +45,10 @@ from headgate.functions.windows.functions import (
 __all__ = [
     "AggregateFunction",
     "AllWindowFunction",
+    "AsyncFunction",
+    "AsyncFunctionDescriptor",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
     "BaseBroadcastProcessFunction",
     "BroadcastProcessFunction",
     "CheckpointListener",

@@ -10,6 +10,7 @@ from typing import TypeVar
 from headgate.clock import Clock
 from headgate.errors import InternalError
 from headgate.ids import CheckpointId
+from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import BackendServices, StateWriter
 
 T = TypeVar("T")
@@ -23,6 +24,22 @@ class Services(ABC):
 
     clock: Clock
     """The injected clock."""
+    _event_loop: SteppedLoop | None = None
+
+    def event_loop(self) -> SteppedLoop:
+        """Return the asyncio loop of the operators, which is made when the first of them asks for it.
+
+        A slot steps it between two pieces of work; without a slot, whoever runs the operator does.
+        """
+        if self._event_loop is None:
+            self._event_loop = SteppedLoop(self.clock)
+        return self._event_loop
+
+    def end_event_loop(self) -> None:
+        """Cancel what is left of coroutines; to be called when the operators are closed."""
+        if self._event_loop is not None:
+            self._event_loop.end()
+            self._event_loop = None
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""

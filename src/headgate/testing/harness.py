@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, cast, final
+from typing import Any, Final, cast, final
 
 from headgate.checkpoint.restore.assign import assign_lists, assign_source_lists
 from headgate.clock import VirtualClock
@@ -68,6 +68,7 @@ from headgate.testing.recording_services import InlineWriter, RecordingServices
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import all_typed, key_hash_code
 
+_RESUMED_MAX: Final = 1000
 _PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (MapFunction, MapFactory),
     (FlatMapFunction, FlatMapFactory),
@@ -289,6 +290,7 @@ class OperatorHarness:
     def close(self) -> None:
         """Close the operator, and remove its files."""
         self.operator.close()
+        self.services.end_event_loop()
         if self.services.folder is not None:
             self.services.folder.cleanup()
 
@@ -326,11 +328,34 @@ class OperatorHarness:
         return out
 
     def advance_time(self, by_ms: float) -> list[Any]:
-        """Move the clocks by `by_ms`; return what comes out of what is due then, such as processing-time timers."""
-        self.clock.advance(by_ms)
-        out: list[Any] = []
+        """Move the clocks by `by_ms`; return what comes out of what is due then, such as processing-time timers.
+
+        Coroutines that wait for a time meanwhile go on at that time.
+        """
+        until_ms = self.clock.monotonic_ms() + by_ms
+        out = self.later()
+        loop = self.services.event_loop() if self.operator.room is not None else None
+        while loop is not None and loop.wake_ms is not None and loop.wake_ms <= until_ms:
+            self.clock.advance_to(loop.wake_ms)
+            out += self.later()
+        self.clock.advance_to(until_ms)
         while self.operator.wake_ms is not None and self.operator.wake_ms <= self.clock.monotonic_ms():
             out += self._records_of(self.operator.tick(self.clock.monotonic_ms()))
+        return out
+
+    def later(self) -> list[Any]:
+        """Let coroutines of the operator, such as asynchronous calls, go on as far as they can; return what comes out.
+
+        Those that wait for a time go on in `advance_time`. Raises `UserCodeError`.
+        """
+        out: list[Any] = []
+        while self.operator.room is not None:
+            loop = self.services.event_loop()
+            loop.step()
+            if self.operator.woken:
+                out += self._records_of(self.operator.resume(_RESUMED_MAX))
+            elif not loop.is_ready:
+                break
         return out
 
     def side(self, tag: OutputTag) -> list[Any]:

@@ -29,6 +29,10 @@ common.typeinfo < java_gateway: get_gateway
 common.types < java_gateway: get_gateway
 common.watermark_strategy < common.time: Duration
 common.watermark_strategy < java_gateway: get_gateway
+datastream.async_data_stream < datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryStrategy
+datastream.async_data_stream < java_gateway: get_gateway
+datastream.async_data_stream < util.java_utils: get_j_env_configuration
+datastream.async_retry_strategies < datastream.functions: AsyncRetryPredicate AsyncRetryStrategy
 datastream.checkpoint_storage < java_gateway: get_gateway
 datastream.checkpointing_mode < java_gateway: get_gateway
 datastream.connectors < datastream.connectors.base: DeliveryGuarantee Sink Source

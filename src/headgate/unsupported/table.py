@@ -64,17 +64,6 @@ FEATURES: Final = (
         planned=False,
     ),
     Feature(
-        title="Asynchronous calls",
-        instead="call the other system in map() or process_element(), in batches where it allows",
-        names="""
-            datastream.async_data_stream
-            datastream.async_retry_predicates
-            datastream.async_retry_strategies
-            datastream: AsyncDataStream
-            datastream.functions: AsyncFunction AsyncFunctionDescriptor AsyncRetryPredicate AsyncRetryStrategy
-        """,
-    ),
-    Feature(
         title="Connectors that are not built yet",
         instead="read with Spark and hand the DataFrame over with env.from_spark(df), or use the file connectors",
         names="""

@@ -97,6 +97,7 @@ class MasterRig:
             exchange=MemoryExchange(index, switchboard, 16),
             send=lambda message: self._messages.append((launch, message)),
             scratch=Scratch(index),
+            watch=lambda file, events, handler: None,
         )
         self.slots[index] = Slot(lambda: unpack(self._package), index, services)
         self.links[index] = Link(self.slots[index])

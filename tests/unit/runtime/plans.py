@@ -135,6 +135,7 @@ class SlotRig:
             exchange=self.exchange,
             send=self.sent.append,
             scratch=Scratch(self.index),
+            watch=lambda file, events, handler: None,
         )
         self.slot = Slot(lambda: unpack(package), SlotIndex(self.index), services)
         RUNNING.append(self)

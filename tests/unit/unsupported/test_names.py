@@ -58,9 +58,7 @@ def _has_members(found: object, members: list[str]) -> bool:
 @pytest.mark.parametrize(
     "statement",
     [
-        "from headgate.datastream import AsyncDataStream",
-        "from headgate.datastream.async_data_stream import AsyncDataStream",
-        "from headgate.datastream.functions import AsyncFunction",
+        "from headgate.datastream.functions import JavaFunctionWrapper",
         "import headgate.table.udf",
         "from headgate.table import StreamTableEnvironment",
         "from headgate.table.expressions import col",

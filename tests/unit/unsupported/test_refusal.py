@@ -66,9 +66,9 @@ def test_classes_defined_elsewhere_refuse_their_members_without_the_module_of_th
 
 
 def test_a_name_of_a_module_is_refused_and_any_other_missing_name_is_an_ordinary_attribute_error() -> None:
-    module = _guarded("headgate.datastream.functions")
-    with pytest.raises(UnsupportedAttributeError, match=r"AsyncFunction is not supported yet.*: call the other system"):
-        _ = module.AsyncFunction
+    module = _guarded("headgate.datastream.connectors")
+    with pytest.raises(UnsupportedAttributeError, match=r"pulsar is not supported yet.*: read with Spark"):
+        _ = module.pulsar
     assert not hasattr(module, "WindowFunction")
     with pytest.raises(AttributeError, match="has no attribute 'Typo'") as caught:
         _ = module.Typo

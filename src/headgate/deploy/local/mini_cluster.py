@@ -7,7 +7,6 @@ everything else is what runs on a cluster: the same loop, barriers, snapshots an
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections import deque
 from typing import Final, final
 
@@ -35,6 +34,7 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
+from headgate.runtime.wire import Poller
 
 IDLE_MS_MAX: Final = 1000.0
 
@@ -62,7 +62,7 @@ class LocalHost:
         self._clock = clock
         self._package = pack(plan)
         self._code = LocalCode(program_code(plan.settings))
-        self._woken = threading.Event()
+        self._poller = Poller(clock)
         self._io = ThreadIo(2, "headgate-io", self.wake)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._slots: list[Slot] = []
@@ -100,7 +100,6 @@ class LocalHost:
 
     def turn(self) -> None:
         assert self._master is not None
-        self._woken.clear()
         now_ms = self._clock.monotonic_ms()
         delivered = self._io.deliver()
         wakes = [self._master.step(now_ms), *[slot.step(now_ms) for slot in self._slots]]
@@ -115,16 +114,17 @@ class LocalHost:
             delivered = True
         wait_ms = min([wake for wake in wakes if wake is not None], default=now_ms + IDLE_MS_MAX) - now_ms
         if wait_ms > 0 and not delivered:
-            self._woken.wait(min(wait_ms, IDLE_MS_MAX) / 1000.0)
+            self._poller.poll(min(wait_ms, IDLE_MS_MAX) / 1000.0)
 
     def wake(self) -> None:
-        self._woken.set()
+        self._poller.wake()
 
     def close(self) -> None:
         self.kill(self._launch)
         self._io.close()
         self._clear_scratch()
         self._code.close()
+        self._poller.close()
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -151,6 +151,7 @@ class LocalHost:
                 exchange=MemoryExchange(number, switchboard, credit_batches),
                 send=lambda message: self._messages.append((launch, message)),
                 scratch=Scratch.by(self._plan.settings, number),
+                watch=self._poller.watch,
             )
             self._scratch.append(services.scratch)
             slot = Slot(lambda: unpack(self._package), number, services)

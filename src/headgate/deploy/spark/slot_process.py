@@ -94,6 +94,7 @@ class SlotProcess:
             exchange=self._exchange,
             send=self._control.send,
             scratch=self._scratch,
+            watch=self._poller.watch,
         )
         self.slot = Slot(lambda: unpack(package), index, services)
         self._heartbeat = HeartbeatThread(

@@ -12,6 +12,7 @@ from headgate.clock import Clock
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.operators.services import Services
+from headgate.operators.stepped_loop import SteppedLoop
 from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead
 from headgate.runtime.slot.subtask import SubtaskHost
 from headgate.state.backend import BackendServices, StateWriter
@@ -64,6 +65,10 @@ class ExecutionHost(SubtaskHost, Protocol):
         """Have the loop make the call when the time is over, unless the attempt is by then."""
         ...
 
+    def event_loop(self) -> SteppedLoop:
+        """Return the asyncio loop of the attempt's operators."""
+        ...
+
     def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
         """The subtask failed because of `error`, of which `failure` is the report."""
         ...
@@ -102,6 +107,9 @@ class SubtaskServices(Services):
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         self.host.call_later(delay_ms, call)
+
+    def event_loop(self) -> SteppedLoop:
+        return self.host.event_loop()
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
         host = self.host

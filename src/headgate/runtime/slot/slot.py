@@ -24,8 +24,9 @@ from headgate.errors import DamagedFileError, InternalError, NetworkError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import edges_of
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
-from headgate.operators.base import Operator
+from headgate.operators.base import USER_ERRORS, Operator
 from headgate.operators.failure import UserFailure, failure_of, is_retriable
+from headgate.operators.stepped_loop import SteppedLoop
 from headgate.runtime.control.messages import (
     AddSplits,
     CheckpointAborted,
@@ -46,11 +47,13 @@ from headgate.runtime.control.messages import (
 from headgate.runtime.exchange.exchange import Exchange
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
+from headgate.runtime.slot.attempt_loop import AttemptLoop
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
 from headgate.runtime.slot_storage.taken import TakenSnapshot
 from headgate.runtime.slot_storage.upload import Uploads
+from headgate.runtime.wire.poller import Watch
 from headgate.state.backend import StateWriter
 
 T = TypeVar("T")
@@ -71,7 +74,8 @@ class SlotServices:
     """What the host of a slot provides.
 
     `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
-    blocks and raises StorageError. `send` takes a message to the job master; it does not block.
+    blocks and raises StorageError. `send` takes a message to the job master; it does not block. `watch` ends the wait
+    of the host when a file is ready.
     """
 
     clock: Clock
@@ -81,6 +85,7 @@ class SlotServices:
     exchange: Exchange
     send: Callable[[FromSlot], None]
     scratch: Scratch
+    watch: Watch
 
 
 @final
@@ -108,6 +113,7 @@ class Slot:
         self._outward = 0
         self._torn_down: Attempt | None = None
         self._later: list[tuple[float, Callable[[], None]]] = []
+        self._event_loop = AttemptLoop(services.clock, services.watch)
 
     @property
     def at_work(self) -> Operator | None:
@@ -132,6 +138,7 @@ class Slot:
         execution = self._execution
         if execution is None or not self._running:
             return later_ms
+        self._step_coroutines()
         busy = self._work(execution, now_ms)
         uploads = self._uploads
         if uploads is not None and (uploads.due if busy else uploads.pending):
@@ -146,9 +153,9 @@ class Slot:
             self._report_progress(execution, now_ms)
         if not busy:
             busy = execution.flush()
-        if busy or self._mailbox:
+        if busy or self._mailbox or self._event_loop.is_ready:
             return now_ms
-        times = (execution.wake_ms(), later_ms, self._progress_due_ms)
+        times = (execution.wake_ms(), later_ms, self._progress_due_ms, self._event_loop.wake_ms)
         return min(time_ms for time_ms in times if time_ms is not None)
 
     def _call_due(self, now_ms: float) -> float | None:
@@ -160,6 +167,12 @@ class Slot:
         for call in due:
             self._deliver(self._attempt, lambda _: call(), None)  # noqa: B023  # called at once
         return min((due_ms for due_ms, _ in self._later), default=None)
+
+    def _step_coroutines(self) -> None:
+        try:
+            self._event_loop.step()
+        except USER_ERRORS as error:
+            self._slot_failed(error)
 
     def _work(self, execution: Execution, now_ms: float) -> bool:
         """Do some rounds of work; return whether there may be more."""
@@ -313,6 +326,7 @@ class Slot:
         self._later = []
         if execution is not None:
             execution.close()
+        self._event_loop.end()
 
     def send(self, message: FromSlot) -> None:
         """Take a message to the job master."""
@@ -377,6 +391,9 @@ class Slot:
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
         """Make the call when the time is over, unless the attempt is by then."""
         self._later.append((self.clock.monotonic_ms() + delay_ms, call))
+
+    def event_loop(self) -> SteppedLoop:
+        return self._event_loop.get()
 
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
         if self._uploads is None:

@@ -12,12 +12,28 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import final
+from typing import Protocol, final
 
 from headgate.clock import Clock, SystemClock
 
+
+class Pollable(Protocol):
+    """A socket, or anything else that a selector takes."""
+
+    def fileno(self) -> int:
+        """Return its number, negative once it is closed."""
+        ...
+
+    def close(self) -> object:
+        """Release it."""
+        ...
+
+
 ReadyHandler = Callable[[int], None]
 """Called with the mask of `selectors.EVENT_READ` and `EVENT_WRITE` that are ready."""
+
+Watch = Callable[[Pollable, int, ReadyHandler], None]
+"""`Poller.watch`, as a port: calls the handler while a file is ready for some events; zero events: not any more."""
 
 
 @final
@@ -91,7 +107,7 @@ class Poller:
         heapq.heappush(self._deadlines, (due_ms, next(self._order), deadline))
         return deadline
 
-    def watch(self, sock: socket.socket, events: int, handler: ReadyHandler) -> None:
+    def watch(self, sock: Pollable, events: int, handler: ReadyHandler) -> None:
         """Call `handler` in each `poll` in which `sock` is ready for one of `events`; zero events: not any more."""
         known = sock in self._selector.get_map()
         if not events:

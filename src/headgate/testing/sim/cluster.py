@@ -63,6 +63,7 @@ class SimSlotProcess(Process):
             exchange=self.exchange,
             send=self._send,
             scratch=Scratch(index),
+            watch=lambda file, events, handler: None,
         )
         self.slot = Slot(lambda: unpack(cluster.package), index, services)
 
@@ -168,11 +169,16 @@ class SimSlotProcess(Process):
         return "is missing" in failure and not self._cluster.store.ledger.owns(self.master.owner)
 
     def on_death(self, why: str) -> None:
+        self.forget_coroutines()
         self.up.is_open = self.up.is_open and self.world.chance(0.5)  # what it has sent may arrive, or not
         self.report_lost(0.5, 20.0)
         for flow in [*self.exchange._flows.values(), *self.exchange._senders]:
             flow.close()
         self.master.process_gone(self)
+
+    def forget_coroutines(self) -> None:
+        """Cancel the coroutines of the process, which has ended."""
+        self.slot._event_loop.end()
 
 
 @final
@@ -406,6 +412,8 @@ class Cluster:
         """End whatever still runs: the simulation is over."""
         for process in (*self.masters, *self.processes):
             process.io.close()
+        for slot in self.processes:
+            slot.forget_coroutines()
 
     def new_name(self, kind: str) -> str:
         """Return a name that no other process has."""

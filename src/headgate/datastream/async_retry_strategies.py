@@ -1,0 +1,15 @@
+"""The strategies by which asynchronous calls are made again, under PyFlink's module path."""
+
+from __future__ import annotations
+
+from headgate import unsupported
+from headgate.functions.async_retries import (
+    ExponentialBackoffDelayRetryStrategy,
+    FixedDelayRetryStrategy,
+    NoRetryStrategy,
+    RetryPredicate,
+)
+
+__all__ = ["ExponentialBackoffDelayRetryStrategy", "FixedDelayRetryStrategy", "NoRetryStrategy", "RetryPredicate"]
+
+unsupported.guard(__name__, globals())

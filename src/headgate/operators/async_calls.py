@@ -1,0 +1,170 @@
+"""Asynchronous calls: an operator that calls a coroutine function for each record, and takes what it returns, later.
+
+All calls of a slot are coroutines on one loop (`stepped_loop`). They share one timeout, so they expire in the order in
+which they began: one timer serves them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, final
+
+from headgate.elements import Barrier, Flow
+from headgate.errors import ProgramError
+from headgate.functions.async_retries import AsyncRetryStrategy
+from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
+from headgate.functions.windows.assigner import millis_of
+from headgate.ids import CheckpointId
+from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, UserCodeError
+from headgate.operators.pending import PendingInput, PendingOperator
+from headgate.operators.user_function import UserFunction
+from headgate.types.typed_key import untyped
+
+Invoke = Callable[[Any], Awaitable[Any]]
+
+_EARLY_S: Final = 1e-6
+"""By how much a timer may be early, as times are rounded."""
+
+
+@final
+class AsyncOperator(PendingOperator):
+    """Calls `async_invoke` for each record, and `timeout` for those whose calls take too long."""
+
+    def __init__(self, descriptor: AsyncFunctionDescriptor, *, keyed: bool) -> None:
+        is_ordered = descriptor.output_mode is descriptor.OutputMode.ORDERED
+        super().__init__(descriptor.capacity, ordered=is_ordered, keyed=keyed)
+        self._function = function = descriptor.async_function
+        self._user = UserFunction(function)
+        self._invoke = retried(function, descriptor.async_retry_strategy)
+        self._timeout_s = millis_of("the timeout", descriptor.timeout) / 1000.0
+        self._calls: dict[PendingInput, tuple[asyncio.Task[None], float]] = {}
+        """The calls under way, and the loop's time at which each expires, in that order."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._failure: UserCodeError | None = None
+
+    def open(self, context: OperatorContext) -> None:
+        self._loop = context.services.event_loop()
+        super().open(context)
+        self._loop.call(partial(self._user.open, context))
+
+    def begin(self, pending: PendingInput) -> None:
+        due_s = self._loop.time() + self._timeout_s
+        self._calls[pending] = self._loop.create_task(self._call(pending)), due_s
+        if self._timer is None:
+            self._timer = self._loop.call_at(due_s, self._expire)
+
+    async def _call(self, pending: PendingInput) -> None:
+        try:
+            results = await self._invoke(pending.record)
+            if type(results) is not list:
+                results = records_of(results, self._function, "async_invoke")
+        except (*USER_ERRORS, asyncio.CancelledError) as error:
+            self._failed(pending, error, "async_invoke()")
+        else:
+            self._ended(pending, results)
+
+    def _ended(self, pending: PendingInput, results: list[Any]) -> None:
+        """Take the results, unless the call has expired or the attempt is over."""
+        if self._calls.pop(pending, None) is not None:
+            self.done(pending, results)
+
+    def _failed(self, pending: PendingInput, error: BaseException, during: str) -> None:
+        """Have `resume` raise the error, unless the call has expired or the attempt is over."""
+        if self._calls.pop(pending, None) is None or self._failure is not None:
+            return
+        key = untyped(pending.key) if self._keyed else None
+        self._failure = UserCodeError(pending.record, key, during)
+        self._failure.__cause__ = error
+        self.woken = True
+
+    def _expire(self) -> None:
+        """End the calls whose time is over, and set the timer for the next one."""
+        self._timer = None
+        now_s = self._loop.time() + _EARLY_S
+        expired = []
+        for pending, (task, due_s) in self._calls.items():
+            if due_s > now_s:
+                self._timer = self._loop.call_at(due_s, self._expire)
+                break
+            expired.append((pending, task))
+        for pending, task in expired:
+            task.cancel()
+            try:
+                results = records_of(self._function.timeout(pending.record), self._function, "timeout")
+            except USER_ERRORS as error:
+                self._failed(pending, error, "timeout()")
+            else:
+                self._ended(pending, results)
+
+    def resume(self, records_max: int) -> list[Flow]:
+        if self._failure is not None:
+            raise self._failure
+        return super().resume(records_max)
+
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        snapshot = super().snapshot(barrier)
+        return replace(snapshot, lists={**self._user.snapshot(barrier), **snapshot.lists})
+
+    def notify_completed(self, checkpoint_id: CheckpointId) -> None:
+        self._user.notify_completed(checkpoint_id)
+
+    def notify_aborted(self, checkpoint_id: CheckpointId) -> None:
+        self._user.notify_aborted(checkpoint_id)
+
+    def close(self) -> None:
+        """Cancel the calls under way, whose results nobody takes any more, and then close the function."""
+        calls, self._calls = self._calls, {}
+        for task, _ in calls.values():
+            task.cancel()
+        self._loop.step()
+        self._loop.call_and_wait(self._user.close)
+
+
+def records_of(results: Any, function: object, method: str) -> list[Any]:
+    """Return what a method has returned as a list. Raises ProgramError unless it can be one."""
+    if isinstance(results, Iterable):
+        return list(results)
+    raise ProgramError(
+        f"{method}() of {type(function).__name__} returned {results!r:.100}, of type {type(results).__name__}, but it "
+        "must return a list of records; an empty one drops the record"
+    )
+
+
+def retried(function: AsyncFunction, strategy: AsyncRetryStrategy) -> Invoke:
+    """Return `async_invoke` of the function as the strategy has it made again."""
+    predicate = strategy.get_retry_predicate()
+    by_results, by_error = predicate.result_predicate(), predicate.exception_predicate()
+    if by_results is None and by_error is None:
+        return function.async_invoke
+
+    async def call(record: Any) -> list[Any]:
+        calls = 1
+        while True:
+            try:
+                given = await function.async_invoke(record)
+            except Exception as error:
+                if by_error is None or not by_error(error) or not strategy.can_retry(calls):
+                    raise
+            else:
+                results = records_of(given, function, "async_invoke")
+                if by_results is None or not by_results(results) or not strategy.can_retry(calls):
+                    return results
+            await asyncio.sleep(strategy.get_backoff_time_millis(calls) / 1000.0)
+            calls += 1
+
+    return call
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsyncFactory:
+    """Makes an `AsyncOperator`. `keyed`: of a keyed stream."""
+
+    descriptor: AsyncFunctionDescriptor
+    keyed: bool
+
+    def create(self) -> AsyncOperator:
+        return AsyncOperator(self.descriptor, keyed=self.keyed)

@@ -1,0 +1,133 @@
+"""The asyncio loop of operators: stepped, a little at a time, by the thread that does all other work.
+
+    loop = SteppedLoop(clock)
+    loop.create_task(ask_service())
+    loop.step()  # the coroutine has run up to where it waits; loop.wake_ms says when to step again
+
+Coroutines so never run beside operators, and nothing needs a lock. The loop's time is the injected clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar, final
+
+from headgate.clock import Clock
+
+T = TypeVar("T")
+
+ROUNDS_MAX: Final = 8
+"""Rounds of a step: in each, everything runs once that could go on at its beginning."""
+END_S_MAX: Final = 2.0
+"""How long the end waits for what closes a client."""
+_PAUSE_S: Final = 0.05
+_DIGITS: Final = 6
+"""Of times in milliseconds: a timer is not set off by what was lost in computing with them."""
+
+
+@final
+class _Poll(selectors.DefaultSelector):
+    """Tells its loop to stop when nothing is ready, or after some rounds, and notes when there is more to do."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.rounds_left = 0
+        self.wait_s = 0.0
+        """How long the next poll may wait for something to be ready."""
+        self.wake_ms: float | None = None
+        self.stop: Callable[[], None]
+        self._clock = clock
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Poll. The loop says by `timeout` how long it has nothing to do: 0 if it has, None if no timer is set."""
+        wait_s = self.wait_s if timeout is None else min(timeout, self.wait_s)
+        self.rounds_left -= 1
+        is_idle = timeout != 0
+        if is_idle:
+            self.wake_ms = None if timeout is None else round(self._clock.monotonic_ms() + timeout * 1000.0, _DIGITS)
+            self.wait_s = 0.0
+        events = super().select(wait_s)
+        if events or not is_idle:
+            self.wake_ms = self._clock.monotonic_ms()
+        if self.rounds_left <= 0 or (is_idle and not events):
+            self.stop()
+        return events
+
+
+@final
+class SteppedLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop that runs only while it is stepped. Owned by one thread.
+
+    >>> from headgate.clock import VirtualClock
+    >>> clock = VirtualClock()
+    >>> loop = SteppedLoop(clock)
+    >>> nap = loop.create_task(asyncio.sleep(0.5, "slept"))
+    >>> loop.step()
+    >>> nap.done(), loop.wake_ms
+    (False, 500.0)
+    >>> clock.advance(500)
+    >>> loop.step()
+    >>> nap.result()
+    'slept'
+    >>> loop.end()
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._injected = clock
+        self.poll = _Poll(clock)
+        """What is readable once a file or socket is that a coroutine waits for: to be watched while nothing is done."""
+        self.poll.stop = self.stop
+        super().__init__(self.poll)
+
+    def time(self) -> float:
+        return self._injected.monotonic_ms() / 1000.0
+
+    @property
+    def wake_ms(self) -> float | None:
+        """When to step again, on the monotonic clock; None: once `poll` is readable, or there are new coroutines."""
+        return self.poll.wake_ms
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there was more to do at the end of the last step."""
+        return self.wake_ms is not None and self.wake_ms <= self._injected.monotonic_ms()
+
+    def step(self, wait_s: float = 0.0) -> None:
+        """Let coroutines go on, a few rounds at most; if none can, wait first. Blocks for `wait_s` at most."""
+        self.poll.rounds_left = ROUNDS_MAX
+        self.poll.wait_s = wait_s
+        self.run_forever()
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Call `work` as something that runs on the loop, which `asyncio.get_running_loop()` then returns."""
+        asyncio._set_running_loop(self)
+        try:
+            return work()
+        finally:
+            asyncio._set_running_loop(None)
+
+    def call_and_wait(self, work: Callable[[], None]) -> None:
+        """Do as `call` does, and wait for the tasks that it creates, for `END_S_MAX` at most. Blocks meanwhile."""
+        others = asyncio.all_tasks(self)
+        self.call(work)
+        until_s = time.monotonic() + END_S_MAX
+        self.step()
+        while (asyncio.all_tasks(self) - others) and (self.is_ready or self._has_sockets):
+            self.step(_PAUSE_S)
+            if time.monotonic() > until_s:
+                return
+
+    @property
+    def _has_sockets(self) -> bool:
+        """Whether something outside may go on by itself: more is registered than the loop's own socket."""
+        return len(self.poll.get_map()) > 1
+
+    def end(self) -> None:
+        """Cancel all tasks that are left, and close the loop."""
+        for task in asyncio.all_tasks(self):
+            task.cancel()
+        self.step()
+        self.close()

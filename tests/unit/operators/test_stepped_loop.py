@@ -1,0 +1,147 @@
+"""The asyncio loop that is stepped: its time, its rounds, files that become readable, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import selectors
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from headgate.clock import SystemClock, VirtualClock
+from headgate.operators.stepped_loop import ROUNDS_MAX, SteppedLoop
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(5000.0)
+
+
+@pytest.fixture
+def loop(clock: VirtualClock) -> Iterator[SteppedLoop]:
+    made = SteppedLoop(clock)
+    yield made
+    if not made.is_closed():
+        made.end()
+
+
+def test_nothing_runs_but_in_steps_and_time_is_that_of_the_clock(loop: SteppedLoop, clock: VirtualClock) -> None:
+    woken_ms: list[float] = []
+
+    async def sleep_twice() -> None:
+        for _ in range(2):
+            await asyncio.sleep(0.25)
+            woken_ms.append(clock.monotonic_ms())
+
+    task = loop.create_task(sleep_twice())
+    loop.step()
+    assert (woken_ms, loop.wake_ms) == ([], 5250.0)
+    clock.advance(249)
+    loop.step()
+    assert woken_ms == []
+    clock.advance(1)
+    loop.step()
+    assert (woken_ms, loop.wake_ms, loop.is_ready) == ([5250.0], 5500.0, False)
+    clock.advance(250)
+    loop.step()
+    assert task.done()
+    assert loop.wake_ms is None
+
+
+def test_a_step_ends_however_much_there_is_to_do(loop: SteppedLoop) -> None:
+    rounds = 0
+
+    async def never_idle() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    loop.create_task(never_idle())
+    loop.step()
+    assert rounds == ROUNDS_MAX
+    assert loop.is_ready
+
+
+def test_a_file_that_is_readable_shows_outside_and_lets_its_coroutine_go_on(loop: SteppedLoop) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, selectors.DefaultSelector() as outer:
+        ours.setblocking(False)
+        task = loop.create_task(loop.sock_recv(ours, 10))
+        loop.step()
+        outer.register(loop.poll, selectors.EVENT_READ)
+        assert outer.select(0) == []
+        theirs.send(b"hello")
+        assert len(outer.select(10)) == 1
+        loop.step()
+        assert task.result() == b"hello"
+        assert outer.select(0) == []
+
+
+def test_work_of_another_thread_shows_outside(loop: SteppedLoop) -> None:
+    with selectors.DefaultSelector() as outer:
+        outer.register(loop.poll, selectors.EVENT_READ)
+        task = loop.create_task(asyncio.to_thread(os.getpid))
+        loop.step()
+        while not task.done():
+            assert len(outer.select(10)) == 1
+            loop.step()
+        assert task.result() == os.getpid()
+
+
+def test_a_step_may_wait_for_what_it_can_go_on_with() -> None:
+    loop = SteppedLoop(SystemClock())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        task = loop.create_task(loop.sock_recv(ours, 10))
+        loop.call_later(0.01, theirs.send, b"late")
+        while not task.done():
+            loop.step(10.0)
+        assert task.result() == b"late"
+    loop.end()
+
+
+def test_what_is_called_on_the_loop_finds_it_running(loop: SteppedLoop) -> None:
+    assert loop.call(asyncio.get_running_loop) is loop
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        asyncio.get_running_loop()
+
+
+def test_tasks_that_close_something_are_waited_for_and_others_are_not(loop: SteppedLoop) -> None:
+    ours, theirs = socket.socketpair()
+    closed: list[str] = []
+    tasks: list[asyncio.Task[None]] = []
+
+    async def close_politely() -> None:
+        await loop.sock_sendall(ours, b"bye")
+        for _ in range(3 * ROUNDS_MAX):
+            await asyncio.sleep(0)
+        closed.append("closed")
+
+    with ours, theirs:
+        ours.setblocking(False)
+        other = loop.create_task(asyncio.sleep(3600))
+        loop.call_and_wait(lambda: tasks.append(asyncio.get_running_loop().create_task(close_politely())))
+        assert closed == ["closed"]
+        assert theirs.recv(10) == b"bye"
+        assert not other.done()
+
+
+def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
+    ends: list[str] = []
+
+    async def forever() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ends.append("cancelled")
+
+    loop.create_task(forever())
+    loop.step()
+    loop.create_task(forever())  # never begun
+    loop.end()
+    assert ends == ["cancelled"]
+    assert loop.is_closed()
