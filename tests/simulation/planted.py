@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from tests.simulation import mode_plants, plants, power_plants, source_plants
+from tests.simulation import async_plants, mode_plants, plants, power_plants, source_plants
 
 
 @final
@@ -60,6 +60,7 @@ _INCREMENTAL: Final = "incremental': True|changelog.enabled': True"
 _IN_ORDER: Final = r"^\([^)]*\)x\d( \+ \([^)]*\)x\d)* > ((map|filter|flat_map|rebalance)x1 > )*(value|list)x"
 _STOPPED_FIRST: Final = r"^[^;]*; (savepoint[^;]*; )*after \d+ ms it is (stopped|drained)"
 _CRASHES: Final = ("slot crash",) * 3
+_FAILURES: Final = ("user exception",) * 4
 _UNCOMMITTED: Final = ("master crash at an operation",) * 3 + ("outside outage",) * 4
 _DOUBTS: Final = ("slot crash in doubt",) * 6
 _NEW_DRIVERS: Final = ("master presumed dead",) * 6 + ("slow storage",) * 3
@@ -100,7 +101,20 @@ PLANTED: Final = (
     Planted(plant=plants.attempts_numbered_anew, seeds_max=50, settings=_BUSY, often=("master crash",) * 3),
     Planted(plant=plants.operator_state_forgotten, seeds_max=60, symptom="counts"),
     Planted(
-        plant=plants.pending_inputs_forgotten, seeds_max=30, symptom="missing|too few", jobs="asking", often=_CRASHES
+        plant=plants.pending_inputs_forgotten,
+        seeds_max=30,
+        symptom="missing|too few",
+        jobs="asking|calling",
+        often=_CRASHES,
+    ),
+    Planted(plant=async_plants.watermark_ahead_of_results, seeds_max=20, symptom="is ahead of", jobs="callingx"),
+    Planted(
+        plant=async_plants.result_of_an_earlier_attempt,
+        seeds_max=40,
+        symptom="output",
+        jobs="calling",
+        settings=_BUSY,
+        often=_FAILURES,
     ),
     Planted(plant=plants.timers_forgotten, seeds_max=60, symptom="missing"),
     Planted(

@@ -29,6 +29,7 @@ from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_process import KeyedProcessFactory
 from headgate.operators.map import MapFactory
+from headgate.operators.process import ProcessFactory
 from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
@@ -38,6 +39,7 @@ from headgate.testing.sim.settings import TOLERANT, random_settings
 from headgate.testing.sim.storage import SimStore
 from headgate.types.instant import Duration
 from tests.simulation.own_jobs.asking import AskingFactory
+from tests.simulation.own_jobs.calling import CheckWatermark, NoteWatermark, calling
 from tests.simulation.own_jobs.growing import all_is_read, kind_of, source_of
 from tests.simulation.own_jobs.own_state import NumberInList, NumberInUnion
 from tests.simulation.own_jobs.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
@@ -62,6 +64,7 @@ COUNTERS: Final = ("value", "list", "reduce", "clearing")
 TWO_INPUTS: Final = ("connected", "ruled")
 NUMBERERS: Final = ("own_list", "union")
 PENDING: Final = ("asking", "asking_by_key")
+CALLS: Final = ("calling", "calling_by_key")
 EVENT_TIME: Final = (
     WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
     .with_timestamp_assigner(AtPosition())
@@ -211,9 +214,9 @@ def random_job(rng: random.Random) -> JobSpec:
         side = SideSpec(rng.randrange(len(stages)), rng.choice(("sink", "collect")), rng.randint(1, width))
     spec = JobSpec(sources, tuple(stages), rng.randint(1, width), random_settings(rng), side)
     # Drawn apart, so that seeds whose jobs have none of these stages go on to mean what they meant before.
-    return _with_pending(
-        random.Random(f"pending {spec}"), _with_two_inputs(random.Random(repr(spec)), spec, width), width
-    )
+    with_inputs = _with_two_inputs(random.Random(repr(spec)), spec, width)
+    with_pending = _with_stage_of(PENDING, random.Random(f"pending {spec}"), with_inputs, width)
+    return _with_stage_of(CALLS, random.Random(f"calls {spec}"), with_pending, width)
 
 
 def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
@@ -227,11 +230,11 @@ def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
     return replace(spec, stages=(*spec.stages, stage))
 
 
-def _with_pending(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
-    """Append a stage with pending inputs to some jobs."""
+def _with_stage_of(kinds: tuple[str, ...], rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
+    """Append a stage of one of these kinds to some jobs."""
     if rng.random() < 0.8:
         return spec
-    return replace(spec, stages=(*spec.stages, _stage(rng, rng.choice(PENDING), width, rng.randint(1, 9))))
+    return replace(spec, stages=(*spec.stages, _stage(rng, rng.choice(kinds), width, rng.randint(1, 9))))
 
 
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
@@ -327,9 +330,24 @@ def _add_second_input(
     return [sides[0]], [keyed]
 
 
+def _add_checked_calls(graph: LogicalGraph, stage: SimStageSpec, name: str, inputs: list[int], place: JobPlace) -> int:
+    """Add calls, with the check of their watermarks, all in one chain."""
+    calls = calling(name, place.outside, keyed=False)
+    factories: list[AnyOperatorFactory] = [ProcessFactory(NoteWatermark()), calls, ProcessFactory(CheckWatermark())]
+    for number, factory in enumerate(factories):
+        node = Node(id=0, name=f"{name}-{number}", operator=factory, parallelism=stage.parallelism)
+        node.chain = ChainPolicy.ALWAYS if number or stage.chains else ChainPolicy.HEAD
+        target = _add(graph, node)
+        graph.edges += [Edge(source=source, target=target) for source in inputs]
+        inputs = [target]
+    return inputs[0]
+
+
 def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: list[int], place: JobPlace) -> int:
     name = f"{stage.kind}{index}"
     second: list[Edge] = []
+    if stage.kind == "calling":
+        return _add_checked_calls(graph, stage, name, inputs, place)
     if stage.kind in TWO_INPUTS:
         inputs, second = _add_second_input(graph, stage, index, inputs, place)
     if stage.kind == "reduce":
@@ -343,7 +361,7 @@ def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: lis
     target = _add(graph, node)
     for source in inputs:
         edge = Edge(source=source, target=target)
-        if stage.kind in (*COUNTERS, *TWO_INPUTS, "asking_by_key"):
+        if stage.kind in (*COUNTERS, *TWO_INPUTS, "asking_by_key", "calling_by_key"):
             selector = LastKey() if stage.kind == "reduce" else KeyOf(index, stage.keys)
             edge = Edge(source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector)
         elif stage.kind in ("rebalance", "broadcast"):
@@ -374,6 +392,8 @@ def _factory(stage: SimStageSpec, index: int, name: str, place: JobPlace) -> Any
             return KeyedBroadcastFactory(HoldUntilRuled(index, name, outside), (RULES,))
         case "asking" | "asking_by_key":
             return AskingFactory(name, outside, keyed=stage.kind == "asking_by_key")
+        case "calling_by_key":
+            return calling(name, outside, keyed=True)
         case "own_list":
             return MapFactory(NumberInList(index, name, outside, place.leg))
         case "union":
