@@ -43,6 +43,7 @@ from headgate.functions.windows.functions import (
     WindowFunction,
 )
 from headgate.graph.logical import Node
+from headgate.operators.async_calls import AsyncFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.user_function import FunctionFactory
 from headgate.operators.watermarks import AssignFactory
@@ -240,6 +241,11 @@ def _why_not_guarded(node: Node) -> str:
         return (
             "to give each record a timestamp: convert records with map(...) before it so that each has one, and call "
             "on_error() on the stream of that map"
+        )
+    if isinstance(node.operator, AsyncFactory):
+        return (
+            "an asynchronous call: catch in async_invoke() what you expect, and return a record that tells of it, or "
+            "have the call made again by a retry strategy"
         )
     return "no operator that calls a function for each record"
 

@@ -14,6 +14,7 @@ from headgate.datastream import (
     AsyncRetryStrategy,
     DataStream,
     MapFunction,
+    RecordErrors,
     StreamExecutionEnvironment,
 )
 from headgate.datastream.async_retry_predicates import (
@@ -132,3 +133,8 @@ def test_the_operator_has_the_name_of_flink_and_its_type(method: str, numbers: D
     made = call(method, numbers, output_type=Types.LONG())
     assert made.get_name() == "async wait operator"
     assert made.get_type() == Types.LONG()
+
+
+def test_a_policy_for_records_that_fail_is_refused(numbers: DataStream) -> None:
+    with pytest.raises(ProgramError, match="which is an asynchronous call: catch in async_invoke"):
+        call("ordered_wait", numbers).on_error(RecordErrors.skip())

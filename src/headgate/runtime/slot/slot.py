@@ -1,9 +1,9 @@
 """Slot: one mailbox loop that runs the subtasks of one process, attempt after attempt.
 
-Everything happens in `step`: mails (control messages and results of work on an I/O thread), then pieces of work of the
-subtasks, a piece of a snapshot that is under way, and flushing. User code therefore never runs concurrently with
-timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`, the simulator) calls `step` and waits
-for as long as it says.
+Everything happens in `step`: mails (control messages and results of work on an I/O thread), then what coroutines of
+operators can do, pieces of work of the subtasks, a piece of a snapshot that is under way, and flushing. User code
+therefore never runs concurrently with timers, barriers or snapshots. The host of the loop (a Spark task, `MiniCluster`,
+the simulator) calls `step` and waits for as long as it says.
 """
 
 from __future__ import annotations
