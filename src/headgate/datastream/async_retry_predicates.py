@@ -6,7 +6,7 @@ from typing import Any
 
 from headgate import unsupported
 
-__all__ = ["empty_result_predicate", "exception_type_predicate", "has_exception_predicate"]
+__all__ = ["empty_result_predicate", "exception_type_predicate", "has_exception_predicate", "retry_after_predicate"]
 
 
 def empty_result_predicate(result: list[Any] | None) -> bool:
@@ -28,6 +28,16 @@ def exception_type_predicate(
 ) -> bool:
     """Whether a call has raised an error of this type: `lambda error: exception_type_predicate(error, OSError)`."""
     return isinstance(error, expected_error_type)
+
+
+def retry_after_predicate(error: BaseException | None) -> bool:
+    """Whether a call has raised what says when to call again, such as `RetryAfter`.
+
+    >>> from headgate.datastream.async_retry_strategies import RetryAfter
+    >>> retry_after_predicate(RetryAfter(2)), retry_after_predicate(OSError())
+    (True, False)
+    """
+    return getattr(error, "retry_after", None) is not None
 
 
 unsupported.guard(__name__, globals())

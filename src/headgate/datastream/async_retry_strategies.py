@@ -7,9 +7,16 @@ from headgate.functions.async_retries import (
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,
     NoRetryStrategy,
+    RetryAfter,
     RetryPredicate,
 )
 
-__all__ = ["ExponentialBackoffDelayRetryStrategy", "FixedDelayRetryStrategy", "NoRetryStrategy", "RetryPredicate"]
+__all__ = [
+    "ExponentialBackoffDelayRetryStrategy",
+    "FixedDelayRetryStrategy",
+    "NoRetryStrategy",
+    "RetryAfter",
+    "RetryPredicate",
+]
 
 unsupported.guard(__name__, globals())

@@ -44,6 +44,7 @@ from headgate.functions.windows.functions import (
 )
 from headgate.graph.logical import Node
 from headgate.operators.async_calls import AsyncFactory
+from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.source import SourceFactory
 from headgate.operators.user_function import FunctionFactory
 from headgate.operators.watermarks import AssignFactory
@@ -246,6 +247,11 @@ def _why_not_guarded(node: Node) -> str:
         return (
             "an asynchronous call: catch in async_invoke() what you expect, and return a record that tells of it, or "
             "have the call made again by a retry strategy"
+        )
+    if isinstance(node.operator, BatchCallFactory):
+        return (
+            "calls for batches: catch in the function what you expect, and return a record that tells of it, or have "
+            "the call made again by a retry strategy"
         )
     return "no operator that calls a function for each record"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, final, overload
 
 from headgate import unsupported
 from headgate.common.execution_config import ExecutionConfig
 from headgate.datastream.asof_join import AsOfJoined, latest_value, nearest_in_time
+from headgate.datastream.batches import batch_calls
 from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
     check_function,
@@ -41,11 +42,13 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.async_retries import AsyncRetryStrategy
 from headgate.functions.sink import Sink
 from headgate.functions.watermarks import WatermarkStrategy
 from headgate.functions.windows.assigner import WindowAssigner
 from headgate.functions.windows.count_windows import count_windows
 from headgate.graph.logical import AnyOperatorFactory, Partitioning
+from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.custom_partition import CustomPartition
 from headgate.operators.filter import FilterFactory
@@ -83,6 +86,8 @@ __all__ = [
 ]
 
 Committable = TypeVar("Committable")
+
+_MAX_WAIT: Final = Time.milliseconds(100)
 
 
 class DataStream(PartitionedStream):
@@ -155,6 +160,64 @@ class DataStream(PartitionedStream):
         """Call a `ProcessFunction` for each record; what it yields or returns is the new stream."""
         check_process_function(func, ProcessFunction)
         return self._then("PROCESS", ProcessFactory(func), output_type)
+
+    def map_batches(  # noqa: PLR0913  # each of them is asked for on its own
+        self,
+        func: Callable[..., Any],
+        *,
+        return_dtype: TypeInformation | None = None,
+        batch_format: str = "rows",
+        concurrency: int = 1,
+        batch_size: int = 64,
+        max_wait: Time | Duration = _MAX_WAIT,
+        timeout: Time | Duration | None = None,
+        async_retry_strategy: AsyncRetryStrategy | None = None,
+        calls_per_second: float | None = None,
+    ) -> DataStream:
+        """Turn batches of records into as many results, by a model or a service: `func` returns one for each, in order.
+
+        `func` is a function, a coroutine function, or a class with a method `__call__` that is one (or a `partial` of
+        such a class). It is given a list of records, or with `batch_format="arrow"` a `pyarrow.RecordBatch`, for which
+        the stream needs a declared type; it must not change them. It returns a list or an array, with Arrow a
+        `RecordBatch` or an `Array`.
+
+        The subtasks of a slot share the one instance of a class, which is made when they are opened and closed by its
+        method `close`, if it has one. They make at most `concurrency` calls at a time, and `calls_per_second`. A
+        coroutine function runs on the slot's asyncio loop, any other one on a thread, beside all else of the slot; with
+        a `concurrency` above 1 it must be safe to be called by several.
+
+        A batch is called when it has `batch_size` records, when the oldest has waited for `max_wait`, or when none are
+        to follow. Results have the timestamps of their records; watermarks keep their place. Records that wait or are
+        under way are in every snapshot, and are called again after a failure. What a call raises fails the job, unless
+        `async_retry_strategy` has it made again; so does one that takes longer than `timeout`, over all its
+        repetitions. Raises ProgramError for arguments that make no sense.
+
+        >>> from headgate.common import Configuration
+        >>> from headgate.datastream import StreamExecutionEnvironment
+        >>> class Model:
+        ...     def __init__(self):
+        ...         self.weight = 2.5
+        ...     def __call__(self, numbers):
+        ...         return [self.weight * number for number in numbers]
+        >>> in_this_process = Configuration().set_string("headgate.deploy.target", "minicluster")
+        >>> env = StreamExecutionEnvironment.get_execution_environment(in_this_process)
+        >>> scored = env.from_collection([1, 2, 3]).map_batches(Model, return_dtype=Types.DOUBLE(), batch_size=2)
+        >>> with scored.execute_and_collect() as scores:
+        ...     print(*scores)
+        2.5 5.0 7.5
+        """
+        calls = batch_calls(
+            func,
+            self._output_type,
+            batch_format=batch_format,
+            concurrency=concurrency,
+            batch_size=batch_size,
+            max_wait=max_wait,
+            timeout=timeout,
+            async_retry_strategy=async_retry_strategy,
+            calls_per_second=calls_per_second,
+        )
+        return self._then("MapBatches", BatchCallFactory(calls, keyed=self.is_keyed), return_dtype)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None

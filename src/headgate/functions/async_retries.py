@@ -15,6 +15,30 @@ ExceptionPredicate = Callable[[Exception], bool]
 """Given what a call has raised: whether it is to be made again."""
 
 
+class RetryAfter(Exception):  # it is what the header of an HTTP response is called
+    """A service refuses calls for now, and says for how many seconds; at least 0.
+
+    An attribute `retry_after` of any other exception, a number of seconds, means the same.
+    """
+
+    def __init__(self, retry_after: float, message: str = "the service refuses calls for now") -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[type[RetryAfter], tuple[float, str]]:
+        return RetryAfter, (self.retry_after, str(self))
+
+
+def retry_after_s(error: object) -> float:
+    """Return for how many seconds no call is to be made, by what a call has raised; 0.0 if that does not say so.
+
+    >>> retry_after_s(RetryAfter(1.5)), retry_after_s(OSError())
+    (1.5, 0.0)
+    """
+    seconds = getattr(error, "retry_after", None)
+    return max(0.0, seconds) if isinstance(seconds, int | float) else 0.0
+
+
 class AsyncRetryPredicate(ABC):
     """Says after which calls another one is made for the same record."""
 

@@ -7,30 +7,29 @@ which they began: one timer serves them all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, final
 
-from headgate.elements import Barrier, Flow
+from headgate.elements import Barrier
 from headgate.errors import ProgramError
-from headgate.functions.async_retries import AsyncRetryStrategy
-from headgate.functions.asynchronous import AsyncFunction, AsyncFunctionDescriptor
+from headgate.functions.asynchronous import AsyncFunctionDescriptor
 from headgate.functions.windows.assigner import millis_of
 from headgate.ids import CheckpointId
 from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, UserCodeError
-from headgate.operators.pending import PendingInput, PendingOperator
+from headgate.operators.calling import CallingOperator
+from headgate.operators.pending import PendingInput
+from headgate.operators.retried import retried
 from headgate.operators.user_function import UserFunction
 from headgate.types.typed_key import untyped
-
-Invoke = Callable[[Any], Awaitable[Any]]
 
 _EARLY_S: Final = 1e-6
 """By how much a timer may be early, as times are rounded."""
 
 
 @final
-class AsyncOperator(PendingOperator):
+class AsyncOperator(CallingOperator):
     """Calls `async_invoke` for each record, and `timeout` for those whose calls take too long."""
 
     def __init__(self, descriptor: AsyncFunctionDescriptor, *, keyed: bool) -> None:
@@ -38,15 +37,14 @@ class AsyncOperator(PendingOperator):
         super().__init__(descriptor.capacity, ordered=is_ordered, keyed=keyed)
         self._function = function = descriptor.async_function
         self._user = UserFunction(function)
-        self._invoke = retried(function, descriptor.async_retry_strategy)
+        self._listed = partial(records_of, function=function, method="async_invoke")
+        self._invoke = retried(function.async_invoke, descriptor.async_retry_strategy, self._listed)
         self._timeout_s = millis_of("the timeout", descriptor.timeout) / 1000.0
         self._calls: dict[PendingInput, tuple[asyncio.Task[None], float]] = {}
         """The calls under way, and the loop's time at which each expires, in that order."""
         self._timer: asyncio.TimerHandle | None = None
-        self._failure: UserCodeError | None = None
 
     def open(self, context: OperatorContext) -> None:
-        self._loop = context.services.event_loop()
         super().open(context)
         self._loop.call(partial(self._user.open, context))
 
@@ -60,7 +58,7 @@ class AsyncOperator(PendingOperator):
         try:
             results = await self._invoke(pending.record)
             if type(results) is not list:
-                results = records_of(results, self._function, "async_invoke")
+                results = self._listed(results)
         except (*USER_ERRORS, asyncio.CancelledError) as error:
             self._failed(pending, error, "async_invoke()")
         else:
@@ -73,12 +71,9 @@ class AsyncOperator(PendingOperator):
 
     def _failed(self, pending: PendingInput, error: BaseException, during: str) -> None:
         """Have `resume` raise the error, unless the call has expired or the attempt is over."""
-        if self._calls.pop(pending, None) is None or self._failure is not None:
-            return
-        key = untyped(pending.key) if self._keyed else None
-        self._failure = UserCodeError(pending.record, key, during)
-        self._failure.__cause__ = error
-        self.woken = True
+        if self._calls.pop(pending, None) is not None:
+            key = untyped(pending.key) if self._keyed else None
+            self._fail(UserCodeError(pending.record, key, during), error)
 
     def _expire(self) -> None:
         """End the calls whose time is over, and set the timer for the next one."""
@@ -99,11 +94,6 @@ class AsyncOperator(PendingOperator):
             else:
                 self._ended(pending, results)
 
-    def resume(self, records_max: int) -> list[Flow]:
-        if self._failure is not None:
-            raise self._failure
-        return super().resume(records_max)
-
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         snapshot = super().snapshot(barrier)
         return replace(snapshot, lists={**self._user.snapshot(barrier), **snapshot.lists})
@@ -117,9 +107,7 @@ class AsyncOperator(PendingOperator):
     def close(self) -> None:
         """Cancel the calls under way, whose results nobody takes any more, and then close the function."""
         calls, self._calls = self._calls, {}
-        for task, _ in calls.values():
-            task.cancel()
-        self._loop.step()
+        self._cancel(task for task, _ in calls.values())
         self._loop.call_and_wait(self._user.close)
 
 
@@ -131,31 +119,6 @@ def records_of(results: Any, function: object, method: str) -> list[Any]:
         f"{method}() of {type(function).__name__} returned {results!r:.100}, of type {type(results).__name__}, but it "
         "must return a list of records; an empty one drops the record"
     )
-
-
-def retried(function: AsyncFunction, strategy: AsyncRetryStrategy) -> Invoke:
-    """Return `async_invoke` of the function as the strategy has it made again."""
-    predicate = strategy.get_retry_predicate()
-    by_results, by_error = predicate.result_predicate(), predicate.exception_predicate()
-    if by_results is None and by_error is None:
-        return function.async_invoke
-
-    async def call(record: Any) -> list[Any]:
-        calls = 1
-        while True:
-            try:
-                given = await function.async_invoke(record)
-            except Exception as error:
-                if by_error is None or not by_error(error) or not strategy.can_retry(calls):
-                    raise
-            else:
-                results = records_of(given, function, "async_invoke")
-                if by_results is None or not by_results(results) or not strategy.can_retry(calls):
-                    return results
-            await asyncio.sleep(strategy.get_backoff_time_millis(calls) / 1000.0)
-            calls += 1
-
-    return call
 
 
 @final

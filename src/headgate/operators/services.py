@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from headgate.clock import Clock
 from headgate.errors import InternalError
@@ -25,6 +25,7 @@ class Services(ABC):
     clock: Clock
     """The injected clock."""
     _event_loop: SteppedLoop | None = None
+    _shared: dict[str, Any] | None = None
 
     def event_loop(self) -> SteppedLoop:
         """Return the asyncio loop of the operators, which is made when the first of them asks for it.
@@ -40,6 +41,14 @@ class Services(ABC):
         if self._event_loop is not None:
             self._event_loop.end()
             self._event_loop = None
+
+    def shared(self, uid: str, make: Callable[[], T]) -> T:
+        """Return what all subtasks of the operator `uid` share in this slot: what `make` made for the first of them."""
+        if self._shared is None:
+            self._shared = {}
+        if uid not in self._shared:
+            self._shared[uid] = make()
+        return cast("T", self._shared[uid])
 
     def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
         """Run `work` on an I/O thread and call `done` on the loop with its result or exception."""

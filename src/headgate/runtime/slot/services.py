@@ -69,6 +69,10 @@ class ExecutionHost(SubtaskHost, Protocol):
         """Return the asyncio loop of the attempt's operators."""
         ...
 
+    def shared(self, uid: str, make: Callable[[], T]) -> T:
+        """Return what all subtasks of an operator share, which is made for the first of them."""
+        ...
+
     def failed(self, subtask: SubtaskId, failure: UserFailure | str, error: BaseException) -> None:
         """The subtask failed because of `error`, of which `failure` is the report."""
         ...
@@ -110,6 +114,9 @@ class SubtaskServices(Services):
 
     def event_loop(self) -> SteppedLoop:
         return self.host.event_loop()
+
+    def shared(self, uid: str, make: Callable[[], T]) -> T:
+        return self.host.shared(uid, make)
 
     def committed(self, checkpoint_id: CheckpointId) -> None:
         host = self.host

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeVar, final
+from typing import Any, Final, TypeVar, cast, final
 
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
@@ -113,6 +113,7 @@ class Slot:
         self._outward = 0
         self._torn_down: Attempt | None = None
         self._later: list[tuple[float, Callable[[], None]]] = []
+        self._shared: dict[str, Any] = {}
         self._event_loop = AttemptLoop(services.clock, services.watch)
 
     @property
@@ -326,6 +327,7 @@ class Slot:
         self._later = []
         if execution is not None:
             execution.close()
+        self._shared = {}
         self._event_loop.end()
 
     def send(self, message: FromSlot) -> None:
@@ -394,6 +396,12 @@ class Slot:
 
     def event_loop(self) -> SteppedLoop:
         return self._event_loop.get()
+
+    def shared(self, uid: str, make: Callable[[], T]) -> T:
+        """Return what all subtasks of an operator share in this attempt: what `make` made for the first of them."""
+        if uid not in self._shared:
+            self._shared[uid] = make()
+        return cast("T", self._shared[uid])
 
     def state_writer(self, subtask: SubtaskId, uid: str) -> StateWriter:
         if self._uploads is None:

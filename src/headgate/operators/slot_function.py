@@ -1,0 +1,142 @@
+"""The function of `map_batches` in one slot, shared by its subtasks: loaded once, its calls limited."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, final
+
+from headgate.functions.async_retries import retry_after_s
+from headgate.functions.batch_calls import BatchCalls, class_of, is_coroutine_function
+from headgate.operators.base import USER_ERRORS, UserCodeError
+from headgate.operators.batch_formats import batch_of, results_of
+from headgate.operators.retried import retried
+from headgate.operators.services import Services
+from headgate.operators.token_bucket import TokenBucket
+
+
+@final
+class SlotFunction:
+    """Calls the function for batches, for as many at a time and as often as is allowed. Owned by the slot's loop.
+
+    A coroutine function runs on the asyncio loop, any other one on a thread, where a call goes on after it has been
+    cancelled: the function is closed when the last call has left it.
+    """
+
+    def __init__(self, calls: BatchCalls, services: Services) -> None:
+        """Make the instance of a class. Raises `UserCodeError`."""
+        self._calls = calls
+        self._services = services
+        self._loop = services.event_loop()
+        self._function = self._made()
+        self._call = self._awaited if is_coroutine_function(self._function) else self._on_thread
+        self._retried = retried(self._once, calls.async_retry_strategy)
+        self._places = asyncio.Semaphore(calls.concurrency)
+        self._bucket = TokenBucket(calls.calls_per_second)
+        self._next = asyncio.Lock()
+        self._users = 0
+        self._on_threads = 0
+        self._is_released = False
+        self._leaving = threading.Lock()
+
+    def _made(self) -> Callable[[Any], Any]:
+        func = self._calls.func
+        if class_of(func) is None:
+            return func
+        try:
+            made: Callable[[Any], Any] = self._loop.call(func)
+        except USER_ERRORS as error:
+            raise UserCodeError(during="__init__()") from error
+        return made
+
+    async def call(self, records: list[Any]) -> list[Any]:
+        """Return a result for each record, in order. Raises what the last call for them raises, or TimeoutError."""
+        async with self._places:
+            timeout = asyncio.timeout(self._calls.timeout_s)
+            try:
+                async with timeout:
+                    results: list[Any] = await self._retried(records)
+                    return results
+            except TimeoutError as error:
+                if not timeout.expired():
+                    raise
+                late = f"the call for {len(records)} records has not ended within {self._calls.timeout_s} s"
+                raise TimeoutError(late) from error
+
+    async def _once(self, records: list[Any]) -> list[Any]:
+        async with self._next:
+            while (wait_s := self._bucket.take(self._loop.time())) > 0.0:
+                await asyncio.sleep(wait_s)
+        try:
+            return await self._call(records)
+        except Exception as error:
+            self._bucket.pause(self._loop.time() + retry_after_s(error))
+            raise
+
+    async def _awaited(self, records: list[Any]) -> list[Any]:
+        schema = self._calls.schema
+        return results_of(await self._function(batch_of(records, schema)), len(records), schema)
+
+    async def _on_thread(self, records: list[Any]) -> list[Any]:
+        future: asyncio.Future[list[Any] | BaseException] = self._loop.create_future()
+
+        def done(result: list[Any] | BaseException) -> None:
+            if not future.done():
+                future.set_result(result)
+
+        with self._leaving:
+            self._on_threads += 1
+        self._services.submit_waiting(partial(self._blocking, records), done)
+        result = await future
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    # --- on a thread
+
+    def _blocking(self, records: list[Any]) -> list[Any]:
+        schema = self._calls.schema
+        try:
+            return results_of(self._function(batch_of(records, schema)), len(records), schema)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._leaving:
+            self._on_threads -= 1
+            is_last = self._is_released and not self._on_threads
+        if is_last:
+            with suppress(Exception):  # nobody is left to be told
+                self._close()
+
+    # --- its users
+
+    def take(self) -> None:
+        """Note one more subtask that calls it."""
+        self._users += 1
+
+    def release(self) -> None:
+        """Note that a subtask calls it no more; close it after the last one. Raises `UserCodeError`."""
+        self._users -= 1
+        if self._users:
+            return
+        with self._leaving:
+            self._is_released = True
+            is_in_use = self._on_threads > 0
+        if not is_in_use:
+            try:
+                self._loop.call_and_wait(self._close_on_loop)
+            except USER_ERRORS as error:
+                raise UserCodeError(during="close()") from error
+
+    def _close_on_loop(self) -> None:
+        closing = self._close()
+        if asyncio.iscoroutine(closing):
+            self._loop.create_task(closing)
+
+    def _close(self) -> Any:
+        close = getattr(self._function, "close", None)
+        return close() if class_of(self._calls.func) is not None and callable(close) else None
