@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import pytest
 
+from headgate.elements import Barrier
 from headgate.operators.async_calls import AsyncOperator
-from headgate.operators.pending import PendingInput, PendingOperator
+from headgate.operators.base import OperatorSnapshot
+from headgate.operators.batch_calls import BatchCallOperator
+from headgate.operators.pending import PendingInput, PendingOperator, _Segment
 from headgate.runtime.slot.attempt_loop import AttemptLoop
 from headgate.testing.sim.cluster import SimSlotProcess
 
@@ -38,3 +42,18 @@ def result_of_an_earlier_attempt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AsyncOperator, "close", lambda self: None)
     patch.setattr(AttemptLoop, "end", lambda self: None)
     patch.setattr(SimSlotProcess, "forget_coroutines", lambda self: end(self.slot._event_loop))
+
+
+def batch_in_flight_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A batch that is called is no part of a snapshot, only the records that still wait for one."""
+    snapshot = PendingOperator.snapshot
+
+    def forgetful(self: BatchCallOperator, barrier: Barrier) -> OperatorSnapshot:
+        all_of_them = self._segments
+        self._segments = deque([_Segment(dict.fromkeys([*self._gathered, *self._to_begin]))])
+        try:
+            return snapshot(self, barrier)
+        finally:
+            self._segments = all_of_them
+
+    patch.setattr(BatchCallOperator, "snapshot", forgetful)

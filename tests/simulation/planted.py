@@ -116,6 +116,14 @@ PLANTED: Final = (
         settings=_BUSY,
         often=_FAILURES,
     ),
+    Planted(
+        plant=async_plants.batch_in_flight_forgotten,
+        seeds_max=30,
+        symptom="missing|too few",
+        jobs="scoring",
+        settings=_BUSY,
+        often=_FAILURES,
+    ),
     Planted(plant=plants.timers_forgotten, seeds_max=60, symptom="missing"),
     Planted(
         plant=plants.union_of_one_subtask,

@@ -127,7 +127,8 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def end(self) -> None:
         """Cancel all tasks that are left, and close the loop."""
-        for task in asyncio.all_tasks(self):
-            task.cancel()
-        self.step()
+        for _ in range(2):  # what is due in the first step may begin others
+            for task in asyncio.all_tasks(self):
+                task.cancel()
+            self.step()
         self.close()

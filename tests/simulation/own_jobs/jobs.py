@@ -42,6 +42,7 @@ from tests.simulation.own_jobs.asking import AskingFactory
 from tests.simulation.own_jobs.calling import CheckWatermark, NoteWatermark, calling
 from tests.simulation.own_jobs.growing import all_is_read, kind_of, source_of
 from tests.simulation.own_jobs.own_state import NumberInList, NumberInUnion
+from tests.simulation.own_jobs.scoring import scoring
 from tests.simulation.own_jobs.two_inputs import RULES, HoldBack, HoldUntilRuled, OnSide
 from tests.simulation.own_jobs.user_code import (
     AtPosition,
@@ -65,6 +66,7 @@ TWO_INPUTS: Final = ("connected", "ruled")
 NUMBERERS: Final = ("own_list", "union")
 PENDING: Final = ("asking", "asking_by_key")
 CALLS: Final = ("calling", "calling_by_key")
+BATCHES: Final = ("scoring", "scoring_by_key")
 EVENT_TIME: Final = (
     WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(10))
     .with_timestamp_assigner(AtPosition())
@@ -216,7 +218,8 @@ def random_job(rng: random.Random) -> JobSpec:
     # Drawn apart, so that seeds whose jobs have none of these stages go on to mean what they meant before.
     with_inputs = _with_two_inputs(random.Random(repr(spec)), spec, width)
     with_pending = _with_stage_of(PENDING, random.Random(f"pending {spec}"), with_inputs, width)
-    return _with_stage_of(CALLS, random.Random(f"calls {spec}"), with_pending, width)
+    with_calls = _with_stage_of(CALLS, random.Random(f"calls {spec}"), with_pending, width)
+    return _with_stage_of(BATCHES, random.Random(f"batches {spec}"), with_calls, width)
 
 
 def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
@@ -361,7 +364,7 @@ def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: lis
     target = _add(graph, node)
     for source in inputs:
         edge = Edge(source=source, target=target)
-        if stage.kind in (*COUNTERS, *TWO_INPUTS, "asking_by_key", "calling_by_key"):
+        if stage.kind in (*COUNTERS, *TWO_INPUTS, "asking_by_key", "calling_by_key", "scoring_by_key"):
             selector = LastKey() if stage.kind == "reduce" else KeyOf(index, stage.keys)
             edge = Edge(source=source, target=target, partitioning=Partitioning.KEY_GROUP, key_selector=selector)
         elif stage.kind in ("rebalance", "broadcast"):
@@ -394,6 +397,8 @@ def _factory(stage: SimStageSpec, index: int, name: str, place: JobPlace) -> Any
             return AskingFactory(name, outside, keyed=stage.kind == "asking_by_key")
         case "calling_by_key":
             return calling(name, outside, keyed=True)
+        case "scoring" | "scoring_by_key":
+            return scoring(name, outside, keyed=stage.kind == "scoring_by_key")
         case "own_list":
             return MapFactory(NumberInList(index, name, outside, place.leg))
         case "union":

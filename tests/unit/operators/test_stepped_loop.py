@@ -145,3 +145,13 @@ def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
     loop.end()
     assert ends == ["cancelled"]
     assert loop.is_closed()
+
+
+def test_what_a_timer_begins_at_the_end_is_cancelled_too(loop: SteppedLoop, clock: VirtualClock) -> None:
+    begun: list[asyncio.Task[None]] = []
+    loop.call_later(0.1, lambda: begun.append(loop.create_task(asyncio.sleep(9))))
+    loop.step()
+    clock.advance(100)
+    loop.end()
+    (task,) = begun
+    assert task.cancelled()
