@@ -2,67 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, final
-
 import pytest
 
-from headgate import options
 from headgate.common import Time
-from headgate.config import Settings
-from headgate.datastream import DataStream, OutputTag
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
-from headgate.pattern import (
-    CEP,
-    AfterMatchSkipStrategy,
-    Match,
-    Pattern,
-    PatternProcessFunction,
-    TimedOutPartialMatchHandler,
-)
-from headgate.testing.harness import OperatorHarness, Setup
-
-LATE: Final = OutputTag("late")
-AB: Final = Pattern.begin("a").where(lambda event: event[1] == "a").next("b").where(lambda event: event[1] == "b")
-
-
-@final
-class Found(PatternProcessFunction, TimedOutPartialMatchHandler):
-    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
-        yield _texts(match), ctx.timestamp()
-
-    def process_timed_out_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
-        yield "timed out", _texts(match), ctx.timestamp()
-
-
-def _texts(match: Match) -> str:
-    return " ".join(name + "=" + "".join(event[1] for event in events) for name, events in match.items())
-
-
-def looking_for(pattern: Pattern, backend: str = "hashmap", restored: Any = None) -> OperatorHarness:
-    def build(stream: DataStream) -> DataStream:
-        keyed = stream.key_by(lambda event: event[0])
-        return CEP.pattern(keyed, pattern).side_output_late_data(LATE).process(Found())
-
-    setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
-    return OperatorHarness.of_stream(build, setup=setup, restored=[restored] if restored else [])
-
-
-def run(pattern: Pattern, events: str) -> list[str]:
-    """Return the matches in a text, whose letters are the records."""
-    with looking_for(pattern) as operator:
-        for time, letter in enumerate(events):
-            assert operator.process(("k", letter), timestamp_ms=time) == []
-        return [each[0] for each in operator.watermark(1000)]
-
-
-def step(pattern: Pattern, letters: str) -> Pattern:
-    return pattern.where(lambda event: event[1] in letters)
-
-
-def begin(letters: str, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
-    return step(Pattern.begin(letters, skip), letters)
+from headgate.pattern import AfterMatchSkipStrategy, Pattern
+from tests.unit.operators.patterns.letters import AB, LATE, begin, looking_for, run, step
 
 
 def test_records_are_matched_in_the_order_of_their_times_for_each_key() -> None:
