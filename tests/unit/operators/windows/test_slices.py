@@ -86,7 +86,7 @@ def kept(each: OperatorHarness) -> dict[Any, Any]:
     assert isinstance(file.handle, InlineHandle)
     saved = decode(file.handle.data, "the checkpoint", {})
     at = [meta.name for meta in saved.states].index("window-contents")
-    return {(key[1], key[2]): values[at] for _, key, *values in saved.entries(each.key_groups())}
+    return {(key[1], key[2]): values[at] for _, key, *values in saved.entries(each.setup.key_groups)}
 
 
 @pytest.mark.parametrize(("size", "slide", "offset"), [(10, 4, 0), (10, 5, -3), (7, 3, 2), (12, 1, 0), (5, 4, 1)])
