@@ -7,13 +7,15 @@ from typing import Any, Final
 
 import pytest
 
+from headgate.operators.windows import slice_windows
 from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.progress import Stretch, WindowProgress
 from headgate.operators.windows.slice_windows import SLICE, SliceWindows
 from headgate.state.keyed.cells import KEY, plain_key
-from headgate.state.keyed.panes import Pane, Panes
+from headgate.state.keyed.panes import Panes
 from tests.simulation.plants import Plant
 
 
@@ -49,10 +51,7 @@ def the_set_of_merged_windows_is_not_stored(patch: pytest.MonkeyPatch) -> None:
 def a_pane_changes_under_a_snapshot(patch: pytest.MonkeyPatch) -> None:
     """A value that a snapshot has yet to take is changed in place."""
 
-    def sealed_value(self: Pane, key: Any) -> Any:
-        return next((values[key] for _, values in self.sealed if key in values), None)
-
-    patch.setattr(Pane, "sealed_value", sealed_value)
+    patch.setattr(CombinedWindows, "_sought", lambda self, pane, key: pane.sealed_value(key))
 
 
 def a_pane_comes_back(patch: pytest.MonkeyPatch) -> None:
@@ -84,6 +83,11 @@ def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SliceWindows, "_drop", drop_more)
 
 
+def a_savepoint_has_no_window_before_its_end(patch: pytest.MonkeyPatch) -> None:
+    """What slices hold of windows that are not yet due is missing in a canonical savepoint."""
+    patch.setattr(slice_windows, "window_rows", lambda state, values_of: iter(state.windows.values()))
+
+
 def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Callable[..., None]:
     """Return a `WindowProgress.__init__` that takes only what this leaves of what was saved."""
     init = WindowProgress.__init__
@@ -99,4 +103,5 @@ PLANTS: Final[list[Plant]] = [
     what_was_evaluated_is_forgotten,
     key_groups_of_others_are_new,
     a_slice_goes_with_its_first_window,
+    a_savepoint_has_no_window_before_its_end,
 ]
