@@ -28,7 +28,7 @@ EVALUATED: Final = "_window-evaluated"
 
 
 class CombinedWindows(Windows):
-    """Evaluates windows of event time whose combined records lie in panes, on the hash map."""
+    """Evaluates windows of event time whose combined records lie in panes."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)

@@ -50,17 +50,17 @@ class WindowOperator(KeyedOperator):
         """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
         if self._windowing.merges:
             return MergingWindows
-        if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
+        if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
         restored = self.context.restored
         in_slices = PROGRESS in restored.lists
-        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function, self._backend):
+        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
             return SliceWindows if in_slices or not restored.keyed else CellWindows
         if in_slices:
             raise RestoreError(
                 f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time that combine their records can take over, with the default trigger and "
-                "state.backend.type: hashmap; restore it with those, or give the operator another uid"
+                "of event time that combine their records can take over, with the default trigger; restore it with "
+                "those, or give the operator another uid"
             )
         return CellWindows
 

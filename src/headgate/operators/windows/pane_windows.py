@@ -24,27 +24,24 @@ from headgate.operators.windows.contents import STATE_NAME, Combined, Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
-from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
 
 
 @final
 class PaneWindows(CombinedWindows):
-    """Tumbling windows of event time whose records are combined, on the hash map."""
+    """Tumbling windows of event time whose records are combined."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assert isinstance(windowing.assigner, TimeWindows)
-        assert isinstance(self._backend, HashMapBackend)
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
         self._due: list[tuple[int, Namespace]] = []
         """A heap of when windows are due: to be evaluated, or to be removed."""
         self._panes = self._backend.panes(STATE_NAME, EVENT_TIMERS, self._new_pane)
 
     @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents, backend: KeyedBackend) -> bool:
+    def can_hold(windowing: Windowing, contents: Contents) -> bool:
         """Return whether the windows can lie in panes."""
         assigner = windowing.assigner
         return (
@@ -52,20 +49,20 @@ class PaneWindows(CombinedWindows):
             and assigner.size == assigner.slide
             and isinstance(windowing.trigger, EventTimeTrigger)
             and isinstance(contents, Combined)
-            and isinstance(backend, HashMapBackend)
         )
 
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        if self._panes.is_spilled:
+            self._panes.load(keys, map(self._namespace_at, timestamps))
         first, more = self._first, self._more
         start = end = 0
         pane: Pane | None = None
         values: dict[Any, Any] = {}
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             if time >= end or time < start:
-                start = time - (time - self._offset) % self._size
-                end = start + self._size
+                start, end = self._namespace_at(time)
                 pane = self._pane_at((start, end), time)
                 values = {} if pane is None else pane.open
             if pane is None:
@@ -77,6 +74,11 @@ class PaneWindows(CombinedWindows):
             values[key] = first(value) if so_far is None else more(value, so_far)
             if pane.is_evaluated:
                 self._evaluate_again((start, end), key, values[key])
+
+    def _namespace_at(self, time: int) -> tuple[int, int]:
+        """Return the start and the end of the window that this time is in."""
+        start = time - (time - self._offset) % self._size
+        return start, start + self._size
 
     def _pane_at(self, namespace: Namespace, time: int) -> Pane | None:
         """Return the pane of a window, in which this time is; None if it is over."""
@@ -126,10 +128,9 @@ class PaneWindows(CombinedWindows):
             return
         self._begin(*namespace)
         if due_ms == namespace[1] - 1:
-            items: Iterable[tuple[Any, Any]] = pane.values().items()
-            self._begin_all([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
+            self._begin_all(pane.due())
         else:
-            self._end(pane.values())
+            self._end(pane.items())
 
     def _go_on(self, left: Iterator[tuple[Any, Any]], records_max: int) -> None:
         """Evaluate the window for some more keys; after the last one it is over, or waits for late records."""
@@ -137,14 +138,14 @@ class PaneWindows(CombinedWindows):
             self._left = None
             pane = self._panes.by_window[self._window]
             if pane.over is None:
-                self._end(pane.values())
+                self._end(pane.items())
             else:
                 pane.now_evaluated(self._backend.generation)
 
-    def _end(self, keys: Iterable[Any]) -> None:
+    def _end(self, items: Iterable[tuple[Any, Any]]) -> None:
         """Remove the window, and have the function clear its state."""
         if self._clears is not None:
-            for key in keys:
+            for key, _ in items:
                 self._enter(key)
                 self._clears.clear(self._window_context)
         self._panes.drop(self._window, self._backend.generation)

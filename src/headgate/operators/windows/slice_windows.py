@@ -27,8 +27,6 @@ from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
-from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
@@ -39,30 +37,32 @@ SLICE: Final = "slice"
 PROGRESS: Final = "_window-slices"
 """The list state that tells how windows are sliced, and how far they have been evaluated."""
 
+_COPIES: Final = 2
+"""The stacks hold about as many values as the slices."""
+
 
 @final
 class SliceWindows(CombinedWindows):
-    """Sliding windows of event time whose records are combined, on the hash map."""
+    """Sliding windows of event time whose records are combined."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assigner, backend, context = windowing.assigner, opened.backend, opened.context
         assert isinstance(assigner, SlidingEventTimeWindows)
         assert isinstance(contents, Combined)
-        assert isinstance(backend, HashMapBackend)
         self._slicing = Slicing(assigner.size, assigner.slide, assigner.offset, windowing.lateness_ms)
         self._key_groups, self._group_of = context.key_groups, backend.group_of
         self._progress = self._restored(opened)
         self._until_ms = self._progress.floor_ms
         """Windows that end until then have been evaluated, for some key groups perhaps later ones."""
-        self._panes = backend.panes(STATE_NAME, EVENT_TIMERS, _new_pane)
+        self._panes = backend.panes(STATE_NAME, EVENT_TIMERS, _new_pane, copies=_COPIES)
         self._starts = sorted(start for _, start, _ in self._panes.by_window)
         """The starts of the slices that there are."""
         self._combine, self._own = contents.combiner(), contents.owner()
         self._stacks = TwoStacks(self._between, self._combine, self._own)
 
     @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction, backend: KeyedBackend) -> bool:
+    def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> bool:
         """Return whether the windows can lie in slices."""
         assigner = windowing.assigner
         return (
@@ -72,7 +72,6 @@ class SliceWindows(CombinedWindows):
             and isinstance(contents, Combined)
             and contents.is_mergeable
             and clearing(function) is None
-            and isinstance(backend, HashMapBackend)
         )
 
     # --- snapshots
@@ -99,6 +98,8 @@ class SliceWindows(CombinedWindows):
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        if self._panes.is_spilled:
+            self._panes.load(keys, ((SLICE, *self._slicing.slice_at(time)) for time in timestamps))
         watermark_ms, progress = self._timers.watermark_ms, self._progress
         progress.passed(watermark_ms)
         self._until_ms = max(progress.floor_ms, watermark_ms)
@@ -226,10 +227,9 @@ class SliceWindows(CombinedWindows):
             self._drop(until_ms)
             return
         self._begin(window, window + slicing.size)
-        self._stacks.move(window, window + slicing.size)
         last_ms, progress = slicing.last_ms(window), self._progress
         progress.passed(self._until_ms)
-        items = self._stacks.values()
+        items = self._values(window, window + slicing.size)
         if progress.ahead:
             ahead, group_of = progress.ahead, self._group_of
             items = (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
@@ -248,6 +248,24 @@ class SliceWindows(CombinedWindows):
         del starts[:count]
         if not starts:
             self._stacks.clear()
+
+    def _values(self, start: int, end: int) -> Iterator[tuple[Any, Any]]:
+        """Return each key of a window with its value, which is the caller's."""
+        if self._panes.is_spilled:
+            self._stacks.clear()
+            return self._combined(start, end)
+        self._stacks.move(start, end)
+        return self._stacks.values()
+
+    def _combined(self, start: int, end: int) -> Iterator[tuple[Any, Any]]:
+        """Return what `_values` does, where slices do not fit into memory: some key groups at a time."""
+        for items_of in self._panes.parts():
+            values: dict[Any, Any] = {}
+            for _, pane in self._panes_between(start, end):
+                for key, value in items_of(pane):
+                    so_far = values.get(key)
+                    values[key] = self._own(value) if so_far is None else self._combine(so_far, value)
+            yield from values.items()
 
     def _between(self, start: int, end: int) -> Iterator[tuple[int, dict[Any, Any]]]:
         """Return the slices that start in this stretch of time, and their values."""

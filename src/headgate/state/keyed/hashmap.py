@@ -119,7 +119,6 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             self._touched += touched
 
     def group_of(self, key: Any) -> int:
-        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
         plain = plain_key(key) if type(key) is tuple else key
         group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
@@ -189,11 +188,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     # --- panes
 
-    def panes(self, state_name: str, timers: str, make: Callable[[Namespace], Pane]) -> Panes:
-        """Return the panes of a state that was declared; `make` makes those of what cells hold of it, after a restore.
-
-        There is one such state. From then on its handle, and the timers of this name, are not to be used.
-        """
+    def panes(self, state_name: str, timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
         column = self._columns.index(state_name)
         assert column is not None
         self._panes = Panes(column, self.timers(timers)[0])

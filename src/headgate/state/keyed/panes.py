@@ -7,17 +7,21 @@ dictionaries have a key, the newest counts.
 
 Snapshots know nothing of panes. They hold an entry for each key and window, with its value and its timers, as cells
 would be saved, and what was saved from cells becomes panes again: the layout may change from one start to the next.
+
+A backend that has a database may write values there, and let go of them: then the oldest of the dictionaries is a
+`StoredValues`, which reads what it has not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, final
 
 from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, namespace_of
 from headgate.state.keyed.immutable import own
+from headgate.state.keyed.stored_values import StoredValues
 
 Namespace = tuple[Any, ...]
 """The start and the end of a window, or what stands for a slice."""
@@ -36,12 +40,14 @@ class Pane:
     over then. A slice has none: its windows do not belong to it alone.
     """
 
-    __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "timers")
+    __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "stored", "timers")
 
     def __init__(self, timers: dict[int, None] | None, over: dict[int, None] | None) -> None:
         self.open: dict[Any, Any] = {}
         self.sealed: list[tuple[int, dict[Any, Any]]] = []
         """With the generation at whose end each was sealed, the newest first."""
+        self.stored: StoredValues | None = None
+        """The last of those, where a database has values, too."""
         self.timers = timers
         self.over = over
         self.is_evaluated = False
@@ -64,7 +70,7 @@ class Pane:
         return None
 
     def values(self) -> dict[Any, Any]:
-        """Return all values; they are not to be changed."""
+        """Return all values that are in memory; they are not to be changed."""
         if not self.sealed:
             return self.open
         newest: dict[Any, Any] = {}
@@ -73,9 +79,36 @@ class Pane:
         newest.update(self.open)
         return newest
 
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Return all keys with their values, which are not to be changed; those in a database are read in pieces."""
+        at_hand, stored = self.values(), self.stored
+        if stored is None or stored.is_whole:
+            return at_hand.items()
+        rest = ((key, value) for key, value, _ in stored.rest(None) if key not in at_hand)
+        return chain(_there(at_hand), rest)
+
+    def due(self) -> Iterable[tuple[Any, Any]]:
+        """Return what `items` does of the keys whose window has yet to be evaluated."""
+        at_hand, stored, evaluated = self.values(), self.stored, self.evaluated
+        items: Iterable[tuple[Any, Any]] = at_hand.items()
+        if evaluated:
+            items = [item for item in items if item[0] not in evaluated]
+        if stored is None or stored.is_whole:
+            return items
+        over = self.over
+        rest = (
+            (key, value)
+            for key, value, timers in stored.rest(None)
+            if key not in at_hand and (over is None or timers != over)
+        )
+        return chain(_there(dict(items)), rest)
+
     def now_evaluated(self, generation: int) -> None:
         """The window has been evaluated, which the next snapshot has to tell of all keys."""
         self.sealed = [(generation, self.values())]
+        if self.stored is not None:
+            self.sealed = [(generation, dict(_there(self.sealed[0][1]))), (0, self.stored)]
+            self.stored.outdate()
         self.open = {}
         self.is_evaluated = True
         self.evaluated.clear()
@@ -97,6 +130,11 @@ class Pane:
             self.sealed = [*(level for level in self.sealed if level[0] > generation), (old[0][0], merged)]
 
 
+def _there(at_hand: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Return the items without those of keys of which it is known only that the database has none."""
+    return (item for item in at_hand.items() if item[1] is not None)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class PanePiece:
@@ -107,9 +145,11 @@ class PanePiece:
     timers: list[Any]
 
 
-@final
 class Panes:
     """The panes of one state, whose values lie in `column` and whose timers in `timers` of entries."""
+
+    is_spilled = False
+    """Whether some values are in a database only."""
 
     def __init__(self, column: int, timers: int) -> None:
         self.column = column
@@ -139,6 +179,13 @@ class Panes:
             cell[self.column] = cell[self.timers] = None
             adopted.append(cell)
         return adopted
+
+    def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
+        """Read the values of these keys of a batch, each in a pane, where they are in a database only."""
+
+    def parts(self) -> Iterator[Callable[[Pane], Iterable[tuple[Any, Any]]]]:
+        """Return what `Pane.items` returns in parts, each of which fits into memory for all panes, by key group."""
+        yield Pane.items
 
     def seal(self, generation: int) -> None:
         """A barrier ends the generation."""

@@ -31,6 +31,7 @@ from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.store import Store
 
+_ALL: Final = object()
 _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 """Files of a RocksDB folder that a restore does not need."""
 
@@ -39,9 +40,11 @@ _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 class BarrierWalk:
     """Takes the cells of the end of a generation, in pieces, and then ends with `finish`."""
 
-    def __init__(self, generation: int, listed: list[Cell], store: Store) -> None:
+    def __init__(self, generation: int, listed: list[Cell], panes: Iterator[None], store: Store) -> None:
+        """`panes` writes what panes hold, piece by piece."""
         self.generation = generation
         self._listed = listed
+        self._panes = panes
         self._position = 0
         self._cells = store.cells
         self._rows = store.rows
@@ -62,13 +65,20 @@ class BarrierWalk:
         """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
         if self._failure is not None:
             raise self._failure
+        try:
+            return self._take_piece()
+        except SerializationError as error:
+            self._failure = error
+            raise
+
+    def _take_piece(self) -> bool:
         if self._position < len(self._listed):
             piece = self._listed[self._position : self._position + CHUNK_CELLS]
             self._position += CHUNK_CELLS
             self._cells.flush([cell for cell in piece if cell[GENERATION] != DEAD and self.needs(cell)])
             return False
         self._listed = []
-        return True
+        return next(self._panes, _ALL) is _ALL
 
     def write_rows(self) -> bool:
         """Write some of the rows that came of the cells to the database; return whether all are written."""

@@ -1,0 +1,165 @@
+"""Rows of panes: what panes hold, as rows of cells, and which keys a pane has.
+
+A key of a pane has the row that a cell of its key and namespace would have, so that snapshots and restores need to know
+nothing of panes. Which keys there are is told by rows like those of timers, by time: they are those of the last timer
+that entries of the pane have or, in a pane without timers, rows of the state's own column, at a time that stands for
+the namespace.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, final
+
+from headgate.state.formats.key_codec import encode_map_key
+from headgate.state.keyed.cells import CHUNK_CELLS, FIRST, GENERATION, GROUP, NAMESPACED, SAVED, Cell, namespace_of
+from headgate.state.keyed.panes import Namespace, Pane, PanePiece
+from headgate.state.kinds.owner import CellOwner
+from headgate.state.rocksdb.row_keys import CELL_AT, TIMER_CELL_AT, cells_of, key_of, timer_row
+from headgate.state.rocksdb.store import Store
+
+Place = tuple[int, int]
+"""A column and a time, at which there is a row for each key of a pane."""
+
+Found = tuple[Any, Any]
+"""What the row of a key has: its value, None without one, and its timers."""
+
+
+@final
+class PaneRows:
+    """Reads and writes the rows of the panes whose values lie in `column`, and whose timers in `timers`."""
+
+    def __init__(self, store: Store, cells: dict[Any, Cell], owner: CellOwner, column: int, timers: int) -> None:
+        self.column = column
+        self._timers = timers
+        self._store = store
+        self._cells = cells
+        self._owner = owner
+        self._form = store.layouts.columns[column - FIRST][-1].meta.form
+
+    @property
+    def groups(self) -> range:
+        """The key groups of the subtask."""
+        return self._store.groups.owned
+
+    def groups_of(self, keys: list[Any]) -> list[int]:
+        """Return the key groups of keys."""
+        return self._store.groups.of(keys)
+
+    def place_of(self, namespace: Namespace, pane: Pane) -> Place:
+        """Return where there is a row for each key of a pane."""
+        if pane.timers:
+            return self._timers, max(pane.timers)
+        return self.column, zlib.crc32(encode_map_key(namespace))
+
+    # --- reading
+
+    def fetch(self, keys: list[Any]) -> list[Found]:
+        """Return what the rows of cells with these keys have."""
+        column, timers, plain = self.column, self._timers, self._form.plain
+        return [
+            (None if cell[column] is None else plain(cell[column]), cell[timers])
+            for cell in self._store.cells.load(keys, 0)
+        ]
+
+    def keys(self, namespace: Namespace, place: Place, groups: range) -> Iterator[Any]:
+        """Yield the keys of a pane that belong to these key groups, perhaps some that it has no more."""
+        column, time = place
+        first, end = (timer_row(column - FIRST, time, group, b"") for group in (groups.start, groups.stop))
+        load = self._store.layouts.load
+        for row, original in self._store.database.rows(first, end):
+            key = key_of(row[TIMER_CELL_AT:], original or None, load)
+            if namespace_of(key) == namespace:
+                yield key[1]
+
+    def values(self, namespace: Namespace, place: Place, groups: range) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the keys of a pane that belong to these key groups, with their values and timers."""
+        for keys in chunks(self.keys(namespace, place, groups)):
+            for key, (value, timers) in zip(keys, self.fetch(cell_keys(keys, namespace)), strict=True):
+                if value is not None:
+                    yield key, value, timers
+
+    def all(self) -> Iterator[tuple[Any, int, Found]]:
+        """Yield all rows that have a value: the key of the cell, how long the row is, and what it has."""
+        while not self._store.rows.write():
+            pass
+        layouts, index = self._store.layouts, self.column - FIRST
+        for group in self.groups:
+            for rows in chunks(self._store.database.rows(*cells_of(group))):
+                found = []
+                for name, row in rows:
+                    values, original = layouts.decode(row)
+                    key = key_of(name[CELL_AT:], original, layouts.load)
+                    if values[index] is not None and namespace_of(key) is not None:
+                        found.append((key, len(row), (values[index], values[self._timers - FIRST])))
+                if self._form.has_items:
+                    fetched = self.fetch([key for key, _, _ in found])
+                    found = [(key, size, each) for (key, size, _), each in zip(found, fetched, strict=True)]
+                yield from found
+
+    # --- writing
+
+    def write(self, piece: PanePiece, generation: int) -> None:
+        """Write entries that are as of a generation, or delete them. Raises `SerializationError`."""
+        keys, groups = piece.keys, self._store.groups.of(piece.keys)
+        values = [None] * len(keys) if piece.values is None else piece.values
+        timers = [None] * len(keys) if piece.values is None else piece.timers
+        if self._shares_rows():
+            self._write_shared(keys, groups, list(zip(values, timers, strict=True)), generation)
+            return
+        column, its_timers, width = self.column, self._timers, len(self._store.layouts.columns)
+        cells = []
+        for key, group, value, times in zip(keys, groups, values, timers, strict=True):
+            cell: Cell = [generation, 0, group, key, *[None] * width]
+            cell[column], cell[its_timers] = value, None if value is None else times
+            cells.append(cell)
+        self._store.cells.flush(cells)
+
+    def lead_to(self, place: Place, keys: list[Any], timers: Iterable[Any]) -> None:
+        """Have the keys of cells found in the pane at this place, and where a timer of one of them is due."""
+        places = {place, *((self._timers, time) for times in timers for time in times or ())}
+        for column, time in places:
+            self._store.timers.put_all(column, time, keys)
+
+    def lead_no_more(self, place: Place, pane: Pane, keys: list[Any]) -> None:
+        """Delete what `lead_to` has written."""
+        rows = self._store.timers
+        for column, time in {place, *((self._timers, each) for each in pane.timers or ())}:
+            rows.delete_all(column, time, keys)
+
+    def _shares_rows(self) -> bool:
+        """Whether a key's row in a namespace may have more than what the pane has, or rows of items."""
+        if self._form.has_items:
+            return True
+        own = (self.column - FIRST, self._timers - FIRST)
+        columns = self._store.layouts.columns
+        return any(each[-1].meta.namespaced for at, each in enumerate(columns) if at not in own)
+
+    def _write_shared(self, keys: list[Any], groups: list[int], found: list[Found], generation: int) -> None:
+        """Write entries into rows that have more, and into the cells of those rows that are in the cache."""
+        cached = [self._cells.get(key) for key in keys]
+        due = [cell for cell in cached if cell is not None and cell[SAVED] != cell[GENERATION] <= generation]
+        self._store.cells.flush(due)
+        cells = self._store.cells.load(keys, generation)
+        for cell, group, (value, times) in zip(cells, groups, found, strict=True):
+            cell[GROUP] = group
+            self._form.put(self._owner, cell, self.column, value)
+            cell[self._timers] = None if value is None else times
+        self._store.cells.flush(cells)
+        for old, cell in zip(cached, cells, strict=True):
+            if old is not None:
+                old[self.column], old[self._timers] = cell[self.column], cell[self._timers]
+
+
+def cell_keys(keys: Iterable[Any], namespace: Namespace) -> list[Any]:
+    """Return the keys of the cells of keys in a namespace."""
+    return [(NAMESPACED, key, namespace) for key in keys]
+
+
+def chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """Return the items, so many together as a piece of work may have."""
+    rest = iter(items)
+    while chunk := list(islice(rest, CHUNK_CELLS)):
+        yield chunk
