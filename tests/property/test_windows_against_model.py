@@ -135,6 +135,23 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     return TumblingEventTimeWindows(size, 0), SlidingModel(lateness, size=size, slide=size)
 
 
+@final
+@dataclass(frozen=True)
+class Storage:
+    """Where state lies, and how snapshots are written. The cache is that of RocksDB, None for its usual size."""
+
+    backend: str
+    incremental: bool
+    changelog: bool = False
+    cache_bytes: int | None = None
+
+
+STORAGES: Final = st.one_of(
+    st.builds(Storage, st.just("hashmap"), st.booleans(), st.booleans()),
+    st.builds(Storage, st.just("rocksdb"), st.booleans(), st.booleans(), st.sampled_from([1, 3_000, 6_000, None])),
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
 @settings(max_examples=300, deadline=None)
@@ -151,12 +168,12 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         min_size=6,
         max_size=20,
     ),
-    incremental=st.booleans(),
+    storage=STORAGES,
 )
 def test_panes_hold_what_lists_would(
-    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], storage: Storage
 ) -> None:
-    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+    compare(Windowed(windows, evaluate, storage), steps)
 
 
 @st.composite
@@ -181,12 +198,12 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         min_size=6,
         max_size=24,
     ),
-    incremental=st.booleans(),
+    storage=STORAGES,
 )
 def test_slices_hold_what_lists_would(
-    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], storage: Storage
 ) -> None:
-    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+    compare(Windowed(windows, evaluate, storage), steps)
 
 
 @pytest.mark.slow
@@ -201,7 +218,7 @@ def test_windows_hold_what_lists_would(
     steps: list[Any],
     incremental: bool,
 ) -> None:
-    compare(Windowed(windows, evaluate, backend, incremental), steps)
+    compare(Windowed(windows, evaluate, Storage(backend, incremental)), steps)
 
 
 @final
@@ -211,8 +228,7 @@ class Windowed:
 
     windows: tuple[Any, WindowModel]
     evaluate: Callable[[Any], DataStream]
-    backend: str
-    incremental: bool
+    storage: Storage
 
 
 def compare(windowed: Windowed, steps: list[Any]) -> None:
@@ -223,7 +239,8 @@ def compare(windowed: Windowed, steps: list[Any]) -> None:
         windows = stream.key_by(lambda record: record[0]).window(assigner)
         return windowed.evaluate(windows.allowed_lateness(model.lateness).side_output_late_data(LATE))
 
-    operator = Subtasks(build, windowed.backend, windowed.incremental)
+    storage = windowed.storage
+    operator = Subtasks(build, storage.backend, storage.incremental, storage.changelog, storage.cache_bytes)
     operator.start([], model.watermark)
     in_order = windowed.evaluate is _elements and isinstance(model, SlidingModel)
     number = 0

@@ -21,7 +21,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import NO_CELL
-from headgate.state.keyed.panes import Namespace, Pane, Panes, SealedPane
+from headgate.state.keyed.panes import Namespace, Pane, Panes, ToWindows
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code, typed, untyped
 
@@ -30,7 +30,7 @@ EVALUATED: Final = "_window-evaluated"
 
 
 class CombinedWindows(Windows):
-    """Evaluates windows of event time whose combined records lie in panes, on the hash map."""
+    """Evaluates windows of event time whose combined records lie in panes."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
@@ -93,26 +93,30 @@ class CombinedWindows(Windows):
         if pane is None:
             return
         if pane.over is None:
-            self._end(pane.values())
+            self._end(pane.items())
         else:
             pane.now_evaluated(self._backend.generation)
 
-    def _end(self, keys: Iterable[Any]) -> None:
+    def _end(self, items: Iterable[tuple[Any, Any]]) -> None:
         """Remove the window, and have the function clear its state."""
         if self._clears is not None:
-            for key in keys:
+            for key, _ in items:
                 self._enter(key)
                 self._clears.clear(self._window_context)
         self._panes.drop(self._window, self._backend.generation)
 
     # --- savepoints
 
-    def _told(self, panes: Iterable[SealedPane]) -> list[SealedPane]:
-        """Return the panes of a savepoint, where timers alone tell for which keys a window has been evaluated."""
-        half, by_window = self._half_evaluated(), self._panes.by_window
-        return [
-            pane.with_over(half[pane.namespace], by_window[pane.namespace].over) if pane.namespace in half else pane
-            for pane in panes
+    def _to_windows(self) -> ToWindows:
+        """Return what has timers alone tell for which keys windows have been evaluated."""
+        by_window = self._panes.by_window
+        half = {
+            window: (keys, by_window[window].over)
+            for window, keys in self._half_evaluated().items()
+            if window in by_window
+        }
+        return lambda panes: [
+            pane.with_over(*half[pane.namespace]) if pane.namespace in half else pane for pane in panes
         ]
 
     # --- evaluation

@@ -50,15 +50,15 @@ class WindowOperator(KeyedOperator):
         """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
         if self._windowing.merges:
             return MergingWindows
-        if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
+        if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
-        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function, self._backend):
+        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
             return SliceWindows
         if PROGRESS in self.context.restored.lists:
             raise RestoreError(
                 f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time can take over, with the default trigger, no evictor and state.backend.type: hashmap; "
-                "restore it with those, or go through a canonical savepoint, or give the operator another uid"
+                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
+                "through a canonical savepoint, or give the operator another uid"
             )
         return CellWindows
 

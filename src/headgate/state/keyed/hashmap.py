@@ -119,7 +119,6 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             self._touched += touched
 
     def group_of(self, key: Any) -> int:
-        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
         plain = plain_key(key) if type(key) is tuple else key
         group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
@@ -189,12 +188,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     # --- panes
 
-    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane]) -> Panes:
-        """Return the panes of declared states; `make` makes those of what cells hold of them, after a restore.
-
-        There are those of one operator. From then on handles of the states, and timers of this name, are not to be
-        used.
-        """
+    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
         columns = [self._columns.index(name) for name in states]
         self._panes = Panes(tuple(column for column in columns if column is not None), self.timers(timers)[0])
         self.emptied += self._panes.adopt(self._cell_index.cells(), make)
@@ -323,7 +317,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._panes is not None:
             since = -1 if base is None else base.generation
             panes, is_canonical = self._panes, form is SavepointFormat.CANONICAL
-            pieces = panes.pieces_of(panes.windows()) if is_canonical else panes.pieces(since)
+            pieces = panes.pieces_of(panes.to_windows()(panes.sealed(-1))) if is_canonical else panes.pieces(since)
             walk.panes = PaneEntries(pieces, self._known_group_of)
         pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)
