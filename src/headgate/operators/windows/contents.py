@@ -22,6 +22,7 @@ from headgate.state.descriptors import (
     StateDescriptor,
 )
 from headgate.state.keyed.immutable import own
+from headgate.state.kinds.binding import merged
 from headgate.state.type_check import TypeCheck
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 
@@ -83,6 +84,22 @@ class Combined(Contents):
     """One value, which a function has made of all records."""
 
     _type: TypeInformation
+
+    @property
+    def type_info(self) -> TypeInformation:
+        """The type of the value."""
+        return self._described.type_info
+
+    def take(self) -> Any:
+        """Remove and return the value of the current namespace; None for none."""
+        stored = self._state.stored()
+        self.clear()
+        return stored
+
+    def merged(self, values: list[Any]) -> Any:
+        """Return what the values of several windows come to, which may be changed for it; None for none."""
+        target, *sources = values or [None]
+        return merged(self._described, target, sources, 0)
 
     @property
     @abstractmethod

@@ -18,6 +18,8 @@ from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.pane_windows import PaneWindows
+from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
@@ -48,6 +50,14 @@ class WindowOperator(KeyedOperator):
 
     def _kind(self) -> type[Windows]:
         """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
+        if SessionWindows.can_hold(self._windowing, self._contents):
+            return SessionWindows
+        if saved_keys(self._backend):
+            raise RestoreError(
+                f"operator {self.context.name!r} was saved with combined sessions, which only sessions of event time "
+                "that combine their records can take over, with the default trigger and no evictor; restore it with "
+                "those, or give the operator another uid"
+            )
         if self._windowing.merges:
             return MergingWindows
         if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
