@@ -173,8 +173,8 @@ class SessionWindows(CombinedWindows):
 
         About `limit` keys are looked at; of most, the session has been extended since its end was noted.
         """
-        backend, again, end_at, others_at = self._backend, self._due.add, self._end, self._others
-        take = self._take_due if self._lateness else self._take_first
+        backend, again, drop, is_over_at_once = self._backend, self._due.add, self._due.drop, not self._lateness
+        start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
         cell_of, generation = backend.cells.get, backend.generation
         due: list[tuple[Any, Session]] = []
         for time_ms, keys in self._due.until(until_ms, limit):
@@ -186,28 +186,24 @@ class SessionWindows(CombinedWindows):
                     cell = backend.enter(key, cell)
                 others = cell[others_at]
                 end = others[0][1] if others else cell[end_at]
-                if end is not None and end - 1 > time_ms:
+                if end is None:
+                    continue
+                if end - 1 > time_ms:
                     again(end - 1, key)
-                elif end is not None and (session := take(key, cell, time_ms)) is not None:
+                elif others is None and is_over_at_once:
+                    due.append((key, (cell[start_at], end, cell[value_at], False)))
+                    cell[start_at] = cell[end_at] = cell[value_at] = None
+                    backend.emptied.append(cell)
+                    drop(key)
+                elif (session := self._take_due(key, cell, time_ms)) is not None:
                     due.append((key, session))
         return due
 
-    def _take_first(self, key: Any, cell: Cell, time_ms: int) -> Session:
-        """Remove and return the first session of a key, which is over."""
-        others = cell[self._others]
-        if others:
-            session: Session = others.pop(0)
-            if not others:
-                cell[self._others] = None
-        else:
-            session = cell[self._start], cell[self._end], cell[self._value], False
-            cell[self._start] = cell[self._end] = cell[self._value] = None
-        end = others[0][1] if others else cell[self._end]
-        self._note_next(key, cell, None if end is None else end - 1)
-        return session
-
     def _take_due(self, key: Any, cell: Cell, time_ms: int) -> Session | None:
         """Return the session of a key that is due at this time, if there is one; it may wait for late records."""
+        others = cell[self._others]
+        if others and not self._lateness:
+            return self._take_first(key, cell, others)
         sessions = self._sessions(cell)
         due_ms, at = first_due(sessions, self._lateness)
         if due_ms > time_ms:
@@ -216,16 +212,25 @@ class SessionWindows(CombinedWindows):
         session = start, end, value, _ = sessions[at]
         sessions[at : at + 1] = [(start, end, value, True)] if over_ms(end, self._lateness) > time_ms else []
         self._keep(cell, sessions)
-        self._note_next(key, cell, first_due(sessions, self._lateness)[0] if sessions else None)
-        return session
-
-    def _note_next(self, key: Any, cell: Cell, due_ms: int | None) -> None:
-        """Note when something of a key is due next; None where it has no session left."""
-        if due_ms is None:
+        if sessions:
+            self._due.add(first_due(sessions, self._lateness)[0], key)
+        else:
             self._due.drop(key)
             self._backend.emptied.append(cell)
+        return session
+
+    def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
+        """Remove and return the first of several sessions of a key, which is over: the list is not copied for it."""
+        session = others.pop(0)
+        end = others[0][1] if others else cell[self._end]
+        if not others:
+            cell[self._others] = None
+        if end is not None:
+            self._due.add(end - 1, key)
         else:
-            self._due.add(due_ms, key)
+            self._due.drop(key)
+            self._backend.emptied.append(cell)
+        return session
 
     def _evaluate_all(self, due: list[tuple[Any, Session]]) -> None:
         """Evaluate sessions that have ended, and have the function clear its state of those that are over."""

@@ -207,6 +207,14 @@ def test_a_record_too_late_for_a_session_of_its_own_may_extend_one() -> None:
         assert sessions.watermark(29) == [[20, 12]]
 
 
+def test_a_record_whose_session_ends_at_the_watermark_is_late() -> None:
+    with harness() as sessions:
+        assert sessions.watermark(9) == []
+        add(sessions, ("a", 0), ("a", 1))
+        assert sessions.side(LATE) == [("a", 0)]
+        assert sessions.watermark(10) == [[1]]
+
+
 # --- window functions
 
 
