@@ -14,6 +14,7 @@ from headgate.datastream import AggregateFunction, DataStream, ProcessWindowFunc
 from headgate.datastream.window import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
+    SessionWindowTimeGapExtractor,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TimeWindow,
@@ -125,7 +126,21 @@ def _sliding(draw: st.DrawFn, size: int, slide: int) -> tuple[Any, WindowModel]:
 @st.composite
 def sessions(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     gap, lateness = draw(st.integers(1, 8)), draw(st.sampled_from([0, 0, 3, 10]))
-    return EventTimeSessionWindows(gap), SessionModel(lateness, gap=gap)
+    if draw(st.booleans()):
+        return EventTimeSessionWindows(gap), SessionModel(lateness, gap_of=lambda record: gap)
+    of_number = OwnGap(gap)
+    return EventTimeSessionWindows.with_dynamic_gap(of_number), SessionModel(lateness, gap_of=of_number.extract)
+
+
+@final
+class OwnGap(SessionWindowTimeGapExtractor):
+    """A gap that depends on the number of the record."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def extract(self, element: Record) -> int:
+        return 1 + element[1] % self.most
 
 
 @st.composite
@@ -204,6 +219,35 @@ def test_slices_hold_what_lists_would(
     evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], storage: Storage
 ) -> None:
     compare(Windowed(windows, evaluate, storage), steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
+@settings(max_examples=150, deadline=None)
+@given(
+    windows=sessions(),
+    steps=st.lists(
+        st.one_of(
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1, max_size=6),
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1, max_size=6),
+            st.sampled_from(["restart", "rescale", "savepoint", "complete", "abort", "begin", "complete"]),
+            st.integers(0, 75),
+            st.integers(0, 75),
+        ),
+        min_size=6,
+        max_size=24,
+    ),
+    incremental=st.booleans(),
+)
+def test_sessions_hold_what_lists_would(
+    backend: str,
+    evaluate: Callable[[Any], DataStream],
+    windows: tuple[Any, WindowModel],
+    steps: list[Any],
+    incremental: bool,
+) -> None:
+    compare(Windowed(windows, evaluate, Storage(backend, incremental)), steps)
 
 
 @pytest.mark.slow

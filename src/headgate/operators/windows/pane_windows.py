@@ -19,17 +19,17 @@ from headgate.functions.windows.time_windows import (
 )
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
-from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
+from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
 
 
 @final
-class PaneWindows(CombinedWindows):
+class PaneWindows(WindowsInPanes):
     """Tumbling windows of event time."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:

@@ -21,7 +21,6 @@ from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.base import USER_ERRORS
-from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
@@ -29,6 +28,7 @@ from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
+from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
 from headgate.state.operator.list_elements import ListElements, ListMode
@@ -46,7 +46,7 @@ _COPIES: Final = 2
 
 
 @final
-class SliceWindows(CombinedWindows):
+class SliceWindows(WindowsInPanes):
     """Sliding windows of event time in slices, and those that were saved one by one before the start."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:

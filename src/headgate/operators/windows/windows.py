@@ -17,7 +17,7 @@ from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
 from headgate.operators.windows.windowing import Windowing
-from headgate.state.backend import KeyedBackend
+from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.operator.list_elements import ListElements
 
@@ -70,6 +70,10 @@ class Windows(ABC):
     def lists(self) -> dict[str, ListElements]:
         """Return the list states that a snapshot is to have besides keyed state."""
         return {}
+
+    def rows(self, keyed: KeyedSnapshot) -> KeyedSnapshot:
+        """Return the keyed state of a canonical savepoint, in which each window is kept by itself."""
+        return keyed
 
     def _enter_key(self, key: Any) -> None:
         """Make a key the current one of the state."""

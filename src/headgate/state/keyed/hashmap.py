@@ -85,7 +85,10 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            cell = self.cells[key] = [self.generation, NEVER_SAVED, self.group_of(key), key, *self._blank]
+            group = self._groups.get(key)
+            if group is None:
+                group = self._known_group_of(key)
+            cell = self.cells[key] = [self.generation, NEVER_SAVED, group, key, *self._blank]
             self._cell_index.add(cell)
             self._fresh.append(cell)
         else:
@@ -128,12 +131,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return group
 
     def _known_group_of(self, key: Any) -> int:
-        """Return what `group_of` returns, which is not computed again for each window of a key."""
-        group = self._groups.get(key[1])
+        """Return what `group_of` returns, which is not computed again for a key that comes again, or its windows."""
+        plain = key if namespace_of(key) is None else key[1]
+        group = self._groups.get(plain)
         if group is None:
             if len(self._groups) >= _GROUPS_KNOWN_MAX:
                 self._groups.clear()
-            group = self._groups[key[1]] = self.group_of(key)
+            group = self._groups[plain] = self.group_of(key)
         return group
 
     def _new_cell(self, generation: int, group: int, key: Any, values: list[Any]) -> Cell:
