@@ -103,6 +103,23 @@ def test_a_match_that_began_first_comes_first() -> None:
     assert run(pattern, "abbcc") == ["ab=a b=b c=c"]
 
 
+@pytest.mark.parametrize(
+    ("skip", "found"),
+    [
+        (AfterMatchSkipStrategy.skip_to_first("b"), ["ab=a b=bb", "ab=b b=bb"]),
+        (AfterMatchSkipStrategy.skip_to_last("b"), ["ab=a b=bb"]),
+    ],
+)
+def test_the_first_and_the_last_record_of_a_step_are_two(skip: AfterMatchSkipStrategy, found: list[str]) -> None:
+    assert run(step(begin("ab", skip).next("b"), "b").times(2).consecutive(), "abbb") == found
+
+
+def test_a_step_to_skip_to_that_took_nothing_rules_out_nothing() -> None:
+    skip = AfterMatchSkipStrategy.skip_to_first("b")
+    pattern = step(step(begin("a", skip).followed_by("b"), "b").optional().followed_by("c"), "c")
+    assert run(pattern, "acbc") == ["a=a c=c", "a=a b=b c=c"]
+
+
 def test_a_step_to_skip_to_that_took_nothing_fails_the_job_if_told_to() -> None:
     skip = AfterMatchSkipStrategy.skip_to_first("b").throw_exception_on_miss()
     pattern = step(step(begin("a", skip).next("b"), "b").optional().next("c"), "c")
@@ -132,3 +149,14 @@ def test_a_long_match_can_be_saved() -> None:
     with looking_for(pattern, restored=saved) as operator:
         operator.process(("k", "c"), timestamp_ms=6000)
         assert operator.watermark(6000) == [("a=a b=" + "b" * 1499 + " c=c", 6000)]
+
+
+def test_a_condition_on_the_record_alone_is_tested_once_for_all_matches_under_way() -> None:
+    tested: list[str] = []
+
+    def is_b(event: tuple[str, str]) -> bool:
+        tested.append(event[1])
+        return event[1] == "b"
+
+    assert run(begin("a").followed_by("b").where(is_b), "aaab") == ["a=a b=b"] * 3
+    assert tested == ["a", "a", "b"]

@@ -25,6 +25,19 @@ def test_what_must_not_come_next_is_forbidden_behind_each_record_that_goes_on() 
     assert run(pattern, "anab") == ["a=aa b=b", "a=a b=b"]
 
 
+def test_several_things_may_be_forbidden_at_one_place() -> None:
+    pattern = step(step(begin("a").not_followed_by("n"), "n").not_followed_by("m"), "m").followed_by("b")
+    pattern = step(pattern, "b")
+    assert run(pattern, "anb") == []
+    assert run(pattern, "amb") == []
+    assert run(pattern, "axb") == ["a=a b=b"]
+
+
+def test_a_greedy_step_takes_what_it_can_also_before_what_must_not_come() -> None:
+    pattern = step(begin("ab").one_or_more().greedy().not_followed_by("n"), "n").followed_by("bc")
+    assert run(step(pattern, "bc"), "abc") == ["ab=ab bc=c", "ab=b bc=c"]
+
+
 def test_a_match_that_ends_with_what_must_not_come_next_is_found_with_the_next_record() -> None:
     pattern = step(begin("a").not_next("n"), "n").within(MS(10))
     assert timed(pattern, "a0 x4") == [("a=a", 4)]
