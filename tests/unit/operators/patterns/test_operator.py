@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headgate.common import Time
+from headgate.datastream import DataStream
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
-from headgate.pattern import AfterMatchSkipStrategy, Pattern
+from headgate.pattern import CEP, AfterMatchSkipStrategy, Match, Pattern, PatternProcessFunction
+from headgate.testing.harness import OperatorHarness
 from tests.unit.operators.patterns.letters import AB, LATE, begin, looking_for, run, step
 
 
@@ -19,6 +23,23 @@ def test_records_are_matched_in_the_order_of_their_times_for_each_key() -> None:
         assert operator.watermark(25) == [("a=a b=b", 20)]
         assert operator.watermark(30) == [("a=a b=b", 30)]
         assert operator.state("matching") == {}
+
+
+def test_all_results_of_a_match_have_its_time() -> None:
+    class Twice(PatternProcessFunction):
+        def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
+            return ["one", "two"]
+
+    def build(stream: DataStream) -> DataStream:
+        return CEP.pattern(stream.key_by(lambda event: event[0]), AB).process(Twice())
+
+    with OperatorHarness.of_stream(build) as operator:
+        for letter, time in [("a", 5), ("b", 7), ("a", 8), ("b", 9)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        found = operator.operator.advance(10, 100)
+        assert found is not None
+        assert found.records == ["one", "two", "one", "two"]
+        assert found.timestamps == [7, 7, 9, 9]
 
 
 def test_records_behind_the_watermark_go_to_the_side_output() -> None:
