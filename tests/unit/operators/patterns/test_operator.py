@@ -42,6 +42,22 @@ def test_all_results_of_a_match_have_its_time() -> None:
         assert found.timestamps == [7, 7, 9, 9]
 
 
+def test_records_of_one_time_keep_the_order_in_which_they_came() -> None:
+    with looking_for(AB) as operator:
+        for letter, time in [("b", 5), ("a", 5), ("b", 6)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(6) == [("a=a b=b", 6)]
+
+
+def test_a_record_is_taken_when_the_watermark_comes_to_its_time() -> None:
+    with looking_for(AB) as operator:
+        for letter, time in [("x", 9), ("b", 7), ("a", 5)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(6) == []
+        assert operator.watermark(7) == [("a=a b=b", 7)]
+        assert operator.state("early") == {"k": [(9, ("k", "x"))]}
+
+
 def test_records_behind_the_watermark_go_to_the_side_output() -> None:
     with looking_for(AB) as operator:
         operator.watermark(10)
