@@ -45,7 +45,7 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 @pytest.mark.soak
 def test_queries_survive_a_killed_worker() -> None:
     done = subprocess.run(
-        [sys.executable, str(RUN), "q4", "q5", "q11", *PATTERNS], capture_output=True, text=True, timeout=300
+        [sys.executable, str(RUN), "q4", "q5", "q11", "p2"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 12
+    assert done.stdout.count("right") == 8
