@@ -13,7 +13,7 @@ from generator.events import Settings
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from inputs import write_inputs
-from queries import NAMES, query
+from queries import NAMES, PATTERNS, query
 from results import difference, settled
 from streams import Events
 from tables import expected, register
@@ -30,7 +30,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *PATTERNS])
 def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, folder: Path) -> None:
     wanted = expected(spark, name)
     assert wanted
@@ -44,6 +44,8 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 @pytest.mark.spark
 @pytest.mark.soak
 def test_queries_survive_a_killed_worker() -> None:
-    done = subprocess.run([sys.executable, str(RUN), "q4", "q5", "q11"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(RUN), "q4", "q5", "q11", "p2"], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 6
+    assert done.stdout.count("right") == 8

@@ -17,7 +17,7 @@ from generator.events import AUCTION, BID, PERSON, Settings, events
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
 from inputs import write_inputs
-from queries import NAMES, q10, query
+from queries import NAMES, PATTERNS, q10, query
 from results import Rows, difference, settled
 from streams import Events
 
@@ -117,7 +117,7 @@ def test_half_of_the_bids_come_by_four_channels(made: pa.Table) -> None:
     assert with_id == pytest.approx(0.45, abs=0.01)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *PATTERNS])
 @pytest.mark.slow
 def test_a_query_gives_the_same_in_both_modes(name: str, folder: Path) -> None:
     streaming, batch = (

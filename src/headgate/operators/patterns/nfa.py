@@ -35,6 +35,7 @@ class Nfa:
         self._names = self._positions.names
         self._within_ms = pattern.within_ms
         self._has_gaps = any(link.gap_ms is not None for position in self._all for link in position.links)
+        self._is_timed = self._has_gaps or pattern.within_ms is not None
         self._choice = Choice(pattern.skip, self._names)
         conditions = self._positions.conditions
         self._simple = [each.test if isinstance(each, Simple) else None for each in conditions]
@@ -53,7 +54,7 @@ class Nfa:
         """
         if not matching.partials and self._begins is not None and not self._begins(value):
             return []
-        found = self.pass_time(matching, time_ms)
+        found = self.pass_time(matching, time_ms) if self._is_timed else []
         number = matching.next_number
         matching.next_number = number + 1
         record = _Record(value, time_ms, number, self._unknown.copy(), matching.buffer)
@@ -83,7 +84,7 @@ class Nfa:
     def due_ms(self, matching: Matching) -> int:
         """Return when the time of something under way is over; `NEVER` for never."""
         partials = matching.partials
-        if not partials:
+        if not partials or not self._is_timed:
             return NEVER
         if self._has_gaps:
             return min(end_ms for partial in partials for end_ms in self._ends_ms(matching, partial))

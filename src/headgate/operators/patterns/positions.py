@@ -112,7 +112,7 @@ class Positions:
         step, count = self._step(place), place[-1][1]
         links = [self._again(place, step, _Behind())] if _goes_on(step, count) else []
         if count >= step.least:
-            links += self._into(place[:-1], place[-1][0] + 1, _Behind(step.greedy and _goes_on(step, count)))
+            links += self._into(place[:-1], place[-1][0] + 1, _Behind(step.greedy))
         waits = tuple(link for link in links if link is not _COMPLETE)
         return Position(self.names.index(step.name), waits, _COMPLETE in links, tuple(range(len(waits))))
 

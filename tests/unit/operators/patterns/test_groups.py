@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from headgate.common import Time
+from headgate.errors import RestoreError
 from headgate.pattern import AfterMatchSkipStrategy, Pattern
-from tests.unit.operators.patterns.letters import begin, near, run, step, timed
+from tests.unit.operators.patterns.letters import begin, looking_for, near, run, step, timed
 
 
 def group(first: str, second: str) -> Pattern:
@@ -92,10 +93,42 @@ def test_a_step_of_a_group_that_is_greedy_leaves_the_next_time_what_it_cannot_ta
     assert run(Pattern.begin(inner).times(2).consecutive(), "aabab") == ["a=aaa b=bb", "a=aa b=bb"]
 
 
+def test_a_greedy_step_at_the_end_of_a_group_leaves_the_next_time_nothing_that_it_can_take() -> None:
+    inner = step(begin("a").next("ab"), "ab").one_or_more()
+    assert run(Pattern.begin(inner.greedy()).times(2).consecutive(), "abab") == []
+    assert run(Pattern.begin(inner).times(2).consecutive(), "abab") == ["a=aa ab=bb"]
+
+
+def test_what_must_not_come_holds_until_the_group_is_gone_through_once_more() -> None:
+    """Also if the step behind it is left out."""
+    inner = step(step(begin("a").not_followed_by("n"), "n").followed_by("b"), "b").optional()
+    pattern = step(Pattern.begin(inner).times(2).followed_by("d"), "d")
+    assert run(pattern, "axad") == ["a=aa d=d"]
+    assert run(pattern, "anad") == []
+    assert run(pattern, "aand") == []
+
+
 def test_a_skip_strategy_may_name_a_step_of_a_group() -> None:
     skip = AfterMatchSkipStrategy.skip_to_last("b")
     pattern = step(Pattern.begin(group("a", "b"), skip).times(2).followed_by("d"), "d")
     assert run(pattern, "aababd") == ["a=aa b=bb d=d"]
+
+
+def test_a_snapshot_of_a_group_of_other_steps_is_refused() -> None:
+    pair = group("a", "b")
+    with looking_for(Pattern.begin(pair).times(2)) as operator:
+        operator.process(("k", "a"), timestamp_ms=1)
+        operator.watermark(1)
+        saved = operator.snapshot()
+    with (
+        pytest.raises(RestoreError, match="another pattern"),
+        looking_for(Pattern.begin(pair.times(2)).times(2), restored=saved),
+    ):
+        pass
+    with looking_for(Pattern.begin(pair).times(2).consecutive(), restored=saved) as operator:
+        for time, letter in enumerate("bab", 2):
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(9) == [("a=aa b=bb", 4)]
 
 
 # --- times between two records
@@ -128,8 +161,15 @@ def test_what_does_not_come_for_a_time_behind_the_last_record_is_a_match() -> No
     assert timed(pattern, "a0 b50 n59") == []
 
 
+def test_the_time_of_the_last_of_several_things_that_must_not_come_holds() -> None:
+    pattern = step(step(AB.not_followed_by("n"), "n").not_followed_by("m"), "m").within(*near(10))
+    assert timed(pattern, "a0 b50") == [("a=a b=b", 60)]
+
+
 def test_a_loop_that_was_a_match_and_goes_on_is_not_told_when_its_time_is_over() -> None:
     pattern = step(begin("a").one_or_more().not_followed_by("n"), "n").within(*near(10)).within(Time.milliseconds(30))
+    assert timed(pattern, "a0") == [("a=a", 10)]
+    assert timed(pattern, "a0 x11 n20") == [("a=a", 10)]
     assert timed(pattern, "a0 a15") == [("a=a", 10), ("a=aa", 25), ("a=a", 25)]
     assert timed(pattern, "a0 n5") == [("timed out", "a=a", 30)]
 

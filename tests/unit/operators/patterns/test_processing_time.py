@@ -24,10 +24,16 @@ def test_a_match_is_found_with_its_last_record_whatever_timestamps_say() -> None
 
 
 def test_results_have_no_timestamps() -> None:
-    with looking_by_the_clock(AB) as operator:
+    with looking_by_the_clock(TIMED) as operator:
         out = operator.process_batch(Batch([("k", "a"), ("k", "b")], [1, 2]))
         assert out.records == [("a=a b=b", 0)]
         assert out.timestamps is None
+        operator.process(("k", "a"), timestamp_ms=3)
+        operator.clock.advance(10)
+        (over,) = operator.operator.tick(operator.clock.monotonic_ms())
+        assert isinstance(over, Batch)
+        assert over.records == [("timed out", "a=a", 10)]
+        assert over.timestamps is None
 
 
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
