@@ -83,19 +83,20 @@ def measure_all(measured: Sequence[Engine], anew: bool) -> None:
 def measure(engine: Engine, queries: Sequence[str]) -> Iterator[Figure]:
     """Yield the figure of each query."""
     running = Running(engine)
-    for query in queries:
-        started_s = time.monotonic()
-        try:
-            figure = measured_once(engine, running, query)
-        except QueryFailed as failure:
-            figure = Figure(engine.name, query, 0.0, 0.0, str(failure))
-            if query not in engine.cannot:
-                running.close()
-                running = Running(engine)
-        what = figure.failure or f"{figure.rate:12,.0f} events in a second of CPU time"
-        print(f"{engine.name:<16} {query:<4} {what}  ({time.monotonic() - started_s:.0f} s)", flush=True)
-        yield figure
-    running.close()
+    try:
+        for query in queries:
+            started_s = time.monotonic()
+            try:
+                figure = measured_once(engine, running, query)
+            except QueryFailed as failure:
+                figure = Figure(engine.name, query, 0.0, 0.0, str(failure))
+                if query not in engine.cannot:
+                    running.close()
+            what = figure.failure or f"{figure.rate:12,.0f} events in a second of CPU time"
+            print(f"{engine.name:<16} {query:<4} {what}  ({time.monotonic() - started_s:.0f} s)", flush=True)
+            yield figure
+    finally:
+        running.close()
 
 
 def measured_once(engine: Engine, running: Running, query: str) -> Figure:

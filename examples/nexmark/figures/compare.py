@@ -89,13 +89,14 @@ def unlike(engine: str, query: str, found: Rows, expected: Rows) -> str | None:
 def results(engine: Engine, queries: Sequence[str]) -> Iterator[tuple[str, Rows | str]]:
     """Yield the results of each query, or why there are none."""
     running, written = Running(engine), WORK / "results.jsonl"
-    for query in queries:
-        written.write_text("")
-        try:
-            running.run(query, FOLDER, written)
-            yield query, read(written)
-        except QueryFailed as failure:
-            yield query, str(failure)
-            running.close()
-            running = Running(engine)
-    running.close()
+    try:
+        for query in queries:
+            written.write_text("")
+            try:
+                running.run(query, FOLDER, written)
+                yield query, read(written)
+            except QueryFailed as failure:
+                running.close()
+                yield query, str(failure)
+    finally:
+        running.close()
