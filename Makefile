@@ -64,7 +64,7 @@ payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark clu
 nexmark: $(STAMP) ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
 	$(BIN)/python examples/nexmark/run.py $(NEXMARK_ARGS)
 
-figures: $(STAMP) ## events in a second of CPU time by query of Nexmark; beside Flink's after make peers; into docs/nexmark.md
+figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/nexmark.md
 	$(BIN)/python examples/nexmark/measure.py $(FIGURES_ARGS)
 
 bench: $(STAMP) ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from figures.compare import EVENTS, ROW_GROUP, SETTINGS, write_closing
+from figures.on_spark_streaming import run
+from figures.written import read
 from generator.events import Settings
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from inputs import write_inputs
+from inputs import write_inputs, write_parts
 from queries import NAMES, PATTERNS, query
 from results import difference, settled
 from streams import Events
@@ -39,6 +42,19 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
         env = StreamExecutionEnvironment.get_execution_environment(conf).set_runtime_mode(mode).set_parallelism(2)
         with query(name)(Events(env, folder)).execute_and_collect() as records:
             assert difference(settled(name, (tuple(record) for record in records)), wanted) is None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["q3", "q9", "q19"])
+def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    write_inputs(tmp_path, EVENTS, SETTINGS, ROW_GROUP)
+    write_parts(tmp_path)
+    write_closing(tmp_path)
+    register(session, tmp_path)
+    wanted = expected(session, name)
+    run(session, name, tmp_path, tmp_path / "results", str(tmp_path / "checkpoints"))
+    assert difference(settled(name, read(tmp_path / "results").elements()), wanted) is None
 
 
 @pytest.mark.spark
