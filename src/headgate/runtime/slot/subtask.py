@@ -361,6 +361,11 @@ class Subtask:
         self._chain.current = source = self.operators[0]
         source.add_splits(splits)
 
+    def allow_watermark(self, allowed_ms: int) -> None:
+        """Have an aligned source read no further than to this watermark, or on again."""
+        self._chain.current = source = self.operators[0]
+        source.allow_watermark(allowed_ms)
+
     def end(self) -> None:
         """End a source's data here, whatever it still has."""
         if not self._ended:
