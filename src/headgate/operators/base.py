@@ -203,6 +203,11 @@ class Operator:
         """How far an aligned source is ahead of the last one of its group, None where that is not known."""
         return None
 
+    @property
+    def emit_lag_ms(self) -> int | None:
+        """How far a source's newest record was behind the wall clock when it was read; None where it has no time."""
+        return None
+
     def tick(self, now_ms: float) -> list[Flow]:
         """Do a bounded piece of what was to be done at `wake_ms`, and set that again; `now_ms` is monotonic.
 

@@ -68,6 +68,7 @@ class SourceOperator(Operator):
         self._event_time: OfStage | StageWatermarks | None = None
         self._alignment: SourceAlignment | None = None
         self._paused: frozenset[str] = frozenset()
+        self._emit_lag_ms: int | None = None
         self._polled = Records([])
         self._positions: dict[CheckpointId, list[Any]] = {}
 
@@ -167,6 +168,7 @@ class SourceOperator(Operator):
                 "records, but must return one for each, or None"
             )
         self._polled = polled
+        self._note_lag(batch)
         return batch
 
     def _at_end(self) -> NotReady | EndOfInput:
@@ -183,9 +185,18 @@ class SourceOperator(Operator):
         if not len(batch) and self._polled.split is None:
             return []
         marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
+        self._note_lag(batch)
         self._keep_to_alignment(marked)
         self._note_wake()
         return marked
+
+    def _note_lag(self, batch: Batch) -> None:
+        if batch.timestamps:
+            self._emit_lag_ms = self.context.services.clock.wall_ms() - batch.timestamps[-1]
+
+    @property
+    def emit_lag_ms(self) -> int | None:
+        return self._emit_lag_ms
 
     def tick(self, now_ms: float) -> list[Flow]:
         assert self._event_time is not None

@@ -84,6 +84,10 @@ class CellWindows(Windows):
         if result.is_purge():
             self._contents.clear()
 
+    def count_open(self) -> int | None:
+        timers = self._timers.event if self._event_time else self._timers.processing
+        return 0 if timers is None else timers.count_times()
+
     # --- time
 
     def is_due(self, until_ms: int) -> bool:

@@ -20,7 +20,8 @@ from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
+from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.time.timers import Timers
 
 
@@ -67,7 +68,14 @@ class WindowOperator(KeyedOperator):
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
         self._windows = self._kind()(self._windowing, self._contents, self._window_function, opened)
+        if isinstance(self._backend, HashMapBackend):
+            self.context.metrics.gauge(WINDOWS_OPEN, self._count_open)
         return no_call
+
+    def _count_open(self) -> float:
+        count = self._windows.count_open()
+        assert count is not None
+        return count
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
         self._windows.add(keys, repeat(MIN_TIMESTAMP), self._position)

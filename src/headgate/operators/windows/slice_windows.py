@@ -187,6 +187,18 @@ class SliceWindows(CombinedWindows):
                 found.append((at, combine(value, found[-1][1]) if found else value))
         return found
 
+    def count_open(self) -> int:
+        """Return how many windows have a slice and are not over."""
+        slicing, count = self._slicing, 0
+        over_ms = max(self._until_ms, self._timers.watermark_ms)
+        after = slicing.window_at(over_ms - slicing.size - slicing.lateness_ms + 1) + slicing.slide
+        for start in self._starts:
+            first, last = max(after, slicing.first_window(start)), slicing.window_at(start)
+            if first <= last:
+                count += (last - first) // slicing.slide + 1
+                after = last + slicing.slide
+        return count
+
     # --- time
 
     def _next_window(self) -> int | None:
