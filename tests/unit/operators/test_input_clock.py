@@ -35,6 +35,17 @@ def test_time_passes_from_when_the_reader_had_nothing_until_it_is_to_be_polled()
     assert clock.read() == 100.0
 
 
+def test_a_poll_that_comes_late_and_gives_nothing_counts_a_part_of_the_time() -> None:
+    services, clock = reading()
+    for late_ms in (40.0, 900.0):
+        clock.had_nothing(services.clock.monotonic_ms() + 10.0)
+        services.clock.advance(10.0 + late_ms)
+        clock.polled()
+    assert clock.read() == 10.0 + 40.0 + 10.0
+    clock.had_nothing(math.inf)
+    assert clock.read() == 60.0 + 250.0
+
+
 def test_a_reader_that_has_something_stops_it() -> None:
     services, clock = reading()
     clock.had_nothing(math.inf)
