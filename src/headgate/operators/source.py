@@ -167,6 +167,11 @@ class SourceOperator(Operator):
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
                 "records, but must return one for each, or None"
             )
+        if polled.split in self._paused and self._reader.pauses_splits and len(batch):
+            raise ProgramError(
+                f"poll() of {type(self._reader).__name__} returned records of split {polled.split!r}, which is paused: "
+                "pause_splits() has named it, and not without it since"
+            )
         self._polled = polled
         self._note_lag(batch)
         return batch

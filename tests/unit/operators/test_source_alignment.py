@@ -257,6 +257,24 @@ def test_a_reader_that_cannot_pause_splits_fails_unless_the_setting_allows_it() 
     assert read(harness, 9) == [5, 6, 50, 7, 51]
 
 
+class Deaf(Lines):
+    """Says that it pauses splits, and does not."""
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        pass
+
+
+def test_records_of_a_paused_split_are_an_error_that_names_reader_and_split() -> None:
+    harness = opened(LinesSource(), ("a", [1, 50, 51]), ("b", [2, 3]))
+    assert isinstance(harness.operator, SourceOperator)
+    deaf = Deaf(can_pause=True)
+    deaf.add_splits([("a", [1, 50, 51]), ("b", [2, 3])])
+    harness.operator._reader = deaf
+    harness.operator.allow_watermark(20)
+    with pytest.raises(ProgramError, match=r"poll\(\) of Deaf returned records of split 'a', which is paused"):
+        read(harness, 9)
+
+
 def test_the_reader_of_a_hybrid_source_pauses_the_splits_of_the_stage_that_can() -> None:
     stages = HybridSource.builder(NumberSequenceSource(1, 1)).add_source(LinesSource()).build()
     harness = opened(stages, *stages.splits(1))
