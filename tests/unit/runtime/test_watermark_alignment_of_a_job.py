@@ -365,3 +365,10 @@ def test_the_drift_is_a_metric_and_so_is_the_lag_of_the_watermark() -> None:
     assert fast["currentOutputWatermark"] == 19 + DRIFT + 1
     assert fast["watermarkLag"] > 2_000.0
     assert fast["currentEmitEventTimeLag"] < fast["watermarkLag"]
+    (behind,) = [
+        vertex.id for vertex in rig.plan.vertices if not isinstance(vertex.operators[0].factory, SourceFactory)
+    ]
+    both = metrics.of_subtask(SubtaskId(behind, 0))
+    assert both["currentInputWatermark"] == 19
+    assert both["watermarkLag"] > fast["watermarkLag"]
+    assert "watermarkAlignmentDrift" not in both
