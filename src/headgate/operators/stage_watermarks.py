@@ -66,8 +66,8 @@ class StageWatermarks:
 
     @property
     def awaits_stage(self) -> bool:
-        """Whether all is read, and another stage is to come."""
-        return self._waits and not self._is_last
+        """Whether all is read that the subtask was given."""
+        return self._waits
 
     def pause(self, paused: frozenset[str]) -> None:
         """Know that no records of these splits will come, but of all others."""

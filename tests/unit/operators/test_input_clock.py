@@ -53,6 +53,9 @@ def test_a_reader_that_has_something_stops_it() -> None:
     clock.woken()
     services.clock.advance(900.0)
     assert (clock.read(), clock.stands) == (60.0, True)
+    clock.polled()
+    clock.had_nothing(math.inf)
+    assert clock.read() == 60.0
 
 
 def test_between_two_polls_with_records_the_time_at_work_counts_but_little_of_a_long_piece() -> None:

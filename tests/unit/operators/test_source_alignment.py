@@ -314,14 +314,23 @@ def test_a_subtask_that_waits_is_not_idle_and_becomes_so_when_it_may_read_and_ha
     assert statuses(harness, 500) == [True]
 
 
+def test_a_subtask_that_had_nothing_before_it_waits_is_not_idle() -> None:
+    harness = opened(LinesSource(), ("a", [50]), strategy=ALIGNED)
+    assert (read(harness), harness.operator.poll(1)) == ([50], NOTHING)
+    tick_after(harness, 200)
+    harness.operator.allow_watermark(20)
+    assert statuses(harness, 3_000) == []
+
+
 def test_a_paused_split_is_not_idle() -> None:
-    harness = opened(LinesSource(), ("a", [50]), ("b", [5]), strategy=ALIGNED)
+    harness = opened(LinesSource(), ("a", [50]), ("b", list(range(5, 21))), strategy=ALIGNED)
     read(harness, 2)
     tick_after(harness, 200)
     harness.operator.allow_watermark(20)
-    assert statuses(harness, 3_000) == []  # "b" is, and the subtask is where "a" is, and waits
+    assert statuses(harness, 3_000) == []  # "b" is at last, and the subtask is where "a" is, and waits
     harness.operator.allow_watermark(60)
-    assert statuses(harness, 700) == [True]
+    assert statuses(harness, 300) == []
+    assert statuses(harness, 400) == [True]
 
 
 def test_a_source_that_is_at_its_end_says_so_when_it_may_read() -> None:

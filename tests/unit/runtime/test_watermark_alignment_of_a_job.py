@@ -19,7 +19,7 @@ from headgate.graph.placement import Placement, PlacementPolicy, as_programmed
 from headgate.ids import Attempt, Launch, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.source import SourceFactory
-from headgate.runtime.control.messages import AllowWatermarks, WatermarkReported
+from headgate.runtime.control.messages import AllowWatermarks, Start, TearDown, WatermarkReported
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.monitoring.metrics import JobMetrics
 from headgate.runtime.monitoring.outcome import JobState
@@ -310,6 +310,24 @@ def test_after_a_restart_a_source_that_waited_waits_again_and_nothing_is_lost_or
     GATES.clear()
     assert rig.end().status is JobState.FINISHED
     assert sorted(rig.collected()) == all_of(fast=2_000, slow=400)
+
+
+def test_nothing_is_announced_between_two_attempts() -> None:
+    rig = paused_rig(settings={**CHECKPOINTING, "restart-strategy__fixed-delay__delay": "200 ms"})
+    checkpoint(rig)
+    FAILS.append("on purpose")
+    GATES["slow"] = 21
+    rig.run_until(lambda: announcements(rig, attempt=2), step_ms=1.0)
+    told = rig.links[0].told
+    ended, started = told.index(TearDown(attempt=Attempt(1))), told.index(Start(attempt=Attempt(2)))
+    assert [message for message in told[ended:started] if isinstance(message, AllowWatermarks)] == []
+
+
+def test_the_master_asks_to_be_stepped_when_an_announcement_is_due() -> None:
+    rig = paused_rig()
+    wake_ms = rig.master.step(rig.clock.monotonic_ms())
+    assert wake_ms is not None
+    assert wake_ms <= rig.clock.monotonic_ms() + 20.0
 
 
 def test_what_an_earlier_attempt_has_said_is_forgotten() -> None:
