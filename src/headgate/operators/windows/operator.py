@@ -23,7 +23,7 @@ from headgate.operators.windows.session_rows import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
+from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
 
@@ -77,6 +77,8 @@ class WindowOperator(KeyedOperator):
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
         self._windows = self._kind()(self._windowing, self._contents, self._window_function, opened)
+        if self._windows.can_count:
+            self.context.metrics.gauge(WINDOWS_OPEN, self._windows.count_open)
         return no_call
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:

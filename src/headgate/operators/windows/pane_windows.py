@@ -97,6 +97,9 @@ class PaneWindows(WindowsInPanes):
 
     # --- time
 
+    def count_open(self) -> int:
+        return len(self._panes.by_window)
+
     def is_due(self, until_ms: int) -> bool:
         return self._left is not None or (bool(self._due) and self._due[0][0] <= until_ms)
 

@@ -165,6 +165,9 @@ class SessionWindows(BulkWindows):
 
     # --- time
 
+    def count_open(self) -> int:
+        return len(self._due_keys)
+
     def is_due(self, until_ms: int) -> bool:
         return self._due_keys.head_ms <= until_ms
 

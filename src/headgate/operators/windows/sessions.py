@@ -108,6 +108,10 @@ class DueKeys:
         self._earlier: dict[Any, int] = {}
         """The time that counts, for keys that may have others."""
 
+    def __len__(self) -> int:
+        """Number of times that keys have."""
+        return len(self._times)
+
     @property
     def head_ms(self) -> int:
         """The earliest time of all; `NEVER` when there is none."""

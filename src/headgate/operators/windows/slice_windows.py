@@ -224,6 +224,17 @@ class SliceWindows(WindowsInPanes):
         """Return the value of a window, of which `before` was saved by itself."""
         return self._values.joined(self._values.of_saved(before), value)
 
+    def count_open(self) -> int:
+        slicing, count = self._slicing, len(self._panes.by_window) - len(self._starts)
+        over_ms = max(self._until_ms, self._timers.watermark_ms)
+        after = slicing.window_at(over_ms - slicing.size - slicing.lateness_ms + 1) + slicing.slide
+        for start in self._starts:
+            first, last = max(after, slicing.first_window(start)), slicing.window_at(start)
+            if first <= last:
+                count += (last - first) // slicing.slide + 1
+                after = last + slicing.slide
+        return count
+
     # --- time
 
     def _next_window(self) -> int | None:
