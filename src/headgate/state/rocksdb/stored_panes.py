@@ -77,6 +77,7 @@ class StoredPanes(Panes):
 
     def restore(self, make: Callable[[Namespace], Pane]) -> None:
         """Make the panes of the rows that there are, with as many of their values as there is room for."""
+        self._rows.clip()
         free_bytes = float(self._limit_bytes)
         for found in chunks(self._rows.all()):
             missing: dict[tuple[int, int], list[Any]] = {}

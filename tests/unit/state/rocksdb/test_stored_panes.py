@@ -245,3 +245,44 @@ def test_a_window_may_have_state_besides_what_its_pane_has() -> None:
     with at(backend, "a"):
         backend.namespaces.set((0, 10))
         assert state.value() == 8, "whoever has put it there is to clear it"
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_what_is_in_memory_stays_within_the_limit(copies: int) -> None:
+    backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb"}))
+    backend.namespaced_state(VALUES)
+    panes = backend.panes("v", EVENT_TIMERS, window_pane, copies=copies)
+    pane = panes.by_window[0, 10] = window_pane((0, 10))
+    assert backend.prefetch is not None
+    most = 0
+    for start in range(0, 10_000, 100):
+        keys = list(range(start, start + 100))
+        backend.prefetch(keys)
+        pane.open.update((key, "some text") for key in keys)
+        backend.leave()
+        most = max(most, len(panes))
+    assert 1_200 / copies < most < 2_500 / copies
+    assert dict(pane.items()) == dict.fromkeys(range(10_000), "some text")
+
+
+def test_a_snapshot_under_way_keeps_what_is_new_in_memory_up_to_a_limit() -> None:
+    backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb", **INCREMENTAL}))
+    files = Files()
+    panes = opened(backend, VALUES, window_pane)
+    pane = panes.by_window[0, 10] = window_pane((0, 10))
+    pane.open.update((key, 1) for key in range(1_000))
+    pending = backend.snapshot(CheckpointId(1))
+    assert backend.prefetch is not None
+    for start in range(0, 20_000, 100):
+        keys = list(range(start, start + 100))
+        backend.prefetch(keys)
+        pane.open.update((key, 2) for key in keys)
+        backend.leave()
+    assert len(panes) < 5_000
+    while not pending.advance():
+        pass
+    state = pending.store(files)
+    backend.forget(pending)
+    again = RocksDBBackend(context_of(settings=INCREMENTAL))
+    again.restore([files.fetch(state)], "the checkpoint")
+    assert entries_of(opened(again, VALUES, window_pane)) == {(0, 10): dict.fromkeys(range(1000), (1, False))}
