@@ -113,8 +113,8 @@ class CellCache(CellBackend[StoredTimerIndex]):
 
     def _tend(self, panes: StoredPanes) -> None:
         """Delete some rows of windows that are over, and make room for values."""
-        if panes.has_gone and self._pending is None:
-            panes.erase_some()
+        if panes.gone and self._pending is None:
+            panes.gone.erase_some()
         excess = panes.excess()
         if excess > len(panes) // 2:
             self._finish_pending()

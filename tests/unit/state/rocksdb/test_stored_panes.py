@@ -25,7 +25,7 @@ from tests.unit.state.rocksdb.stores import CHANGELOG, INCREMENTAL, TINY
 ANY: Final = Types.PICKLED_BYTE_ARRAY()
 VALUES: Final = ValueStateDescriptor("v", ANY)
 LISTS: Final = ListStateDescriptor("v", ANY)
-SMALL: Final = {"headgate.rocksdb.cache-size": "10 kb"}
+SMALL: Final = {"headgate.rocksdb.cache-size": "4 kb"}
 KEYS: Final = all_typed([*range(8), *(f"key {number}" for number in range(8)), (1, "a"), 2.5, True])
 
 Entries = dict[Namespace, dict[Any, tuple[Any, bool]]]
@@ -286,3 +286,46 @@ def test_a_snapshot_under_way_keeps_what_is_new_in_memory_up_to_a_limit() -> Non
     again = RocksDBBackend(context_of(settings=INCREMENTAL))
     again.restore([files.fetch(state)], "the checkpoint")
     assert entries_of(opened(again, VALUES, window_pane)) == {(0, 10): dict.fromkeys(range(1000), (1, False))}
+
+
+def snapshot(backend: RocksDBBackend, number: int) -> None:
+    pending = backend.snapshot(CheckpointId(number))
+    while not pending.advance():
+        pass
+    backend.forget(pending)
+
+
+def test_a_window_that_is_evaluated_while_a_snapshot_is_under_way_keeps_its_keys() -> None:
+    backend = RocksDBBackend(context_of(settings=TINY))
+    panes = opened(backend, VALUES, window_pane)
+    pane = panes.by_window[0, 10] = window_pane((0, 10))
+    pane.open["a"] = 1
+    pending = backend.snapshot(CheckpointId(1))
+    pane.open["b"] = 2
+    pane.now_evaluated(backend.generation)
+    while not pending.advance():
+        pass
+    backend.forget(pending)
+    snapshot(backend, 2)
+    backend.leave()
+    assert len(panes) == 0
+    assert dict(pane.items()) == {"a": 1, "b": 2}
+    assert entries_of(panes) == {(0, 10): {"a": (1, True), "b": (2, True)}}
+
+
+def test_a_window_that_comes_again_keeps_its_rows_when_those_of_before_go() -> None:
+    backend = RocksDBBackend(context_of(settings=TINY))
+    panes = opened(backend, VALUES, window_pane)
+    windows: list[Namespace] = [(0, 10), (10, 20), (20, 30)]
+    for namespace in windows:
+        panes.by_window[namespace] = window_pane(namespace)
+        panes.by_window[namespace].open.update(a=1, b=2)
+    snapshot(backend, 1)
+    for namespace in windows:
+        panes.drop(namespace, backend.generation)
+    pane = panes.by_window[20, 30] = window_pane((20, 30))
+    pane.open["a"] = 3
+    for _ in range(8):
+        backend.leave()
+    assert not panes.gone
+    assert dict(pane.items()) == {"a": 3}
