@@ -316,6 +316,7 @@ def test_a_window_that_is_evaluated_while_a_snapshot_is_under_way_keeps_its_keys
 def test_a_window_that_comes_again_keeps_its_rows_when_those_of_before_go() -> None:
     backend = RocksDBBackend(context_of(settings=TINY))
     panes = opened(backend, VALUES, window_pane)
+    assert isinstance(panes, StoredPanes)
     windows: list[Namespace] = [(0, 10), (10, 20), (20, 30)]
     for namespace in windows:
         panes.by_window[namespace] = window_pane(namespace)
