@@ -330,3 +330,13 @@ def test_a_window_that_comes_again_keeps_its_rows_when_those_of_before_go() -> N
         backend.leave()
     assert not panes.gone
     assert dict(pane.items()) == {"a": 3}
+
+
+def test_the_changelog_is_told_what_has_changed_in_panes() -> None:
+    backend = RocksDBBackend(context_of(settings=CHANGELOG))
+    panes = opened(backend, VALUES, window_pane)
+    assert not backend.has_changes
+    panes.by_window[0, 10] = window_pane((0, 10))
+    assert not backend.has_changes
+    panes.by_window[0, 10].open["a"] = 1
+    assert backend.has_changes
