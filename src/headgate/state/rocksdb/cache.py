@@ -34,6 +34,8 @@ class CellCache(CellBackend[StoredTimerIndex]):
         self._cache_bytes = cache_bytes
         self._pending: RowsSnapshot | None = None
         self._panes: StoredPanes | None = None
+        self._closed: dict[Any, Cell] = {}
+        """Cells of windows that are over, by key, while a snapshot is under way."""
         self._has_changed = False
         self._measured_at = _MEASURED
 
@@ -75,8 +77,8 @@ class CellCache(CellBackend[StoredTimerIndex]):
         self.cell = self.namespaces.cell = NO_CELL
         if self._pending is not None and self._pending.is_over:
             self._pending = None
-        if self.emptied:
-            self._drop_empty()
+        if self.emptied or self._closed:
+            self._drop_closed()
         if self._pending is None:
             self._store.timers.settle()
             if self._store.items.heavy:
@@ -111,23 +113,25 @@ class CellCache(CellBackend[StoredTimerIndex]):
 
     def _tend(self, panes: StoredPanes) -> None:
         """Delete some rows of windows that are over, and make room for values."""
-        if panes.has_gone and self._pending is None:
-            panes.erase_some()
-        excess, most = panes.excess(), len(panes)
-        if excess > most // 2:
+        if panes.gone and self._pending is None:
+            panes.gone.erase_some()
+        excess = panes.excess()
+        if excess > len(panes) // 2:
             self._finish_pending()
         if excess:
             panes.let_go(excess, self.generation, may_write=self._pending is None)
 
-    def _drop_empty(self) -> None:
+    def _drop_closed(self) -> None:
         """Let go of windows' cells without any value, once their rows are gone too: such windows do not come again."""
+        self._closed.update((cell[KEY], cell) for cell in self.emptied if self._is_closed(cell))
+        self.emptied.clear()
         if self._pending is not None:
             return
-        closed = {cell[KEY]: cell for cell in self.emptied if self._is_closed(cell)}
-        self.emptied.clear()
-        self._store.cells.flush([cell for cell in closed.values() if cell[SAVED] != cell[GENERATION]])
-        for key, cell in closed.items():
-            del self.cells[key]
+        closed = [cell for cell in self._closed.values() if self._is_closed(cell)]
+        self._closed.clear()
+        self._store.cells.flush([cell for cell in closed if cell[SAVED] != cell[GENERATION]])
+        for cell in closed:
+            del self.cells[cell[KEY]]
             cell[GENERATION] = DEAD
 
     def _is_closed(self, cell: Cell) -> bool:

@@ -17,7 +17,15 @@ from headgate.state.formats.key_codec import encode_map_key
 from headgate.state.keyed.cells import CHUNK_CELLS, FIRST, GENERATION, GROUP, NAMESPACED, SAVED, Cell, namespace_of
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.state.kinds.owner import CellOwner
-from headgate.state.rocksdb.row_keys import CELL_AT, TIMER_CELL_AT, cells_of, key_of, timer_row
+from headgate.state.rocksdb.row_keys import (
+    CELL_AT,
+    TIMER_CELL_AT,
+    cells_of,
+    key_of,
+    time_and_group,
+    timer_row,
+    timers_of,
+)
 from headgate.state.rocksdb.store import Store
 
 Place = tuple[int, int]
@@ -103,6 +111,13 @@ class PaneRows:
                     fetched = self.fetch([key for key, _, _ in found])
                     found = [(key, size, each) for (key, size, _), each in zip(found, fetched, strict=True)]
                 yield from found
+
+    def clip(self) -> None:
+        """Delete what leads to keys of other subtasks, after a restore of more key groups."""
+        database = self._store.database
+        for row, _ in database.rows(*timers_of(self.columns[0] - FIRST)):
+            if time_and_group(row)[1] not in self.groups:
+                database.delete(row)
 
     # --- writing
 

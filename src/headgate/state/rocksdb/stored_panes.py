@@ -7,7 +7,6 @@ stays, as in the cache of cells. A window that is over loses its rows piece by p
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,31 +14,14 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, final
 
-from headgate.errors import SerializationError
-from headgate.state.formats.codecs import pickled
-from headgate.state.keyed.cells import CHUNK_CELLS
 from headgate.state.keyed.panes import Namespace, Pane, Panes, PaneTimers
 from headgate.state.keyed.stored_values import StoredValues
+from headgate.state.rocksdb.gone_panes import GonePanes
+from headgate.state.rocksdb.pane_room import BYTES_PER_BYTE, ENTRY_BYTES, MEASURED, PaneRoom
 from headgate.state.rocksdb.pane_rows import PaneRows, cell_keys, chunks
 
-_ENTRY_BYTES: Final = 120
-"""What an entry without a value takes in memory: a key, its place in a dictionary."""
-_BYTES_PER_BYTE: Final = 3
-"""What objects take in memory, more or less, for each byte that they take when written."""
-_MEASURED: Final = 64
 _PARTS: Final = 4
 """A part of all panes is to be at most such a part of what may be in memory."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Gone:
-    """A window that is over, and has rows: they are to be deleted."""
-
-    namespace: Namespace
-    generation: int
-    pane: Pane
-    keys: Iterator[Any]
 
 
 @final
@@ -64,12 +46,8 @@ class StoredPanes(Panes):
     def __init__(self, rows: PaneRows, limit_bytes: int, copies: int) -> None:
         super().__init__(rows.columns, rows.timers)
         self._rows = rows
-        self._limit_bytes = limit_bytes
-        self._copies = copies
-        self._gone: deque[_Gone] = deque()
-        self._entry_bytes = float(_ENTRY_BYTES)
-        self._room = 0
-        """So many entries at least may be added before the limit is reached."""
+        self._room = PaneRoom(limit_bytes, copies)
+        self.gone = GonePanes(rows)
         self._given = 0
         """Entries that a part has had so far."""
 
@@ -77,7 +55,8 @@ class StoredPanes(Panes):
 
     def restore(self, make: Callable[[Namespace], Pane]) -> None:
         """Make the panes of the rows that there are, with as many of their values as there is room for."""
-        free_bytes = float(self._limit_bytes)
+        self._rows.clip()
+        free_bytes = float(self._room.limit_bytes)
         for found in chunks(self._rows.all()):
             missing: dict[tuple[int, int], list[Any]] = {}
             for cell_key, row_bytes, (value, timers) in found:
@@ -86,7 +65,7 @@ class StoredPanes(Panes):
                 if pane is None:
                     pane = self.by_window[namespace] = make(namespace)
                 stored = self._stored_of(namespace, pane)
-                free_bytes -= self._copies * (_ENTRY_BYTES + _BYTES_PER_BYTE * row_bytes)
+                free_bytes -= self._room.copies * (ENTRY_BYTES + BYTES_PER_BYTE * row_bytes)
                 if free_bytes > 0:
                     self._take(pane, key, value, timers)
                 else:
@@ -142,7 +121,7 @@ class StoredPanes(Panes):
             groups, left = left[:count], left[count:]
             self._given = 0
             yield partial(self._items_of, groups)
-            count = max(1, int(len(groups) * self._most() / _PARTS / max(1, self._given)))
+            count = max(1, int(len(groups) * self._room.most / _PARTS / max(1, self._given)))
 
     def _items_of(self, groups: range, pane: Pane) -> Iterator[tuple[Any, Any]]:
         """Yield the keys of a pane that belong to these key groups, with their values."""
@@ -164,7 +143,7 @@ class StoredPanes(Panes):
     @property
     def has_changes(self) -> bool:
         """Whether there is anything that no row has."""
-        return bool(self._gone) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
+        return bool(self.gone) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
 
     def walk(self, generation: int) -> Iterator[None]:
         """Return what writes, piece by piece, all as of the end of this generation, which has just been sealed.
@@ -181,8 +160,8 @@ class StoredPanes(Panes):
         return self._walk(generation, due)
 
     def _walk(self, generation: int, panes: list[_Due]) -> Iterator[None]:
-        while self._gone and self._gone[0].generation <= generation:
-            self.erase_some()
+        while self.gone.any_until(generation):
+            self.gone.erase_some()
             yield
         for due in panes:
             if due.is_outdated:
@@ -231,60 +210,29 @@ class StoredPanes(Panes):
         newer = [level for level in _new_levels(pane) if level[0] > generation]
         pane.sealed = [*newer, (0, stored)]
 
-    # --- what is gone
-
     def drop(self, namespace: Namespace, generation: int) -> None:
         pane = self.by_window.pop(namespace)
         if pane.stored is not None:
-            keys = self._rows.keys(namespace, self._rows.place_of(namespace, pane), self._rows.groups)
-            self._gone.append(_Gone(namespace, generation, pane, keys))
+            self.gone.add(namespace, pane, generation)
         if self.is_spilled:
             self.is_spilled = any(
                 each.stored is not None and not each.stored.is_whole for each in self.by_window.values()
             )
 
-    @property
-    def has_gone(self) -> bool:
-        """Whether there are rows of windows that are over."""
-        return bool(self._gone)
-
-    def erase_some(self) -> None:
-        """Delete some rows of windows that are over."""
-        gone = self._gone[0]
-        keys = cell_keys(islice(gone.keys, CHUNK_CELLS), gone.namespace)
-        if keys:
-            self._rows.write(keys, [(None, None)] * len(keys), gone.generation)
-            self._rows.lead_no_more(self._rows.place_of(gone.namespace, gone.pane), gone.pane, keys)
-        else:
-            self._gone.popleft()
-
     # --- making room
 
     def count(self, keys: list[Any]) -> None:
         """Note that a batch with these keys comes."""
-        self._room -= len(keys)
+        self._room.left -= len(keys)
 
     def excess(self) -> int:
         """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
-        if self._room > 0:
+        if self._room.left > 0:
             return 0
-        self._measure()
-        entries, most = len(self), self._most()
-        self._room = min(most - entries, max(entries, _MEASURED))
-        return entries - most + most // 8 if entries > most else 0
-
-    def _most(self) -> int:
-        """Return how many entries there may be."""
-        return int(self._limit_bytes / self._copies / self._entry_bytes)
-
-    def _measure(self) -> None:
-        """Estimate what entries take."""
-        for pane in reversed(self.by_window.values()):
-            some = list(islice(reversed(pane.open.items()), _MEASURED))
-            if some:
-                with suppress(SerializationError):
-                    self._entry_bytes = _ENTRY_BYTES + _BYTES_PER_BYTE * len(pickled(some)) / len(some)
-                return
+        newest = next(reversed(self.by_window.values()), None)
+        if newest is not None:
+            self._room.measure(list(islice(reversed(newest.open.items()), MEASURED)))
+        return self._room.excess(len(self))
 
     def __len__(self) -> int:
         """Number of entries in memory."""
@@ -292,8 +240,8 @@ class StoredPanes(Panes):
 
     def let_go(self, entries: int, generation: int, *, may_write: bool) -> None:
         """Let go of about so many entries in memory. Raises `SerializationError`."""
-        while may_write and any(gone.namespace in self.by_window for gone in self._gone):
-            self.erase_some()
+        while may_write and self.gone.any_of(self.by_window):
+            self.gone.erase_some()
         for namespace, pane in self.by_window.items():
             if entries > 0 and pane.stored is not None:
                 entries -= self._forget(pane.stored, entries)
@@ -301,7 +249,7 @@ class StoredPanes(Panes):
                 entries -= self._spill(namespace, pane, entries, generation)
             if entries <= 0:
                 break
-        self._room = 0
+        self._room.left = 0
 
     def _forget(self, stored: StoredValues, entries: int) -> int:
         keys = list(islice(stored, entries))
