@@ -56,9 +56,9 @@ class WindowOperator(KeyedOperator):
             return SessionWindows
         if saved_keys(self._backend):
             raise RestoreError(
-                f"operator {self.context.name!r} was saved with combined sessions, which only sessions of event time "
-                "that combine their records can take over, with the default trigger and no evictor; restore it with "
-                "those, or give the operator another uid"
+                f"operator {self.context.name!r} was saved with sessions in the cells of their keys, which only sessions "
+                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
+                "through a canonical savepoint, or give the operator another uid"
             )
         if self._windowing.merges:
             return MergingWindows

@@ -292,7 +292,7 @@ def test_a_trigger_of_ones_own_cannot_take_over_combined_sessions() -> None:
     with harness() as sessions:
         add(sessions, ("a", 0))
         saved = sessions.snapshot()
-    with pytest.raises(RestoreError, match="only sessions of event time that combine their records"):
+    with pytest.raises(RestoreError, match="through a canonical savepoint"):
         harness(trigger=ContinuousEventTimeTrigger(5), restored=[saved]).open()
 
 

@@ -44,7 +44,7 @@ def slice_pane(namespace: Namespace) -> Pane:
 
 def opened(backend: KeyedBackend, descriptor: StateDescriptor, make: Any) -> Panes:
     backend.namespaced_state(descriptor)
-    return backend.panes("v", EVENT_TIMERS, make)
+    return backend.panes(("v",), EVENT_TIMERS, make)
 
 
 def entries_of(panes: Panes) -> Entries:
@@ -99,7 +99,7 @@ class Job:
                 pane = self.panes.by_window[namespace] = self.make(namespace)
             so_far = pane.open.get(key)
             if so_far is None:
-                so_far = pane.sealed_value(key)
+                so_far = deepcopy(pane.sealed_value(key))
             if so_far is None:
                 so_far = []
             so_far.append(self.number)
@@ -251,7 +251,7 @@ def test_a_window_may_have_state_besides_what_its_pane_has() -> None:
 def test_what_is_in_memory_stays_within_the_limit(copies: int) -> None:
     backend = RocksDBBackend(context_of(settings={"headgate.rocksdb.cache-size": "400 kb"}))
     backend.namespaced_state(VALUES)
-    panes = backend.panes("v", EVENT_TIMERS, window_pane, copies=copies)
+    panes = backend.panes(("v",), EVENT_TIMERS, window_pane, copies=copies)
     pane = panes.by_window[0, 10] = window_pane((0, 10))
     assert backend.prefetch is not None
     most = 0
