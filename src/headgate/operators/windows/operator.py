@@ -56,7 +56,7 @@ class WindowOperator(KeyedOperator):
             return SessionWindows
         if saved_keys(self._backend):
             raise RestoreError(
-                f"operator {self.context.name!r} was saved with sessions in the cells of their keys, which only sessions "
+                f"operator {self.context.name!r} was saved with sessions in the cells of keys, which only sessions "
                 "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
                 "through a canonical savepoint, or give the operator another uid"
             )
