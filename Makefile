@@ -64,13 +64,13 @@ payments: $(STAMP) ## payments from Kafka to Kafka and PostgreSQL on a Spark clu
 nexmark: $(STAMP) ## the queries of Nexmark on Spark, as streams with a worker killed and as batches, against Spark SQL
 	$(BIN)/python examples/nexmark/run.py $(NEXMARK_ARGS)
 
-figures: $(STAMP) ## events in a second of CPU time by query of Nexmark; beside Flink's after make peers; into docs/nexmark.md
+figures: $(STAMP) ## events in a second of CPU time by query of Nexmark, beside Spark's, and Flink's after make peers; into docs/nexmark.md
 	$(BIN)/python examples/nexmark/measure.py $(FIGURES_ARGS)
 
-bench: $(STAMP) ## measure against the bare Python loop, and PyFlink after make peers (CHECK=1: fail below the promised figures)
+bench: $(STAMP) ## measure against the bare Python loop, and PyFlink and Bytewax after make peers (CHECK=1: fail below the promised figures)
 	$(BIN)/python -m bench $(if $(CHECK),--check)
 
-peers: $(PEERS_STAMP) ## PyFlink and its Kafka connector, for make bench and python -m tests.peers, which compare with it (needs Java and Maven)
+peers: $(PEERS_STAMP) ## PyFlink with its Kafka connector, and Bytewax, for what compares with them: make bench and figures, python -m tests.peers (needs Java and Maven)
 
 $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.xml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { echo "PyFlink 2.3 needs Python 3.11 or 3.12 here, but '$(PYTHON)' is $$($(PYTHON) -V 2>&1): run make peers PYTHON=python3.12, for instance" >&2; exit 1; }

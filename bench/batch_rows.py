@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.trial import TrialFailedError, run_module
 
-Say = Callable[[str], None]
 ROWS = 10_000_000
 RUN_S_MAX = 1_800.0
 

@@ -1,11 +1,14 @@
-"""Effort: how long and how often the benchmark measures."""
+"""Effort: how long and how often the benchmark measures, and who is told what is measured next."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 from bench.inputs import CHURN_KEYS, CHURN_KEYS_QUICK, TIMERS, TIMERS_QUICK
+
+Say = Callable[[str], None]
 
 
 @final
@@ -26,6 +29,7 @@ class Effort:
     peer_rounds: int
     peer_s: float
     peer_warm_up_s: float
+    peer_windowed: int
 
 
 FULL = Effort(
@@ -42,6 +46,7 @@ FULL = Effort(
     peer_rounds=3,
     peer_s=22.0,
     peer_warm_up_s=8.0,
+    peer_windowed=400_000,
 )
 QUICK = Effort(
     rounds=3,
@@ -57,4 +62,5 @@ QUICK = Effort(
     peer_rounds=1,
     peer_s=12.0,
     peer_warm_up_s=5.0,
+    peer_windowed=100_000,
 )

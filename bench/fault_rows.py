@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.trial import Result, Trial, run_trial
-
-Say = Callable[[str], None]
 
 UNALIGNED = {"execution.checkpointing.unaligned.enabled": "true"}
 

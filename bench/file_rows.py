@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from bench import inputs
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.trial import Trial, run_trial
-
-Say = Callable[[str], None]
 
 
 def lines_of_text(target: str, effort: Effort, say: Say) -> list[Figure]:

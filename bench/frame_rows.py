@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
 
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.inputs import FRAME_ROWS
 from bench.trial import Trial, run_trial
 
-Say = Callable[[str], None]
 READ_S_MAX = 120.0
 """How long a slot may take for them, on a machine that does other things as well."""
 

@@ -127,10 +127,15 @@ class CycleReader(SourceReader[int]):
 @final
 @dataclass(frozen=True, slots=True)
 class TimedCycleSource(Source[int]):
-    """The keyed tuples, read over and over for some seconds, with event times: so many records for each millisecond."""
+    """The keyed tuples, read over and over for some seconds, with event times: so many records for each millisecond.
+
+    With a `pause_ms`, no record has a time in so many milliseconds after each `burst_ms`.
+    """
 
     seconds: float
     records_per_ms: int
+    burst_ms: int = 1_000
+    pause_ms: int = 0
     parallelism_max = 1
 
     def splits(self, parallelism: int) -> list[int]:
@@ -147,6 +152,8 @@ class TimedCycleReader(SourceReader[int]):
     def __init__(self, source: TimedCycleSource, monotonic_ms: Callable[[], float]) -> None:
         self._cycle = CycleReader(keyed_tuples(), monotonic_ms, source.seconds * 1_000.0)
         self._per_ms = source.records_per_ms
+        self._per_burst = source.records_per_ms * source.burst_ms
+        self._per_pause = source.records_per_ms * source.pause_ms
         self._position = 0
 
     def add_splits(self, splits: list[int]) -> None:
@@ -155,12 +162,14 @@ class TimedCycleReader(SourceReader[int]):
             self._cycle.add_splits([split % RECORDS])
 
     def poll(self, records_max: int) -> Poll:
-        polled = self._cycle.poll(records_max)
+        bursts, within = divmod(self._position, self._per_burst)
+        polled = self._cycle.poll(min(records_max, self._per_burst - within) if self._per_pause else records_max)
         if not isinstance(polled, Records):
             return polled
-        first, self._position = self._position, self._position + len(polled.records)
-        per_ms = self._per_ms
-        return Records(polled.records, [number // per_ms for number in range(first, self._position)])
+        count, per_ms = len(polled.records), self._per_ms
+        first = self._position + bursts * self._per_pause
+        self._position += count
+        return Records(polled.records, [number // per_ms for number in range(first, first + count)])
 
     def snapshot(self) -> list[int]:
         return [self._position]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.kafka_topics import PARTITIONS, Watch, fill, rate, watch
 from bench.kafka_trips import RoundTrips
@@ -18,8 +18,6 @@ from bench.peers import systems
 from bench.peers.systems import System, Topics
 from headgate.testing.servers.kafka import KafkaBroker
 from headgate.testing.servers.kafka_download import missing_programs
-
-Say = Callable[[str], None]
 
 CHECKPOINT_MS: Final = 1_000
 OFTEN_MS: Final = 200

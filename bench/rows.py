@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import final
 
-from bench import batch_rows, fault_rows, file_rows, frame_rows, kafka_rows, state_rows, stream_rows
-from bench.effort import Effort
+from bench import batch_rows, event_time_rows, fault_rows, file_rows, frame_rows, kafka_rows, state_rows, stream_rows
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
 from bench.programs import bare_chain
+from bench.rounds import Rounds, bare, steady
 from bench.startup import start_up_s
 from bench.state_settings import CHANGELOG, INCREMENTAL, ROCKSDB, ROCKSDB_TENTH
-from bench.timed_programs import WINDOWED, bare_pattern
 from bench.trial import Result, Trial, run_trial
 
 
@@ -25,40 +25,31 @@ class Bench:
 
     target: str
     effort: Effort
-    say: Callable[[str], None]
-    results: dict[str, list[Result]] = field(default_factory=dict)
+    say: Say
 
     # --- (a) to (e), (k) to (n)
 
     def throughput(self, wanted: frozenset[str]) -> list[Figure]:
         """Measure the wanted rows of (a) to (e) and (k) to (n), in rounds in which the trials alternate."""
         trials = {name: trial for name, trial in self._throughput_trials().items() if needed(name, wanted)}
-        for round_number in range(self.effort.rounds if trials else 0):
-            for name, trial in trials.items():
-                self.say(f"round {round_number + 1} of {self.effort.rounds}: {name}")
-                self.results.setdefault(name, []).append(run_trial(trial))
-        return [figure for figure in self._throughput_figures() if figure.row in wanted]
+        rounds = Rounds(self.say)
+        rounds.run(self.effort.rounds, trials)
+        return [figure for figure in throughput_figures(rounds) if figure.row in wanted]
 
     def _throughput_trials(self) -> dict[str, Trial]:
         """Return the trials of a round: a job stands next to what it is compared with."""
         return {
             "bare count": self._loop("count"),
-            "a": self._job("count", checkpoint_ms=1_000),
-            "b": self._job("count"),
-            "c": self._job("count", slots=2, checkpoint_ms=1_000),
+            "a": self._job("count"),
+            "b": self._job("count", checkpoint_ms=None),
+            "c": self._job("count", slots=2),
             "bare chain": self._loop("chain"),
-            "d": self._job("chain", checkpoint_ms=1_000),
-            "ad chain": self._job("typed chain", checkpoint_ms=1_000),
-            "rows": self._job("rows", checkpoint_ms=1_000),
-            "ad rows": self._job("typed rows", checkpoint_ms=1_000),
-            "bare join": self._loop("join"),
-            "af": self._job("join", checkpoint_ms=1_000),
-            "bare pattern": self._loop("pattern"),
-            "ag": self._job("pattern", checkpoint_ms=1_000),
-            **{f"bare windows-{per_key}": self._loop(f"windows-{per_key}") for per_key in WINDOWED},
-            **{f"ae {per_key}": self._job(f"windows-{per_key}", checkpoint_ms=1_000) for per_key in WINDOWED},
+            "d": self._job("chain"),
+            "ad chain": self._job("typed chain"),
+            "rows": self._job("rows"),
+            "ad rows": self._job("typed rows"),
             "bare words": self._loop("words"),
-            "e": self._job("words", checkpoint_ms=1_000),
+            "e": self._job("words"),
             "bare spread": self._loop("spread"),
             "k": self._spread(INCREMENTAL),
             "k log": self._spread(CHANGELOG),
@@ -68,87 +59,13 @@ class Bench:
         }
 
     def _spread(self, options: dict[str, str]) -> Trial:
-        return replace(self._job("spread", checkpoint_ms=1_000), options=options)
+        return replace(self._job("spread"), options=options)
 
     def _loop(self, program: str) -> Trial:
-        return Trial(program=program, target="bare", seconds=self.effort.bare_s)
+        return bare(program, self.effort)
 
-    def _job(self, program: str, slots: int = 1, checkpoint_ms: int | None = None) -> Trial:
-        return Trial(
-            program=program,
-            target=self.target,
-            seconds=self.effort.steady_s + self.effort.warm_up_s,
-            warm_up_s=self.effort.warm_up_s,
-            slots=slots,
-            checkpoint_ms=checkpoint_ms,
-        )
-
-    def _throughput_figures(self) -> Iterator[Figure]:
-        per_output = RECORDS / bare_chain()()
-        yield from self._rate("a", "keyed count, one slot, checkpoints of 1 s", "a")
-        yield from self._ratio("a", "  to the bare loop", ("a", "bare count"), Target(least=0.45))
-        yield from self._rate("b", "the same without checkpoints", "b")
-        yield from self._ratio("b", "  what checkpoints leave: (a) to (b)", ("a", "b"), Target(least=0.95))
-        yield from self._rate("c", "keyed count, two slots, network key_by", "c")
-        yield from self._ratio("c", "  to one slot", ("c", "a"), Target(least=1.3), slots=2)
-        yield from self._rate("d", "map-filter chain", "d", per_output)
-        yield from self._ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
-        yield from self._rate("ad", "the chain of (d) with a declared type of tuples", "ad chain", per_output)
-        yield from self._ratio("ad", "  to (d)", ("ad chain", "d"), Target(least=0.4))
-        yield from self._rate("ad", "a keyed map of rows with a declared type", "ad rows")
-        yield from self._ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
-        yield from self._rate("e", "word count", "e", unit="words/s")
-        yield from self._ratio("e", "  to the bare loop", ("e", "bare words"), None)
-        for per_key in WINDOWED:
-            bare, job = f"bare windows-{per_key}", f"ae {per_key}"
-            yield from self._rate("ae", f"tumbling count, {per_key} records for each key and window", job, per_key)
-            yield from self._ratio("ae", "  to the bare loop", (job, bare), Target(least=0.5))
-        yield from self._rate("af", "interval join, three partners in the interval", "af", unit="pairs/s")
-        yield from self._ratio("af", "  to the bare loop", ("af", "bare join"), Target(least=0.25))
-        per_match = RECORDS / bare_pattern()() if "ag" in self.results else 0.0
-        for figure in self._rate("ag", "a pattern of three steps", "ag", per_match):
-            yield replace(figure, target=Target(least=200_000.0))
-        yield from self._rate("k", "100,000 keys, hash map, increments of 1 s", "k")
-        yield from self._ratio("k", "  to the bare loop", ("k", "bare spread"), Target(least=0.35))
-        yield from self._rate("l", "the same on RocksDB, cache for all keys", "l")
-        yield from self._ratio("l", "  to the hash map", ("l", "k"), Target(least=0.6))
-        yield from self._rate("m", "the same on RocksDB, cache for 10 % of the keys", "m")
-        yield from self._ratio("m", "  to the hash map", ("m", "k"), Target(least=0.15))
-        yield from self._ratio("m", "  to the bare loop", ("m", "bare spread"), None)
-        yield from self._ratio("n", "changelog on the hash map, to (k)", ("k log", "k"), Target(least=0.8))
-        yield from self._ratio("n", "changelog on RocksDB, to (l)", ("l log", "l"), Target(least=0.8))
-
-    def _rate(
-        self, row: str, what: str, name: str, per_output: float = 1.0, unit: str = "records/s"
-    ) -> Iterator[Figure]:
-        results = self.results.get(name)
-        if results is not None:
-            rates = tuple(result["rate"] * per_output for result in results)
-            cpu_ns = median(result["cpu_ns"] for result in results) / per_output
-            note = f"{cpu_ns:.0f} ns of CPU each"
-            yield Figure(row=row, what=what, value=median(rates), unit=unit, of_runs=rates, note=note)
-
-    def _ratio(
-        self, row: str, what: str, names: tuple[str, str], target: Target | None, slots: int = 1
-    ) -> Iterator[Figure]:
-        """Yield the median of the ratios within each round, which noise that comes and goes touches least.
-
-        The note gives the ratio by processor time: what it would be if all slots had a core of their own.
-        """
-        if not all(name in self.results for name in names):
-            return
-        pairs = list(zip(*[self.results[name] for name in names], strict=True))
-        ratios = tuple(one["rate"] / other["rate"] for one, other in pairs)
-        by_cpu = median(slots * other["cpu_ns"] / one["cpu_ns"] for one, other in pairs)
-        yield Figure(
-            row=row,
-            what=what,
-            value=median(ratios),
-            unit="ratio",
-            target=target,
-            of_runs=ratios,
-            note=f"{by_cpu:.2f} by CPU time",
-        )
+    def _job(self, program: str, slots: int = 1, checkpoint_ms: int | None = 1_000) -> Trial:
+        return steady(program, self.target, self.effort, slots, checkpoint_ms)
 
     # --- (f) to (i)
 
@@ -157,7 +74,7 @@ class Bench:
         figures: list[Figure] = []
         for rate, most_ms in ((1_000, 2.0), (10_000, 5.0)):
             self.say(f"latency at {rate:,} records/s")
-            result = run_trial(self._job(f"latency-{rate}", slots=2, checkpoint_ms=1_000))
+            result = run_trial(self._job(f"latency-{rate}", slots=2))
             what = f"latency, network key_by, {rate:,} records/s"
             note = f"{result['latencies']:,} records that crossed; p99.9 {result['p99.9_ms']:.2f} ms"
             figures.append(Figure(row="f", what=f"{what}, p50", value=result["p50_ms"], unit="ms"))
@@ -245,6 +162,34 @@ class Bench:
         ]
 
 
+def throughput_figures(rounds: Rounds) -> Iterator[Figure]:
+    """Yield the figures of the trials that were run."""
+    per_output = RECORDS / bare_chain()()
+    yield from rounds.rate("a", "keyed count, one slot, checkpoints of 1 s", "a")
+    yield from rounds.ratio("a", "  to the bare loop", ("a", "bare count"), Target(least=0.45))
+    yield from rounds.rate("b", "the same without checkpoints", "b")
+    yield from rounds.ratio("b", "  what checkpoints leave: (a) to (b)", ("a", "b"), Target(least=0.95))
+    yield from rounds.rate("c", "keyed count, two slots, network key_by", "c")
+    yield from rounds.ratio("c", "  to one slot", ("c", "a"), Target(least=1.3), slots=2)
+    yield from rounds.rate("d", "map-filter chain", "d", per_output)
+    yield from rounds.ratio("d", "  to the bare loop of both functions", ("d", "bare chain"), Target(least=0.5))
+    yield from rounds.rate("ad", "the chain of (d) with a declared type of tuples", "ad chain", per_output)
+    yield from rounds.ratio("ad", "  to (d)", ("ad chain", "d"), Target(least=0.4))
+    yield from rounds.rate("ad", "a keyed map of rows with a declared type", "ad rows")
+    yield from rounds.ratio("ad", "  to the same without a type", ("ad rows", "rows"), Target(least=0.7))
+    yield from rounds.rate("e", "word count", "e", unit="words/s")
+    yield from rounds.ratio("e", "  to the bare loop", ("e", "bare words"))
+    yield from rounds.rate("k", "100,000 keys, hash map, increments of 1 s", "k")
+    yield from rounds.ratio("k", "  to the bare loop", ("k", "bare spread"), Target(least=0.35))
+    yield from rounds.rate("l", "the same on RocksDB, cache for all keys", "l")
+    yield from rounds.ratio("l", "  to the hash map", ("l", "k"), Target(least=0.6))
+    yield from rounds.rate("m", "the same on RocksDB, cache for 10 % of the keys", "m")
+    yield from rounds.ratio("m", "  to the hash map", ("m", "k"), Target(least=0.15))
+    yield from rounds.ratio("m", "  to the bare loop", ("m", "bare spread"))
+    yield from rounds.ratio("n", "changelog on the hash map, to (k)", ("k log", "k"), Target(least=0.8))
+    yield from rounds.ratio("n", "changelog on RocksDB, to (l)", ("l log", "l"), Target(least=0.8))
+
+
 NEEDS = {
     "a": {"bare count", "a"},
     "b": {"a", "b"},
@@ -252,15 +197,12 @@ NEEDS = {
     "d": {"bare chain", "d"},
     "e": {"bare words", "e"},
     "ad": {"d", "ad chain", "rows", "ad rows"},
-    "ae": {f"{kind}{per_key}" for per_key in WINDOWED for kind in ("bare windows-", "ae ")},
-    "af": {"bare join", "af"},
-    "ag": {"bare pattern", "ag"},
     "k": {"bare spread", "k"},
     "l": {"k", "l"},
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 
@@ -278,6 +220,9 @@ def full_checkpoints(result: Result) -> tuple[tuple[float, ...], str]:
     return tuple(checkpoint["sync_ms_max"] for checkpoint in full), note
 
 
+MODULES = (state_rows, fault_rows, file_rows, frame_rows, kafka_rows, batch_rows, stream_rows, event_time_rows)
+
+
 def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:
     """Measure the wanted rows."""
     figures = bench.throughput(wanted)
@@ -285,8 +230,8 @@ def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:
     for row, others_measure in others.items():
         if row in wanted:
             figures += others_measure()
-    later = state_rows.MEASURES | fault_rows.MEASURES | file_rows.MEASURES | frame_rows.MEASURES | kafka_rows.MEASURES
-    for row, state_measure in (later | batch_rows.MEASURES | stream_rows.MEASURES).items():
-        if row in wanted:
-            figures += state_measure(bench.target, bench.effort, bench.say)
+    for module in MODULES:
+        for row, measure_row in module.MEASURES.items():
+            if row in wanted:
+                figures += measure_row(bench.target, bench.effort, bench.say)
     return figures

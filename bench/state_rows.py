@@ -8,12 +8,11 @@ from statistics import mean, median
 
 from bench.big_state import run_big_state
 from bench.churn import run_churn
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.state_settings import INCREMENTAL, ROCKSDB, ROCKSDB_BIG
 from bench.trial import Result, Trial, run_trial
 
-Say = Callable[[str], None]
 CHURN_CHECKPOINT_MS = 5_000
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from statistics import median
 
-from bench.effort import Effort
+from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.trial import run_module
 
-Say = Callable[[str], None]
 OWN_BATCHES, SPARK_BATCHES = 7, 3
 """Micro-batches of a run; the first one only starts the clock."""
 RUN_S_MAX = 600.0

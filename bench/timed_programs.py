@@ -12,12 +12,14 @@ from bench.outputs import TallySink
 from bench.programs import Build, key_of
 from headgate.common import Time, WatermarkStrategy
 from headgate.datastream import AggregateFunction, KeyedStream, ProcessJoinFunction, StreamExecutionEnvironment
-from headgate.datastream.window import TumblingEventTimeWindows
+from headgate.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from headgate.pattern import CEP, AfterMatchSkipStrategy, Match, Pattern
 
 WINDOW_MS: Final = 1_000
 WINDOWED: Final = (20, 2)
-"""How many records windows have of each key."""
+"""How many records windows, and sessions, have of each key."""
+PAUSE_MS: Final = 2 * WINDOW_MS
+"""No record comes for so long after each `WINDOW_MS`, where there are sessions: longer than their gap."""
 PER_MS: Final = 20
 """Records in each millisecond, of joins and patterns: one of a key in 50 ms."""
 REACH_MS: Final = 75
@@ -51,6 +53,11 @@ class Pair(ProcessJoinFunction):
         yield left, right
 
 
+def records_per_ms(per_key: int) -> int:
+    """Return how many records come in a millisecond if a window has so many of a key, on average."""
+    return per_key * inputs.KEYS // WINDOW_MS
+
+
 def is_kind(kind: int, value: Any) -> bool:
     """Return whether a record is of a kind."""
     return bool(value[1] % KINDS == kind)
@@ -64,14 +71,20 @@ def ends(match: Match) -> Any:
 # --- jobs
 
 
-def _timed(env: StreamExecutionEnvironment, seconds: float, per_ms: int) -> KeyedStream:
-    source = inputs.TimedCycleSource(seconds, per_ms)
+def _timed(env: StreamExecutionEnvironment, seconds: float, per_ms: int, pause_ms: int = 0) -> KeyedStream:
+    source = inputs.TimedCycleSource(seconds, per_ms, WINDOW_MS, pause_ms)
     return env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "tuples").key_by(key_of)
 
 
 def build_windows(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:
-    keyed = _timed(env, seconds, per_key * inputs.KEYS // WINDOW_MS)
+    keyed = _timed(env, seconds, records_per_ms(per_key))
     keyed.window(TumblingEventTimeWindows(WINDOW_MS, 0)).aggregate(Counted()).sink_to(TallySink(folder))
+
+
+def build_sessions(env: StreamExecutionEnvironment, folder: str, seconds: float, per_key: int) -> None:
+    keyed = _timed(env, seconds, records_per_ms(per_key), PAUSE_MS)
+    gap = EventTimeSessionWindows.with_gap(Time.milliseconds(WINDOW_MS))
+    keyed.window(gap).aggregate(Counted()).sink_to(TallySink(folder))
 
 
 def build_join(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
@@ -89,6 +102,7 @@ def build_pattern(env: StreamExecutionEnvironment, folder: str, seconds: float) 
 
 JOBS: dict[str, Build] = {
     **{f"windows-{per_key}": partial(build_windows, per_key=per_key) for per_key in WINDOWED},
+    **{f"sessions-{per_key}": partial(build_sessions, per_key=per_key) for per_key in WINDOWED},
     "join": build_join,
     "pattern": build_pattern,
 }
@@ -100,7 +114,7 @@ JOBS: dict[str, Build] = {
 def bare_windows(per_key: int) -> Callable[[], int]:
     """Return a pass over the tuples by the function of the windows; it returns the number of results."""
     records, function = inputs.keyed_tuples(), Counted()
-    per_ms = per_key * inputs.KEYS // WINDOW_MS
+    per_ms = records_per_ms(per_key)
     times = [number // per_ms for number in range(len(records))]
 
     def once() -> int:

@@ -72,17 +72,26 @@ def run_trial(trial: Trial) -> Result:
 def run_module(module: str, given: dict[str, Any], timeout_s: float) -> Result:
     """Run a module in a new process, JSON in and JSON out. Blocks. Raises `TrialFailedError` with what it wrote."""
     folders = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    return run_program([sys.executable, "-m", module, json.dumps(given)], timeout_s, PYTHONPATH=folders)
+
+
+def run_program(command: list[str], timeout_s: float, **environ: str) -> Result:
+    """Run a program, with its Python's own folder first on the `PATH`; return the JSON of its last line.
+
+    Blocks. Raises `TrialFailedError` with what it wrote.
+    """
+    path = os.pathsep.join([str(Path(command[0]).parent), os.environ["PATH"]])
     done = subprocess.run(
-        [sys.executable, "-m", module, json.dumps(given)],
+        command,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": folders},
+        env=os.environ | {"PATH": path} | environ,
         capture_output=True,
         text=True,
         timeout=timeout_s,
         check=False,
     )
     if done.returncode != 0:
-        raise TrialFailedError(f"{module} {given} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise TrialFailedError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     result: Result = json.loads(done.stdout.splitlines()[-1])
     return result
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from generator.events import Settings, write
 from queries.q13 import ROWS
@@ -18,6 +21,21 @@ def write_inputs(folder: Path, count: int, settings: Settings, row_group: int = 
         return
     folder.mkdir(parents=True, exist_ok=True)
     made.unlink(missing_ok=True)
+    shutil.rmtree(folder / "parts", ignore_errors=True)
     write(folder / "events.parquet", count, settings, row_group)
     (folder / "side_input.csv").write_text("".join(f"{number},{number}\n" for number in range(ROWS)))
     made.write_text(wanted)
+
+
+def write_parts(folder: Path) -> None:
+    """Write the events a second time, a file for each row group: streams of Spark SQL take whole files."""
+    parts = folder / "parts"
+    if parts.exists():
+        return
+    written = folder / "parts.part"
+    shutil.rmtree(written, ignore_errors=True)
+    written.mkdir()
+    events = pq.ParquetFile(folder / "events.parquet")
+    for number in range(events.num_row_groups):
+        pq.write_table(events.read_row_group(number), written / f"{number:04}.parquet")
+    written.rename(parts)

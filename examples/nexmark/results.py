@@ -25,8 +25,9 @@ def settled(name: str, rows: Iterable[tuple[Any, ...]]) -> Rows:
     if name in KEYS:
         return Counter({KEYS[name](row): row for row in rows}.values())
     if name == "q12":  # which windows there are depends on the clock, their sums do not
+        counts = {(bidder, start): count for bidder, count, start, _ in rows}
         bids: Counter[int] = Counter()
-        for bidder, count, *_ in rows:
+        for (bidder, _), count in counts.items():
             bids[bidder] += count
         return Counter(bids.items())
     return Counter(rows)

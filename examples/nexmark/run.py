@@ -24,7 +24,7 @@ from headgate.datastream import DataStream, MapFunction, RuntimeExecutionMode, S
 from headgate.datastream.functions import CheckpointListener
 from headgate.deploy.spark.java import ensure_java
 from inputs import write_inputs
-from queries import NAMES, query
+from queries import NAMES, PATTERNS, query
 from results import Rows, difference, settled
 from streams import Events
 from tables import expected, register
@@ -82,14 +82,16 @@ def main() -> None:
     parser.add_argument("queries", nargs="*", metavar="QUERY", help="such as q5; all if none is named")
     parser.add_argument("--events", type=int, default=EVENTS, help=f"how many events there are ({EVENTS:,})")
     given = parser.parse_args()
-    if unknown := sorted(set(given.queries) - set(NAMES)):
-        parser.error(f"there is no {unknown[0]}: queries are {NAMES[0]} to {NAMES[-1]}")
+    if unknown := sorted(set(given.queries) - {*NAMES, *PATTERNS}):
+        parser.error(
+            f"there is no {unknown[0]}: queries are {NAMES[0]} to {NAMES[-1]}, and {PATTERNS[0]} to {PATTERNS[-1]}"
+        )
     folder = WORK / "input"
     write_inputs(folder, given.events, Settings())
     print(f"{given.events:,} events; the log of Spark and of the jobs goes to {WORK / 'spark.log'}.\n")
     with spark_session() as spark:
         register(spark, folder)
-        wrong = [name for name in given.queries or NAMES if not check(spark, folder, name)]
+        wrong = [name for name in given.queries or [*NAMES, *PATTERNS] if not check(spark, folder, name)]
     if wrong:
         sys.exit(f"\nFAILED: {', '.join(wrong)}")
     print("\nEach query gives what Spark SQL gives, as a stream with a worker killed on the way and as a batch.")

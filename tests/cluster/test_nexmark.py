@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from figures.compare import EVENTS, ROW_GROUP, SETTINGS, write_closing
+from figures.on_spark_streaming import run
+from figures.written import read
 from generator.events import Settings
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from inputs import write_inputs
-from queries import NAMES, query
+from inputs import write_inputs, write_parts
+from queries import NAMES, PATTERNS, query
 from results import difference, settled
 from streams import Events
 from tables import expected, register
@@ -30,7 +33,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *PATTERNS])
 def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, folder: Path) -> None:
     wanted = expected(spark, name)
     assert wanted
@@ -42,8 +45,23 @@ def test_a_query_gives_what_spark_sql_gives(name: str, spark: SparkSession, fold
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", ["q3", "q9", "q19"])
+def test_a_stream_of_spark_sql_gives_what_its_batch_gives(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    write_inputs(tmp_path, EVENTS, SETTINGS, ROW_GROUP)
+    write_parts(tmp_path)
+    write_closing(tmp_path)
+    register(session, tmp_path)
+    wanted = expected(session, name)
+    run(session, name, tmp_path, tmp_path / "results", str(tmp_path / "checkpoints"))
+    assert difference(settled(name, read(tmp_path / "results").elements()), wanted) is None
+
+
+@pytest.mark.spark
 @pytest.mark.soak
 def test_queries_survive_a_killed_worker() -> None:
-    done = subprocess.run([sys.executable, str(RUN), "q4", "q5", "q11"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(RUN), "q4", "q5", "q11", "p2"], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 6
+    assert done.stdout.count("right") == 8

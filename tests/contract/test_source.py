@@ -28,6 +28,7 @@ from headgate.connectors.rate import RateLimitedSource
 from headgate.testing.contracts.source import SOURCE_CHECKS, SourceCase
 from headgate.types.row import Row
 from headgate.types.typeinfo import Types
+from tests.simulation.alignment_programs import RECORDS, Partitions
 
 WORDS = [f"word-{index}" for index in range(40)]
 
@@ -140,7 +141,24 @@ def one_after_the_other_at_a_rate(folder: Path) -> SourceCase:
     return SourceCase(source=RateLimitedSource(case.source, 1_000), expected=case.expected)
 
 
+def partitions(folder: Path) -> SourceCase:
+    return SourceCase(source=Partitions(), expected=list(range(RECORDS)), ordered=False)
+
+
+def partitions_at_a_rate(folder: Path) -> SourceCase:
+    return SourceCase(source=RateLimitedSource(Partitions(), 1_000), expected=list(range(RECORDS)), ordered=False)
+
+
+def partitions_after_lines(folder: Path) -> SourceCase:
+    before = lines(folder)
+    source = HybridSource.builder(before.source).add_source(Partitions()).build()
+    return SourceCase(source=source, expected=[*before.expected, *range(RECORDS)], ordered=False)
+
+
 CASES = [
+    partitions,
+    partitions_at_a_rate,
+    partitions_after_lines,
     one_after_the_other,
     one_after_the_other_at_a_rate,
     parquet_rows,

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+from figures.compare import unlike
 from figures.engines import with_pyflink
+from figures.kept import Kept
 from figures.page import Figure, Setting, page
+from figures.written import add, read
 from generator.events import AUCTION, BID, PERSON, Settings, events
 from headgate.common import Configuration
 from headgate.datastream import RuntimeExecutionMode, StreamExecutionEnvironment
-from inputs import write_inputs
-from queries import NAMES, q10, query
+from inputs import write_inputs, write_parts
+from queries import NAMES, PATTERNS, q10, query
 from results import Rows, difference, settled
 from streams import Events
 
@@ -117,7 +122,7 @@ def test_half_of_the_bids_come_by_four_channels(made: pa.Table) -> None:
     assert with_id == pytest.approx(0.45, abs=0.01)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *PATTERNS])
 @pytest.mark.slow
 def test_a_query_gives_the_same_in_both_modes(name: str, folder: Path) -> None:
     streaming, batch = (
@@ -151,7 +156,68 @@ def test_differences_are_told() -> None:
 def test_the_last_change_of_a_result_counts() -> None:
     assert settled("q4", [(10, 5), (11, 1), (10, 7)]) == Counter([(10, 7), (11, 1)])
     assert settled("q12", [(1, 2, 0, 10), (1, 3, 10, 20)]) == Counter([(1, 5)])
+    assert settled("q12", [(1, 2, 0, 10), (1, 3, 0, 10)]) == Counter([(1, 3)])
     assert settled("q0", [(1, 2), (1, 2)]) == Counter({(1, 2): 2})
+
+
+def test_written_results_are_what_is_left_in_the_order_of_the_last_changes(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    add(path, [("a", 1), ("a", 2), ("b", 1), ("b", 1)])
+    add(path, [("b", 1), ("a", 1)], -1)
+    add(path, [("a", 2)], -1)
+    add(path, [("a", 1)])
+    assert list(read(path).items()) == [(("b", 1), 1), (("a", 1), 1)]
+    assert settled("q4", [("a", 1), ("a", 2), ("a", 1)]) == settled("q4", read(path).elements()) - Counter([("b", 1)])
+
+
+def test_times_are_written_as_milliseconds(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    add(path, [(dt.datetime(1970, 1, 1, 0, 0, 1, 5_000), None, 2.5)])
+    assert list(read(path)) == [(1_005, None, 2.5)]
+
+
+def test_of_equal_rows_any_may_come_first_where_the_query_leaves_that_open() -> None:
+    bid = ("auction", "bidder", 10, "channel", "url", 5, "extra")
+    other = (*bid[:6], "another")
+    assert unlike("Flink SQL", "q18", Counter([other]), Counter([bid])) is None
+    assert unlike("headgate", "q18", Counter([other]), Counter([bid])) is not None
+    assert unlike("Flink SQL", "q18", Counter([(*bid[:5], 6, "extra")]), Counter([bid])) is not None
+
+
+def test_a_change_takes_the_place_of_a_result_of_its_auction() -> None:
+    first, last = [(7, *"abcdefghijk", price) for price in (10, 20)]
+    assert unlike("Flink SQL", "q9", Counter([first, last]), Counter([last])) is None
+    assert unlike("Flink SQL", "q9", Counter([last, first]), Counter([last])) is not None
+    assert unlike("headgate", "q9", Counter([first, last]), Counter([last])) is not None
+
+
+def test_a_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    path, setting = tmp_path / "measured.jsonl", Setting("2 cores", {"headgate": 1_000})
+    kept = Kept(path, setting)
+    kept.add(Figure("headgate", "q0", 3_000.0, 0.5, None))
+    kept.add(Figure("headgate", "q1", 0.0, 0.0, "took more than 300 s"))
+    again = Kept(path, setting)
+    assert again.figures == kept.figures[:1]
+    assert again.has("headgate", "q0")
+    assert not again.has("headgate", "q1"), "what failed is measured again"
+    assert not again.has("Spark SQL", "q0")
+
+
+def test_figures_of_another_setting_are_not_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "measured.jsonl"
+    Kept(path, Setting("2 cores", {"headgate": 1_000})).add(Figure("headgate", "q0", 3_000.0, 0.5, None))
+    assert Kept(path, Setting("2 cores", {"headgate": 2_000})).figures == []
+    assert Kept(path, Setting("2 cores", {"headgate": 1_000})).figures == []
+
+
+def test_parts_have_the_events_in_their_order(tmp_path: Path) -> None:
+    write_inputs(tmp_path, 5_000, Settings(), row_group=2_000)
+    write_parts(tmp_path)
+    parts = sorted((tmp_path / "parts").iterdir())
+    assert pa.concat_tables(map(pq.read_table, parts)).equals(pq.read_table(tmp_path / "events.parquet"))
+    assert len(parts) == 3
+    write_inputs(tmp_path, 1_000, Settings(), row_group=2_000)
+    assert not (tmp_path / "parts").exists(), "they go with the events that they are made of"
 
 
 def test_the_page_of_figures_compares_engines_and_tells_what_failed() -> None:

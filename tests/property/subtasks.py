@@ -25,6 +25,9 @@ class Subtasks:
     build: Callable[..., DataStream]
     backend: str
     incremental: bool
+    changelog: bool = False
+    cache_bytes: int | None = None
+    """What RocksDB may have in memory, if not what it usually may."""
     parallelism: int = 2
     running: list[OperatorHarness] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
@@ -35,6 +38,9 @@ class Subtasks:
     def start(self, saved: list[SavedOperator], watermark: int) -> None:
         backend = Settings().with_value(options.STATE_BACKEND, self.backend)
         backend = backend.with_value(options.CHECKPOINT_INCREMENTAL, self.incremental)
+        backend = backend.with_value(options.CHANGELOG, self.changelog)
+        if self.cache_bytes is not None:
+            backend = backend.with_value(options.ROCKSDB_CACHE_SIZE, self.cache_bytes)
         for subtask in range(self.parallelism):
             setup = Setup(subtask=subtask, parallelism=self.parallelism, max_parallelism=8, settings=backend)
             harness = OperatorHarness.of_stream(self.build, restored=saved, setup=setup)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from headgate.common import Time
 from headgate.datastream import DataStream
 from headgate.elements import MIN_TIMESTAMP
-from headgate.operators.patterns.nfa import Found, Matching, Nfa
+from headgate.operators.patterns.matching import Found, Matching
+from headgate.operators.patterns.nfa import Nfa
 from headgate.pattern import (
     CEP,
     AfterMatchSkipStrategy,
@@ -20,6 +21,7 @@ from headgate.pattern import (
     Pattern,
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
+    WithinType,
 )
 from tests.property.subtasks import LATE, Subtasks
 
@@ -53,6 +55,17 @@ PATTERNS: Final = [
     .times(2)
     .followed_by("c")
     .where(of(2)),
+    Pattern.begin(Pattern.begin("a").where(of(0)).followed_by("b").where(of(1)))
+    .times_or_more(2)
+    .followed_by("c")
+    .where(of(2))
+    .within(Time.milliseconds(6), WithinType.PREVIOUS_AND_CURRENT),
+    Pattern.begin("a", AfterMatchSkipStrategy.skip_to_next())
+    .where(of(0))
+    .one_or_more()
+    .not_followed_by("b")
+    .where(of(1))
+    .within(Time.milliseconds(4), WithinType.PREVIOUS_AND_CURRENT),
 ]
 
 
@@ -79,10 +92,15 @@ class Model:
         for event in sorted(self.waiting, key=lambda event: event[2]):
             if event[2] <= self.watermark:
                 self.waiting.remove(event)
-                found += self.nfa.process(self.keys.setdefault(event[0], Matching()), event, event[2])
-        for matching in self.keys.values():
-            found += self.nfa.pass_time(matching, self.watermark)
-        return [shown(each) for each in found]
+                found += self.take(event, event[2])
+        return [shown(each) for each in found] + self.pass_time(self.watermark)
+
+    def take(self, event: Event, time_ms: int) -> list[Found]:
+        """Hand a record to the automaton, at a time."""
+        return self.nfa.process(self.keys.setdefault(event[0], Matching()), event, time_ms)
+
+    def pass_time(self, time_ms: int) -> list[Any]:
+        return [shown(each) for matching in self.keys.values() for each in self.nfa.pass_time(matching, time_ms)]
 
 
 STEPS: Final = st.lists(
@@ -128,3 +146,36 @@ def test_the_operator_finds_what_the_automaton_does(
     finally:
         operator.stop()
     assert sorted(operator.late) == sorted(model.late)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS, incremental=st.booleans())
+def test_by_processing_time_it_finds_what_the_automaton_does_in_the_order_of_arrival(
+    backend: str, pattern: Pattern, steps: list[Any], incremental: bool
+) -> None:
+    """A number is by how much time passes; those of records are not looked at."""
+    model, now_ms = Model(Nfa(pattern)), 0
+
+    def build(stream: DataStream) -> DataStream:
+        return CEP.pattern(stream.key_by(lambda event: event[0]), pattern).in_processing_time().process(Numbers())
+
+    operator = Subtasks(build, backend, incremental)
+    operator.start([], MIN_TIMESTAMP)
+    try:
+        for number, step in enumerate([*steps, 100]):
+            if step in ("restart", "rescale"):
+                operator.restart(MIN_TIMESTAMP, more=int(step == "rescale"))
+                assert operator.pass_time(now_ms) == []  # clocks of new harnesses begin at 0
+            elif isinstance(step, str):
+                operator.checkpoint(step)
+            elif isinstance(step, int):
+                now_ms += step
+                assert sorted(operator.pass_time(step)) == sorted(model.pass_time(now_ms))
+            else:
+                event = step[0], number, step[1]
+                assert operator.add([event]) == [shown(each) for each in model.take(event, now_ms)]
+    finally:
+        operator.stop()

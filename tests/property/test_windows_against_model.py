@@ -14,6 +14,7 @@ from headgate.datastream import AggregateFunction, DataStream, ProcessWindowFunc
 from headgate.datastream.window import (
     EventTimeSessionWindows,
     ProcessingTimeSessionWindows,
+    SessionWindowTimeGapExtractor,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TimeWindow,
@@ -125,7 +126,21 @@ def _sliding(draw: st.DrawFn, size: int, slide: int) -> tuple[Any, WindowModel]:
 @st.composite
 def sessions(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     gap, lateness = draw(st.integers(1, 8)), draw(st.sampled_from([0, 0, 3, 10]))
-    return EventTimeSessionWindows(gap), SessionModel(lateness, gap=gap)
+    if draw(st.booleans()):
+        return EventTimeSessionWindows(gap), SessionModel(lateness, gap_of=lambda record: gap)
+    of_number = OwnGap(gap)
+    return EventTimeSessionWindows.with_dynamic_gap(of_number), SessionModel(lateness, gap_of=of_number.extract)
+
+
+@final
+class OwnGap(SessionWindowTimeGapExtractor):
+    """A gap that depends on the number of the record."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def extract(self, element: Record) -> int:
+        return 1 + element[1] % self.most
 
 
 @st.composite
@@ -133,6 +148,23 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
     size = draw(st.integers(6, 12))
     lateness = draw(st.sampled_from([0, 3, 10]))
     return TumblingEventTimeWindows(size, 0), SlidingModel(lateness, size=size, slide=size)
+
+
+@final
+@dataclass(frozen=True)
+class Storage:
+    """Where state lies, and how snapshots are written. The cache is that of RocksDB, None for its usual size."""
+
+    backend: str
+    incremental: bool
+    changelog: bool = False
+    cache_bytes: int | None = None
+
+
+STORAGES: Final = st.one_of(
+    st.builds(Storage, st.just("hashmap"), st.booleans(), st.booleans()),
+    st.builds(Storage, st.just("rocksdb"), st.booleans(), st.booleans(), st.sampled_from([1, 3_000, 6_000, None])),
+)
 
 
 @pytest.mark.slow
@@ -151,12 +183,12 @@ def tumbling(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         min_size=6,
         max_size=20,
     ),
-    incremental=st.booleans(),
+    storage=STORAGES,
 )
 def test_panes_hold_what_lists_would(
-    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], storage: Storage
 ) -> None:
-    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+    compare(Windowed(windows, evaluate, storage), steps)
 
 
 @st.composite
@@ -181,12 +213,41 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
         min_size=6,
         max_size=24,
     ),
-    incremental=st.booleans(),
+    storage=STORAGES,
 )
 def test_slices_hold_what_lists_would(
-    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], incremental: bool
+    evaluate: Callable[[Any], DataStream], windows: tuple[Any, WindowModel], steps: list[Any], storage: Storage
 ) -> None:
-    compare(Windowed(windows, evaluate, "hashmap", incremental), steps)
+    compare(Windowed(windows, evaluate, storage), steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
+@settings(max_examples=150, deadline=None)
+@given(
+    windows=sessions(),
+    steps=st.lists(
+        st.one_of(
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1, max_size=6),
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60)), min_size=1, max_size=6),
+            st.sampled_from(["restart", "rescale", "savepoint", "complete", "abort", "begin", "complete"]),
+            st.integers(0, 75),
+            st.integers(0, 75),
+        ),
+        min_size=6,
+        max_size=24,
+    ),
+    incremental=st.booleans(),
+)
+def test_sessions_hold_what_lists_would(
+    backend: str,
+    evaluate: Callable[[Any], DataStream],
+    windows: tuple[Any, WindowModel],
+    steps: list[Any],
+    incremental: bool,
+) -> None:
+    compare(Windowed(windows, evaluate, Storage(backend, incremental)), steps)
 
 
 @pytest.mark.slow
@@ -201,7 +262,7 @@ def test_windows_hold_what_lists_would(
     steps: list[Any],
     incremental: bool,
 ) -> None:
-    compare(Windowed(windows, evaluate, backend, incremental), steps)
+    compare(Windowed(windows, evaluate, Storage(backend, incremental)), steps)
 
 
 @final
@@ -211,8 +272,7 @@ class Windowed:
 
     windows: tuple[Any, WindowModel]
     evaluate: Callable[[Any], DataStream]
-    backend: str
-    incremental: bool
+    storage: Storage
 
 
 def compare(windowed: Windowed, steps: list[Any]) -> None:
@@ -223,7 +283,8 @@ def compare(windowed: Windowed, steps: list[Any]) -> None:
         windows = stream.key_by(lambda record: record[0]).window(assigner)
         return windowed.evaluate(windows.allowed_lateness(model.lateness).side_output_late_data(LATE))
 
-    operator = Subtasks(build, windowed.backend, windowed.incremental)
+    storage = windowed.storage
+    operator = Subtasks(build, storage.backend, storage.incremental, storage.changelog, storage.cache_bytes)
     operator.start([], model.watermark)
     in_order = windowed.evaluate is _elements and isinstance(model, SlidingModel)
     number = 0

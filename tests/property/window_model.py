@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -36,7 +37,7 @@ class WindowModel:
         """Add a record; return what is emitted."""
         key, number, time = record
         emitted, entered = [], False
-        for span in self.entered(self.spans.setdefault(key, []), time):
+        for span in self.entered(self.spans.setdefault(key, []), record):
             if span.end - 1 + self.lateness <= self.watermark:
                 self.spans[key].remove(span)
                 continue
@@ -48,7 +49,7 @@ class WindowModel:
             self.late.append(number)
         return emitted
 
-    def entered(self, spans: list[Span], time: int) -> list[Span]:
+    def entered(self, spans: list[Span], record: Record) -> list[Span]:
         """Return the windows of a key that a record is in, which are among `spans` then."""
         raise NotImplementedError
 
@@ -71,7 +72,8 @@ class SlidingModel(WindowModel):
     slide: int = 1
     offset: int = 0
 
-    def entered(self, spans: list[Span], time: int) -> list[Span]:
+    def entered(self, spans: list[Span], record: Record) -> list[Span]:
+        time = record[2]
         starts = [start for start in range(time - self.size + 1, time + 1) if (start - self.offset) % self.slide == 0]
         for start in starts:
             if all(span.start != start for span in spans):
@@ -84,10 +86,11 @@ class SlidingModel(WindowModel):
 class SessionModel(WindowModel):
     """Session windows: those that a record's own overlaps or touches become one."""
 
-    gap: int = 1
+    gap_of: Callable[[Record], int] = lambda record: 1
 
-    def entered(self, spans: list[Span], time: int) -> list[Span]:
-        joined = Span(time, time + self.gap)
+    def entered(self, spans: list[Span], record: Record) -> list[Span]:
+        time = record[2]
+        joined = Span(time, time + self.gap_of(record))
         for span in [span for span in spans if span.start <= joined.end and joined.start <= span.end]:
             spans.remove(span)
             joined.start, joined.end = min(joined.start, span.start), max(joined.end, span.end)

@@ -10,8 +10,8 @@ import pytest
 from headgate.common import Duration, Time, WatermarkStrategy
 from headgate.datastream import DataStream, StreamExecutionEnvironment
 from headgate.datastream.connectors.number_seq import NumberSequenceSource
-from headgate.operators.patterns.operator import PatternOperator
-from headgate.pattern import CEP, Match, Pattern, PatternProcessFunction, TimedOutPartialMatchHandler
+from headgate.operators.patterns.event_time import EventTimePatternOperator
+from headgate.pattern import CEP, Match, Pattern, PatternProcessFunction, TimedOutPartialMatchHandler, WithinType
 from tests.simulation.plants import Plant
 
 RECORDS: Final = 240
@@ -32,30 +32,40 @@ def _of(kind: int) -> Callable[[int], bool]:
 
 def pattern(env: StreamExecutionEnvironment) -> DataStream:
     """Return what is found in numbers of four keys, whose times are a little out of order."""
+    steps = Pattern.begin("a").where(_of(0)).followed_by("b").where(_of(1)).one_or_more().followed_by("c").where(_of(2))
+    return _found(env, steps.within(Time.milliseconds(400)))
+
+
+def groups(env: StreamExecutionEnvironment) -> DataStream:
+    """Return what is found of groups, and of what does not come for a time."""
+    near = Time.milliseconds(160), WithinType.PREVIOUS_AND_CURRENT
+    pairs = Pattern.begin(Pattern.begin("a").where(_of(0)).followed_by("b").where(_of(1)).within(*near)).one_or_more()
+    return _found(env, pairs.not_followed_by("c").where(_of(2)).within(*near).within(Time.milliseconds(600)))
+
+
+def _found(env: StreamExecutionEnvironment, steps: Pattern) -> DataStream:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(40))
     timed = strategy.with_timestamp_assigner(lambda number, _: number * 10 - number * 7 % 30)
     numbers = env.from_source(NumberSequenceSource(1, RECORDS), timed, "numbers")
-    steps = Pattern.begin("a").where(_of(0)).followed_by("b").where(_of(1)).one_or_more().followed_by("c").where(_of(2))
-    found = CEP.pattern(numbers.key_by(lambda number: number % KEYS), steps.within(Time.milliseconds(400)))
-    return found.process(Shown())
+    return CEP.pattern(numbers.key_by(lambda number: number % KEYS), steps).process(Shown())
 
 
-def _opened(patch: pytest.MonkeyPatch, forget: Callable[[PatternOperator, Any], None]) -> None:
+def _opened(patch: pytest.MonkeyPatch, forget: Callable[[EventTimePatternOperator, Any], None]) -> None:
     """Have each cell of an operator that is restored forget something."""
-    opened = PatternOperator.open
+    opened = EventTimePatternOperator.open
 
-    def forgetful(self: PatternOperator, context: Any) -> None:
+    def forgetful(self: EventTimePatternOperator, context: Any) -> None:
         opened(self, context)
         for cell in list(self._backend.cells.values()):
             forget(self, cell)
 
-    patch.setattr(PatternOperator, "open", forgetful)
+    patch.setattr(EventTimePatternOperator, "open", forgetful)
 
 
 def matches_under_way_are_not_kept(patch: pytest.MonkeyPatch) -> None:
     """A restored operator begins all matches anew."""
 
-    def forget(operator: PatternOperator, cell: Any) -> None:
+    def forget(operator: EventTimePatternOperator, cell: Any) -> None:
         cell[operator._matching.column] = None
 
     _opened(patch, forget)
@@ -64,7 +74,7 @@ def matches_under_way_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 def early_records_are_not_kept(patch: pytest.MonkeyPatch) -> None:
     """A restored operator has no records that wait for the watermark."""
 
-    def forget(operator: PatternOperator, cell: Any) -> None:
+    def forget(operator: EventTimePatternOperator, cell: Any) -> None:
         cell[operator._early.column] = None
 
     _opened(patch, forget)

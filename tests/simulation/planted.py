@@ -220,7 +220,7 @@ PLANTED: Final = (
     ),
     Planted(
         plant=mode_plants.epochs_looked_at_too_late,
-        seeds_max=120,
+        seeds_max=240,
         symptom="is complete",
         settings=_PATIENT,
         often=_NEW_DRIVERS,

@@ -63,7 +63,8 @@ def position_of_what_was_fetched(patch: pytest.MonkeyPatch) -> None:
     """The position of a reader that fetches is behind what it has fetched, handed over or not."""
 
     def fetched_position(self: FetchingReader[Any]) -> list[Any]:
-        ahead = {each.split: None if each.ended else each.after(len(each.records)) for each in self._queue}
+        fetched = [queued.fetched for queued in self._queue]
+        ahead = {each.split: None if each.ended else each.after(len(each.records)) for each in fetched}
         return [split for split in {**self._positions, **ahead}.values() if split is not None]
 
     patch.setattr(FetchingReader, "snapshot", fetched_position)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from headgate.testing.sim import PromiseBroken, simulate
-from tests.simulation.pattern_programs import PLANTS, pattern
+from headgate.testing.sim.program import Program
+from tests.simulation.pattern_programs import PLANTS, groups, pattern
 from tests.simulation.plants import Plant
 
 
 @pytest.mark.slow
-def test_patterns_are_the_same_whatever_goes_wrong() -> None:
-    assert simulate(pattern, seeds=25).restarts > 0
+@pytest.mark.parametrize("program", [pattern, groups])
+def test_patterns_are_the_same_whatever_goes_wrong(program: Program) -> None:
+    assert simulate(program, seeds=25).restarts > 0
 
 
 @pytest.mark.slow

@@ -7,13 +7,18 @@ from typing import Any, Final
 
 import pytest
 
+from headgate.operators.windows import slice_windows
 from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.windows.combined import Combined
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.progress import Stretch, WindowProgress
+from headgate.operators.windows.saved_sessions import cells_of, saved_keys
+from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import SLICE, SliceWindows
+from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.keyed.cells import KEY, plain_key
-from headgate.state.keyed.panes import Pane, Panes
+from headgate.state.keyed.panes import Panes
 from tests.simulation.plants import Plant
 
 
@@ -46,13 +51,32 @@ def the_set_of_merged_windows_is_not_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MergingWindows, "_keep", keep_no_places)
 
 
+def a_session_is_lost_at_a_merge(patch: pytest.MonkeyPatch) -> None:
+    """Of combined sessions that become one, only the first stays."""
+    patch.setattr(Combined, "merged", lambda self, values: values[0] if values else None)
+
+
+def sessions_that_were_evaluated_are_new(patch: pytest.MonkeyPatch) -> None:
+    """After a restore, combined sessions that wait for late records are evaluated once more."""
+    restored = SessionWindows._note_restored
+
+    def forget_and_restore(self: SessionWindows) -> None:
+        for _, cell in cells_of(self._backend, saved_keys(self._backend)):
+            self._keep(cell, [(start, end, value, False) for start, end, value, _ in self._sessions(cell)])
+        restored(self)
+
+    patch.setattr(SessionWindows, "_note_restored", forget_and_restore)
+
+
+def restored_sessions_are_never_due(patch: pytest.MonkeyPatch) -> None:
+    """After a restore, nobody looks at combined sessions to which no record comes."""
+    patch.setattr(SessionWindows, "_note_restored", lambda self: None)
+
+
 def a_pane_changes_under_a_snapshot(patch: pytest.MonkeyPatch) -> None:
     """A value that a snapshot has yet to take is changed in place."""
 
-    def sealed_value(self: Pane, key: Any) -> Any:
-        return next((values[key] for _, values in self.sealed if key in values), None)
-
-    patch.setattr(Pane, "sealed_value", sealed_value)
+    patch.setattr(WindowsInPanes, "_sought", lambda self, pane, key: pane.sealed_value(key))
 
 
 def a_pane_comes_back(patch: pytest.MonkeyPatch) -> None:
@@ -84,6 +108,11 @@ def a_slice_goes_with_its_first_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SliceWindows, "_drop", drop_more)
 
 
+def a_savepoint_has_no_window_before_its_end(patch: pytest.MonkeyPatch) -> None:
+    """What slices hold of windows that are not yet due is missing in a canonical savepoint."""
+    patch.setattr(slice_windows, "window_rows", lambda state, values_of: iter(state.windows.values()))
+
+
 def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Callable[..., None]:
     """Return a `WindowProgress.__init__` that takes only what this leaves of what was saved."""
     init = WindowProgress.__init__
@@ -92,6 +121,9 @@ def _with_saved(change: Callable[[list[Stretch], range], list[Stretch]]) -> Call
 
 PLANTS: Final[list[Plant]] = [
     a_merge_loses_what_it_moves,
+    a_session_is_lost_at_a_merge,
+    sessions_that_were_evaluated_are_new,
+    restored_sessions_are_never_due,
     a_window_is_evaluated_twice,
     the_set_of_merged_windows_is_not_stored,
     a_pane_changes_under_a_snapshot,
@@ -99,4 +131,5 @@ PLANTS: Final[list[Plant]] = [
     what_was_evaluated_is_forgotten,
     key_groups_of_others_are_new,
     a_slice_goes_with_its_first_window,
+    a_savepoint_has_no_window_before_its_end,
 ]

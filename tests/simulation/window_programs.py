@@ -19,6 +19,7 @@ from headgate.datastream.window import (
     CountEvictor,
     CountTrigger,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     GlobalWindows,
     PurgingTrigger,
     SlidingEventTimeWindows,
@@ -82,12 +83,18 @@ def event_time(env: StreamExecutionEnvironment) -> dict[str, DataStream]:
     """Windows of event time, of each kind."""
     keyed = numbers(env)
     tumbling, sliding = TumblingEventTimeWindows(70, 0), SlidingEventTimeWindows(90, 35, 5)
+    in_cells = PurgingTrigger.of(EventTimeTrigger.create())
+    sessions = EventTimeSessionWindows(60)
     return {
         "tumbling": keyed.window(tumbling).aggregate(Gathered(), Spanned()),
         "sliding": keyed.window(sliding).process(Spanned()),
         "slices": keyed.window(sliding).aggregate(GatheredInSlices(), Spanned()),
         "sums": keyed.window(sliding).reduce(lambda one, other: one + other),
-        "sessions": keyed.window(EventTimeSessionWindows(60)).aggregate(Gathered(), Spanned()),
+        "sessions": keyed.window(sessions).aggregate(Gathered(), Spanned()),
+        "waiting_sessions": keyed.window(sessions).allowed_lateness(300).aggregate(Gathered(), Spanned()),
+        "sessions_of_all": keyed.window(sessions).process(Spanned()),
+        "tumbling_in_cells": keyed.window(tumbling).trigger(in_cells).process(Spanned()),
+        "sessions_in_cells": keyed.window(sessions).trigger(in_cells).process(Spanned()),
         "all": keyed.window_all(tumbling).reduce(lambda one, other: one + other),
     }
 

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import pyspark
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 WORK = HERE.parent / "work"
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
-TIMEOUT_S = 300.0
 
+NOT_IN_SPARK_STREAMING = {
+    "q4": "streams of Spark SQL have no aggregation without a window behind another one",
+    "q6": "streams of Spark SQL have no OVER window",
+}
 NOT_IN_FLINK_SQL = {"q6": "Flink SQL has no OVER window above results that change"}
 NOT_ON_PYFLINK = {"q10": "PyFlink has no file sink with a folder for each minute of event time"}
-
-
-class QueryFailed(Exception):
-    """A query has not been run; says why."""
 
 
 @dataclass(frozen=True)
@@ -51,64 +43,6 @@ class Engine:
         return self.events // 50
 
 
-class Running:
-    """An engine that runs; `run` has it run a query."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._log = WORK / f"{engine.program}.log"
-        with self._log.open("w") as log:
-            self._process = subprocess.Popen(
-                [str(engine.python), str(HERE / engine.program), json.dumps(engine.options)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(engine.modules), str(ROOT / "src")])},
-                start_new_session=True,
-            )
-
-    def run(self, query: str, events: int) -> float:
-        """Return the seconds of CPU time that a query took, in all processes. Raises `QueryFailed`."""
-        before_s = self._cpu_s()
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(f"{query} {folder(events)}\n".encode())
-            self._process.stdin.flush()
-            self._wait()
-        except BrokenPipeError as error:
-            raise self._failure() from error
-        return self._cpu_s() - before_s
-
-    def close(self) -> None:
-        """End all its processes."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def _wait(self) -> None:
-        assert self._process.stdout is not None
-        due_s = time.monotonic() + TIMEOUT_S
-        while select.select([self._process.stdout], [], [], max(0.0, due_s - time.monotonic()))[0]:
-            line = self._process.stdout.readline()
-            if line == b"done\n":
-                return
-            if not line:
-                raise self._failure()
-        raise QueryFailed(f"took more than {TIMEOUT_S:.0f} s")
-
-    def _failure(self) -> QueryFailed:
-        lines = re.findall(r"^[\w.]+(?:Error|Exception)\b.*", self._log.read_text(errors="replace"), re.MULTILINE)
-        return QueryFailed(lines[-1] if lines else f"it ended; see {self._log}")
-
-    def _cpu_s(self) -> float:
-        """Return the CPU time so far of all processes, also of those that have ended."""
-        root = psutil.Process(self._process.pid)
-        spent_s = 0.0
-        for process in [root, *root.children(recursive=True)]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                spent_s += sum(process.cpu_times()[:4])
-        return spent_s
-
-
 def folder(events: int) -> Path:
     """Return where so many events are."""
     return WORK / f"events-{events}"
@@ -116,7 +50,11 @@ def folder(events: int) -> Path:
 
 def engines(events: int, events_of_pyflink: int) -> list[Engine]:
     """Return those that are there, headgate first."""
-    found = [Engine("headgate", "on_headgate.py", events), Engine("Spark SQL", "on_spark_sql.py", events)]
+    found = [
+        Engine("headgate", "on_headgate.py", events),
+        Engine("Spark SQL", "on_spark_sql.py", events),
+        Engine("Spark streaming", "on_spark_streaming.py", events, cannot=NOT_IN_SPARK_STREAMING),
+    ]
     if PEERS.exists():
         jars = {"jars": [str(jar) for jar in [*flink_jars(), *hadoop_jars()]]}
         replaced = with_pyflink(WORK / "with_pyflink")

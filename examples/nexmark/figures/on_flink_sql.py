@@ -1,15 +1,13 @@
-"""Runs queries as Flink SQL, one for each line of input with its name and the folder of its events.
-
-Needs the Python of PyFlink. Its argument is JSON: `jars`.
-"""
+"""Runs the queries as Flink SQL. Needs the Python of PyFlink. Its argument is JSON: `jars`."""
 
 import json
 import sys
 from pathlib import Path
 
-from pyflink.common import Configuration
+from pyflink.common import Configuration, RowKind
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment, TableDescriptor
+from written import add
 
 SQL = Path(__file__).parent.parent / "sql" / "flink"
 
@@ -75,12 +73,22 @@ def sink(query, folder):
     return TableDescriptor.for_connector("blackhole").build()
 
 
+def add_changes(path, found):
+    with found.execute().collect() as rows:
+        for row in rows:
+            is_added = row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER)
+            add(path, [row], 1 if is_added else -1)
+
+
 def main(jars):
     for line in sys.stdin:
-        query, folder = line.split()
+        query, folder, *results = line.split()
         env = tables(StreamExecutionEnvironment.get_execution_environment(configuration(jars)), folder)
         found = env.sql_query((SQL / f"{query}.sql").read_text())
-        found.execute_insert(sink(query, folder)).wait()
+        if results:
+            add_changes(Path(results[0]), found)
+        else:
+            found.execute_insert(sink(query, folder)).wait()
         print("done", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Runs queries of this example on Spark with two slots, one for each line: its name and the folder of its events."""
+"""Runs the queries of this example on Spark, with two slots."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from figures.written import add
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.functions.flushing import FlushingSink, FlushingWriter
-from headgate.functions.sink import SinkContext
+from headgate.functions.sink import Sink, SinkContext
 from queries import q10, query
 from run import spark_session
 from streams import Events
@@ -35,16 +36,18 @@ class Nothing(FlushingWriter):
 def main() -> None:
     with spark_session() as spark:
         for line in sys.stdin:
-            name, folder = line.split()
+            name, folder, *written = line.split()
             log = Path(folder) / "log"
             env = StreamExecutionEnvironment.get_execution_environment(spark=spark).set_parallelism(2)
             shutil.rmtree(log, ignore_errors=True)
             results = query(name)(Events(env, Path(folder)))
-            if name == "q10":
-                results.sink_to(q10.sink(log))
+            if written:
+                with results.execute_and_collect(name) as rows:
+                    add(Path(written[0]), rows)
             else:
-                results.sink_to(Discard())
-            env.execute(name)
+                sink: Sink[Any] = q10.sink(log) if name == "q10" else Discard()
+                results.sink_to(sink)
+                env.execute(name)
             print("done", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Runs the queries of this example on PyFlink, one for each line of input with its name and the folder of its events.
+"""Runs the queries of this example on PyFlink.
 
 Needs the Python of PyFlink, and the queries with the import root replaced on the `PYTHONPATH`. Their events come from a
 table, as rows of PyFlink's Parquet source cannot be read in Python. Its argument is JSON: `jars`.
@@ -13,6 +13,7 @@ from pyflink.common import Duration, WatermarkStrategy
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.datastream.connectors.base import Sink
 from pyflink.java_gateway import get_gateway
+from written import add
 
 from queries import query
 from streams import Events, EventTime
@@ -29,14 +30,19 @@ class OfTable(Events):
 
 def main(jars):
     for line in sys.stdin:
-        name, folder = line.split()
+        name, folder, *written = line.split()
         conf = configuration(jars)
         conf.set_string("python.executable", sys.executable)
         conf.set_string("python.client.executable", sys.executable)
         env = StreamExecutionEnvironment.get_execution_environment(conf)
         discard = get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink()
-        query(name)(OfTable(env, Path(folder))).sink_to(Sink(discard))
-        env.execute(name)
+        results = query(name)(OfTable(env, Path(folder)))
+        if written:
+            with results.execute_and_collect(name) as rows:
+                add(Path(written[0]), rows)
+        else:
+            results.sink_to(Sink(discard))
+            env.execute(name)
         print("done", flush=True)
 
 

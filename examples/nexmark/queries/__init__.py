@@ -9,7 +9,9 @@ from headgate.datastream import DataStream
 from streams import Events
 
 NAMES = [f"q{number}" for number in range(23)]
-"""All queries, in their order."""
+"""All queries of the definition, in their order."""
+PATTERNS = ["p1", "p2", "p3"]
+"""Queries of our own, which look for patterns."""
 
 
 def query(name: str) -> Callable[[Events], DataStream]:

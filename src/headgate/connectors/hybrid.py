@@ -168,6 +168,16 @@ class HybridReader(SourceReader[StageSplit]):
                 self._readers.pop(stage).close()
         return polled
 
+    @property
+    def pauses_splits(self) -> bool:
+        return any(reader.pauses_splits for reader in self._readers.values())
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        for stage, reader in self._each():
+            inner = frozenset(_of_stage(stage, paused))
+            if inner or reader.pauses_splits:
+                reader.pause_splits(inner)
+
     def snapshot(self) -> list[StageSplit]:
         return [StageSplit(stage, split) for stage, reader in self._each() for split in reader.snapshot()]
 

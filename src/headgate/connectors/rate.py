@@ -126,6 +126,13 @@ class RateLimitedReader(SourceReader[Split]):
             self._due = min(self._due + (now_ms - self._counted_ms) * self._per_ms, self._due_max)
         self._counted_ms = now_ms
 
+    @property
+    def pauses_splits(self) -> bool:
+        return self._reader.pauses_splits
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        self._reader.pause_splits(paused)
+
     def snapshot(self) -> list[Split]:
         return self._reader.snapshot()
 

@@ -280,8 +280,15 @@ class DataStream(PartitionedStream):
         return CoGroupedStreams(self, other_stream)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give the records timestamps, and the stream watermarks, in place of those that they have."""
+        """Give the records timestamps, and the stream watermarks, in place of those that they have.
+
+        The alignment of watermarks is left out, with a warning: only sources can wait.
+        """
         check_strategy("assign_timestamps_and_watermarks", watermark_strategy)
+        if watermark_strategy.alignment is not None:
+            unsupported.ignored(
+                "with_watermark_alignment()", "only sources can wait; give the strategy to from_source()"
+            )
         return self._then_same("Timestamps/Watermarks", AssignFactory(watermark_strategy))
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:

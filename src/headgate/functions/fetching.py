@@ -12,7 +12,7 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
@@ -43,6 +43,9 @@ class Fetched(Generic[Split]):
 class Fetcher(ABC, Generic[Split]):
     """Fetches the splits of one subtask. Called on an I/O thread, by one thread at a time; all methods may block."""
 
+    pauses_splits: bool = False
+    """Whether `pause_splits` may be called."""
+
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
         """Take more to read. Called before the first fetch, and again when the source has discovered some."""
@@ -55,11 +58,24 @@ class Fetcher(ABC, Generic[Split]):
         cannot be read.
         """
 
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        """Fetch no records of these splits from now on, but of all others."""
+        raise NotImplementedError(f"{type(self).__name__} pauses splits, and must define pause_splits()")
+
     def notify_completed(self, splits: list[Split]) -> None:
         """Take note that a checkpoint that holds these positions is complete."""
 
     def close(self) -> None:
         """Release connections. Called once, after all other calls; also after a failure."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _Queued(Generic[Split]):
+    """What was fetched, and how many records of it were handed over."""
+
+    fetched: Fetched[Split]
+    handed_over: int = 0
 
 
 @final
@@ -76,9 +92,10 @@ class FetchingReader(SourceReader[Split]):
         self._added: list[Split] = []
         self._completed: list[Split] | None = None
         """The positions of a complete checkpoint that the fetcher has not been told of."""
-        self._queue: deque[Fetched[Split]] = deque()
-        self._handed_over = 0
-        """How many records of the first in the queue."""
+        self._paused: frozenset[str] = frozenset()
+        self._pause_told: frozenset[str] = frozenset()
+        """What the fetcher knows to be paused."""
+        self._queue: deque[_Queued[Split]] = deque()
         self._fetching = False
         self._failed: BaseException | None = None
         self._lock = threading.Lock()
@@ -95,11 +112,25 @@ class FetchingReader(SourceReader[Split]):
     def poll(self, records_max: int) -> Poll:
         if self._failed is not None:
             raise self._failed
-        if self._unfetched and len(self._queue) < _QUEUED_MAX:
+        ready = self._ready()
+        if self._unfetched and len(ready) < _QUEUED_MAX:
             self._begin_fetch()
-        if self._queue:
-            return self._hand_over(records_max)
+        if ready:
+            return self._hand_over(ready[0], records_max)
         return NotReady(math.inf) if self._positions else END_OF_INPUT
+
+    @property
+    def pauses_splits(self) -> bool:
+        return self._fetcher.pauses_splits
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        self._paused = paused
+
+    def _ready(self) -> Sequence[_Queued[Split]]:
+        """Return what may be handed over, in order."""
+        if not self._paused:
+            return self._queue
+        return [queued for queued in self._queue if queued.fetched.split not in self._paused]
 
     def _begin_fetch(self) -> None:
         if self._fetching:
@@ -107,15 +138,26 @@ class FetchingReader(SourceReader[Split]):
         self._fetching = True
         added, self._added = self._added, []
         completed, self._completed = self._completed, None
+        paused = self._paused if self._paused != self._pause_told else None
+        self._pause_told = self._paused
         some_left = bool(self._unfetched)
-        self._context.submit(lambda: self._fetch(added, completed, some_left=some_left), self._fetched)
+        self._context.submit(lambda: self._fetch(added, paused, completed, some_left=some_left), self._fetched)
 
-    def _fetch(self, added: list[Split], completed: list[Split] | None, *, some_left: bool) -> list[Fetched[Split]]:
+    def _fetch(
+        self,
+        added: list[Split],
+        paused: frozenset[str] | None,
+        completed: list[Split] | None,
+        *,
+        some_left: bool,
+    ) -> list[Fetched[Split]]:
         if not self._begin_use():
             return []
         try:
             if added:
                 self._fetcher.add_splits(added)
+            if paused is not None:
+                self._fetcher.pause_splits(paused)
             if completed is not None:
                 self._fetcher.notify_completed(completed)
             return self._fetcher.fetch() if some_left else []
@@ -139,18 +181,18 @@ class FetchingReader(SourceReader[Split]):
         if isinstance(result, BaseException):
             self._failed = result
         else:
-            self._queue += result
+            self._queue += map(_Queued, result)
             self._unfetched.difference_update(fetched.split for fetched in result if fetched.ended)
             self._notify_if_all_is_fetched()
 
-    def _hand_over(self, records_max: int) -> Records:
-        """Return the next records of the oldest fetch, and advance the position of their split."""
-        fetched = self._queue[0]
-        start, stop = self._handed_over, min(self._handed_over + records_max, len(fetched.records))
+    def _hand_over(self, queued: _Queued[Split], records_max: int) -> Records:
+        """Return the next records of what was fetched, and advance the position of their split."""
+        fetched = queued.fetched
+        start, stop = queued.handed_over, min(queued.handed_over + records_max, len(fetched.records))
         is_whole = stop == len(fetched.records)
         if is_whole:
-            self._queue.popleft()
-        self._handed_over = 0 if is_whole else stop
+            self._queue.remove(queued)
+        queued.handed_over = stop
         ended = is_whole and fetched.ended
         if ended:
             self._positions.pop(fetched.split, None)

@@ -245,6 +245,11 @@ class SourceContext(Protocol):
 class SourceReader(ABC, Generic[Split]):
     """Reads the splits of one subtask. Called by the mailbox loop only, so no method may block for long."""
 
+    @property
+    def pauses_splits(self) -> bool:
+        """Whether `pause_splits` may be called: it is for readers of several splits at a time."""
+        return False
+
     @abstractmethod
     def add_splits(self, splits: list[Split]) -> None:
         """Take more to read. Called before the first poll, and again when the source has discovered some."""
@@ -260,6 +265,14 @@ class SourceReader(ABC, Generic[Split]):
     @abstractmethod
     def snapshot(self) -> list[Split]:
         """Return what is still to be read: after a restore, reading goes on with the first record not yet polled."""
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        """Return no records of these splits from now on, but of all others.
+
+        Watermark alignment pauses splits that are too far ahead, by their ids. Positions of paused splits are part of
+        snapshots like others.
+        """
+        raise NotImplementedError(f"{type(self).__name__} pauses splits, and must define pause_splits()")
 
     def notify_completed(self, splits: list[Split]) -> None:
         """Take note that a checkpoint that holds these positions is complete. The call may come late, or never."""

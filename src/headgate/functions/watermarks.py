@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from headgate import unsupported
 from headgate.errors import ProgramError
 from headgate.types.instant import Duration
 
@@ -76,6 +75,19 @@ class OwnGenerator:
     supplier: Callable[[], WatermarkGenerator]
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkAlignment:
+    """The sources of a group wait for each other: none reads on that is more than `max_drift_ms` ahead of the last one.
+
+    The subtasks report where they are, and hear how far they may go, every `interval_ms`.
+    """
+
+    group: str
+    max_drift_ms: int
+    interval_ms: int
+
+
 AnyTimestampAssigner = TimestampAssigner | Callable[[Any, int], int]
 """An assigner, or a callable that takes the same record and timestamp."""
 
@@ -93,6 +105,7 @@ class WatermarkStrategy:
     progress: BoundedOutOfOrderness | OwnGenerator | None = None
     timestamp_assigner: AnyTimestampAssigner | None = None
     idle_timeout_ms: int | None = None
+    alignment: WatermarkAlignment | None = None
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
@@ -144,12 +157,45 @@ class WatermarkStrategy:
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """Do not wait for a subtask that has had no record for this long, by the machine's clock.
 
+        Time in which a record could not have been taken does not count: without room downstream, while the slot is at
+        other work, or paused by the alignment of watermarks.
+
         Raises ProgramError for a timeout that is not above zero, or anything but a Duration.
         """
         timeout_ms = _milliseconds("with_idleness()", idle_timeout)
         if timeout_ms <= 0:
             raise ProgramError(f"the timeout of with_idleness() must be above zero, not {timeout_ms} ms")
         return replace(self, idle_timeout_ms=timeout_ms)
+
+    def with_watermark_alignment(
+        self,
+        watermark_group: str,
+        max_allowed_watermark_drift: Duration,
+        update_interval: Duration | None = None,
+    ) -> WatermarkStrategy:
+        """Have the source stop reading where its watermark is too far ahead of the last one of its group.
+
+        All sources of a job with the same `watermark_group` wait for each other. Watermarks are compared every
+        `update_interval`, by default once a second. Works in `env.from_source()` only, and not in batch mode.
+
+        Raises ProgramError for a group that is no text or empty, a negative drift, and an interval that is not above
+        zero.
+
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment(
+        ...     "orders", Duration.of_seconds(20)
+        ... )
+        """
+        method = "with_watermark_alignment()"
+        if not isinstance(watermark_group, str) or not watermark_group:
+            raise ProgramError(f"{method} takes the name of a group, a text that is not empty, not {watermark_group!r}")
+        drift_ms = _milliseconds(method, max_allowed_watermark_drift)
+        if drift_ms < 0:
+            raise ProgramError(f"the drift of {method} must not be negative: {drift_ms} ms")
+        interval_ms = 1_000 if update_interval is None else _milliseconds(method, update_interval)
+        if interval_ms <= 0:
+            raise ProgramError(f"the update interval of {method} must be above zero, not {interval_ms} ms")
+        alignment = WatermarkAlignment(group=watermark_group, max_drift_ms=drift_ms, interval_ms=interval_ms)
+        return replace(self, alignment=alignment)
 
     @property
     def does_nothing(self) -> bool:
@@ -161,6 +207,3 @@ def _milliseconds(method: str, duration: object) -> int:
     if not isinstance(duration, Duration):
         raise ProgramError(f"{method} takes a Duration, such as Duration.of_seconds(5), not {duration!r}")
     return duration.to_millis()
-
-
-unsupported.guard_members("common.watermark_strategy", globals())

@@ -195,6 +195,19 @@ class Operator:
         """Have a source read these as well, which have these ordinals, or know that no more will come."""
         raise InternalError(f"operator {self.context.name!r} reads no splits")
 
+    def allow_watermark(self, allowed_ms: int) -> None:
+        """Have an aligned source read no further than to this watermark, or on again; others take no notice."""
+
+    @property
+    def alignment_drift_ms(self) -> int | None:
+        """How far an aligned source is ahead of the last one of its group, None where that is not known."""
+        return None
+
+    @property
+    def emit_lag_ms(self) -> int | None:
+        """How far a source's newest record was behind the wall clock when it was read; None where it has no time."""
+        return None
+
     def tick(self, now_ms: float) -> list[Flow]:
         """Do a bounded piece of what was to be done at `wake_ms`, and set that again; `now_ms` is monotonic.
 

@@ -34,6 +34,14 @@ class HeldWatermarks:
         """Hold event time back until those of the splits are opened that are True: they were begun."""
         self._unopened.update(split_id for split_id, begun in splits.items() if begun)
 
+    @property
+    def watermarks_ms(self) -> dict[str, int]:
+        """None for single splits: they are read one after the other."""
+        return {}
+
+    def pause(self, paused: frozenset[str]) -> None:
+        """Do nothing: no single split is ever paused."""
+
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
         """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
         opened = self._open(split_id) if split_id in self._unopened else []

@@ -88,6 +88,13 @@ class Services(ABC):
     def splits_read(self, given: int) -> None:
         """Report that this subtask's reader has read all it was given, `given` splits of it since the attempt began."""
 
+    def report_watermark(self, watermark_ms: int | None) -> None:
+        """Report how far the subtask of a source has come in event time; None: others need not wait for it."""
+
+    def held_back_ms(self) -> float:
+        """Return how long in all there was more to do for the subtask, but no room for what comes out, or no turn."""
+        return 0.0
+
     @abstractmethod
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Send pickled records, part of those of a checkpoint, to the program that waits for them."""

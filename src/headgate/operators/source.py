@@ -27,9 +27,12 @@ from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot, expect
 from headgate.operators.held_watermarks import HeldWatermarks
+from headgate.operators.input_clock import InputOfReader
+from headgate.operators.source_alignment import SourceAlignment
 from headgate.operators.split_watermarks import SplitWatermarks
 from headgate.operators.stage_watermarks import OfStage, StageWatermarks
-from headgate.operators.watermarks import WatermarkMaker
+from headgate.operators.watermarks import STALLS_PER_TIMEOUT, WatermarkMaker
+from headgate.options import UNALIGNED_SPLITS
 from headgate.state.operator.list_elements import ListElements
 
 
@@ -63,13 +66,19 @@ class SourceOperator(Operator):
         self._known: list[str] = []
         self._unread: dict[str, _Given] = {}
         self._event_time: OfStage | StageWatermarks | None = None
+        self._alignment: SourceAlignment | None = None
+        self._paused: frozenset[str] = frozenset()
+        self._emit_lag_ms: int | None = None
         self._polled = Records([])
         self._positions: dict[CheckpointId, list[Any]] = {}
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
+        self._inputs = InputOfReader(context.services, self._idle_timeout_ms() / STALLS_PER_TIMEOUT)
         if self._strategy is not None:
             self._event_time = self._event_time_by(self._strategy)
+            if self._strategy.alignment is not None and self._strategy.progress is not None:
+                self._alignment = SourceAlignment(self._strategy.alignment, self._now_ms())
         reader = self._source.reader(_Context(context, self._wake))
         self._reader: SourceReader[Any] = expect(SourceReader, reader, self._source, "reader()")
         self._known = context.restored.values(KNOWN_STATE)
@@ -81,12 +90,15 @@ class SourceOperator(Operator):
 
     def _event_time_by(self, strategy: WatermarkStrategy) -> OfStage | StageWatermarks:
         def maker() -> WatermarkMaker:
-            return WatermarkMaker.of(strategy, self.context)
+            return WatermarkMaker.of(strategy, self.context, self._inputs)
 
         def of_stage(source: Source[Any]) -> OfStage:
             return SplitWatermarks(maker, self._now_ms()) if source.watermarks_per_split else HeldWatermarks(maker)
 
         return StageWatermarks(self._source.stage_of, of_stage) if self._source.in_stages else of_stage(self._source)
+
+    def _idle_timeout_ms(self) -> int:
+        return 0 if self._strategy is None else self._strategy.idle_timeout_ms or 0
 
     def _now_ms(self) -> float:
         return self.context.services.clock.monotonic_ms()
@@ -132,12 +144,18 @@ class SourceOperator(Operator):
 
     def _wake(self) -> None:
         self.woken = True
+        self._inputs.woken()
 
     def poll(self, records_max: int) -> Batch | NotReady | EndOfInput:
         """Raises `SourceError`, and `ProgramError` for what the protocol does not allow."""
         self.woken = False
+        if self._alignment is not None and self._alignment.waits:
+            self._inputs.paused()
+            return NotReady(math.inf)
+        self._inputs.polled()
         polled: Poll = self._reader.poll(records_max)
         if isinstance(polled, NotReady):
+            self._inputs.had_nothing(polled.wake_ms)
             return polled
         if isinstance(polled, EndOfInput):
             return self._at_end() if self._given_more else polled
@@ -149,7 +167,13 @@ class SourceOperator(Operator):
                 f"poll() of {type(self._reader).__name__} returned {len(batch.timestamps)} timestamps for {len(batch)} "
                 "records, but must return one for each, or None"
             )
+        if polled.split in self._paused and self._reader.pauses_splits and len(batch):
+            raise ProgramError(
+                f"poll() of {type(self._reader).__name__} returned records of split {polled.split!r}, which is paused: "
+                "pause_splits() has named it, and not without it since"
+            )
         self._polled = polled
+        self._note_lag(batch)
         return batch
 
     def _at_end(self) -> NotReady | EndOfInput:
@@ -166,17 +190,69 @@ class SourceOperator(Operator):
         if not len(batch) and self._polled.split is None:
             return []
         marked = self._event_time.mark(batch, self._polled.split, ended=self._polled.ended)
+        self._note_lag(batch)
+        self._keep_to_alignment(marked)
         self._note_wake()
         return marked
+
+    def _note_lag(self, batch: Batch) -> None:
+        if batch.timestamps:
+            self._emit_lag_ms = self.context.services.clock.wall_ms() - batch.timestamps[-1]
+
+    @property
+    def emit_lag_ms(self) -> int | None:
+        return self._emit_lag_ms
 
     def tick(self, now_ms: float) -> list[Flow]:
         assert self._event_time is not None
         ticked = self._event_time.tick(now_ms)
+        self._keep_to_alignment(ticked)
+        if self._alignment is not None and now_ms >= self._alignment.wake_ms:
+            self._report(self._alignment, now_ms)
         self._note_wake()
         return ticked
 
     def _note_wake(self) -> None:
-        self.wake_ms = None if self._event_time is None else self._event_time.wake_ms
+        wakes = (own.wake_ms for own in (self._event_time, self._alignment) if own is not None)
+        self.wake_ms = min((wake_ms for wake_ms in wakes if wake_ms is not None), default=None)
+
+    # --- alignment of watermarks
+
+    def allow_watermark(self, allowed_ms: int) -> None:
+        if self._alignment is not None:
+            self._alignment.allow(allowed_ms)
+            self._keep_to_alignment([])
+            self.woken = True
+
+    @property
+    def alignment_drift_ms(self) -> int | None:
+        return None if self._alignment is None else self._alignment.drift_ms
+
+    def _report(self, alignment: SourceAlignment, now_ms: float) -> None:
+        watermark_ms = alignment.take_report(now_ms)
+        awaits_stage = isinstance(self._event_time, StageWatermarks) and self._event_time.awaits_stage
+        self.context.services.report_watermark(None if awaits_stage else watermark_ms)
+
+    def _keep_to_alignment(self, emitted: list[Flow]) -> None:
+        """Follow what is emitted, and pause the splits that are too far ahead now, and only those."""
+        if self._alignment is None or self._event_time is None:
+            return
+        self._alignment.follow(emitted)
+        ahead = self._alignment.ahead(self._event_time.watermarks_ms)
+        if ahead != self._paused:
+            self._paused = ahead
+            self._pause(ahead, self._event_time)
+
+    def _pause(self, ahead: frozenset[str], event_time: OfStage | StageWatermarks) -> None:
+        if self._reader.pauses_splits:
+            self._reader.pause_splits(ahead)
+            event_time.pause(ahead)
+        elif not self.context.settings.get(UNALIGNED_SPLITS):
+            raise ProgramError(
+                f"{type(self._reader).__name__} reads several splits and cannot pause those that are ahead, here "
+                f"{sorted(ahead)}, as with_watermark_alignment() needs: define pauses_splits and pause_splits(), or "
+                f"set {UNALIGNED_SPLITS.key} to true to align whole subtasks only"
+            )
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         positions = expect(list, self._reader.snapshot(), self._reader, "snapshot()")

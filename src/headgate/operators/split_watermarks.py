@@ -44,6 +44,19 @@ class SplitWatermarks:
             self._splits[split_id] = _Split(self._maker())
         self.wake_ms = now_ms
 
+    @property
+    def watermarks_ms(self) -> dict[str, int]:
+        """How far each split has come."""
+        return {split_id: split.watermark_ms for split_id, split in self._splits.items()}
+
+    def pause(self, paused: frozenset[str]) -> None:
+        """Know that no records of these splits will come, but of all others: those that are paused are not idle."""
+        for split_id, split in self._splits.items():
+            if split_id in paused:
+                split.maker.pause()
+            else:
+                split.maker.resume()
+
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
         """Return the records of a split with timestamps, and what belongs between and behind them.
 

@@ -59,6 +59,21 @@ class StageWatermarks:
         """Be idle from now on where there is nothing to wait for: no stage is to follow."""
         self._is_last, self._due_ms = True, now_ms
 
+    @property
+    def watermarks_ms(self) -> dict[str, int]:
+        """How far each split of the stage that is read has come, if several are read at a time."""
+        return {} if self._current is None else self._current.watermarks_ms
+
+    @property
+    def awaits_stage(self) -> bool:
+        """Whether all is read that the subtask was given."""
+        return self._waits
+
+    def pause(self, paused: frozenset[str]) -> None:
+        """Know that no records of these splits will come, but of all others."""
+        if self._current is not None:
+            self._current.pause(paused)
+
     def mark(self, batch: Batch, split_id: str | None, *, ended: bool) -> list[Flow]:
         """Return the records with timestamps, and what belongs between and behind them. Raises `UserCodeError`."""
         stage = self._of(split_id or "")

@@ -26,6 +26,7 @@ from headgate.functions.watermarks import (
     WatermarkStrategy,
 )
 from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, UserCodeError, expect, failed_at
+from headgate.operators.input_clock import InputClock, InputOfChannels
 from headgate.options import WATERMARK_INTERVAL
 
 STALLS_PER_TIMEOUT: Final = 4
@@ -158,24 +159,31 @@ def _progress(strategy: WatermarkStrategy) -> _Progress:
 class WatermarkMaker:
     """Makes timestamps and watermarks in one subtask, by a strategy. `wake_ms` and `tick` are as of an operator."""
 
-    def __init__(self, strategy: WatermarkStrategy, clock: Clock, interval_ms: int) -> None:
-        """`interval_ms` lies between periodic watermarks; 0: there are none. Raises `UserCodeError`."""
+    def __init__(self, strategy: WatermarkStrategy, clock: Clock, interval_ms: int, inputs: InputClock) -> None:
+        """`interval_ms` lies between periodic watermarks; 0: there are none. Raises `UserCodeError`.
+
+        `inputs` is what the idle timeout is measured by.
+        """
         now_ms = clock.monotonic_ms()
         self._clock = clock
+        self._inputs = inputs
         self._assign = _assign(strategy)
         self._progress = _progress(strategy)
         self._marks = _Marks()
         self._interval_ms = interval_ms
         self._period_ms = now_ms + interval_ms if strategy.progress is not None and interval_ms > 0 else None
         self._timeout_ms = strategy.idle_timeout_ms
-        self._record_ms = now_ms
+        self._record_ms = inputs.read()
+        """When the last record came, by the clock of the inputs."""
+        self._paused_ms: float | None = None
         self._timed_out = False
+        self._idle_due_ms = None if self._timeout_ms is None else now_ms + self._timeout_ms
         self.wake_ms = self._next_ms()
 
     @classmethod
-    def of(cls, strategy: WatermarkStrategy, context: OperatorContext) -> WatermarkMaker:
+    def of(cls, strategy: WatermarkStrategy, context: OperatorContext, inputs: InputClock) -> WatermarkMaker:
         """Return the maker for the subtask of `context`. Raises `UserCodeError`."""
-        return cls(strategy, context.services.clock, context.settings.get(WATERMARK_INTERVAL))
+        return cls(strategy, context.services.clock, context.settings.get(WATERMARK_INTERVAL), inputs)
 
     def mark(self, batch: Batch) -> list[Flow]:
         """Return the records with timestamps, and what belongs between them. Raises `UserCodeError`."""
@@ -189,11 +197,23 @@ class WatermarkMaker:
         return self._marks.take()
 
     def _note_records(self) -> None:
-        self._record_ms = self._clock.monotonic_ms()
+        self._record_ms = self._inputs.read()
         if self._timed_out:
             self._timed_out = False
             self._marks.mark_active()
+            self._idle_due_ms = self._clock.monotonic_ms() + (self._timeout_ms or 0)
             self.wake_ms = self._next_ms()
+
+    def pause(self) -> None:
+        """Know that no record will come before `resume`, though there may be some: that is not idleness."""
+        if self._paused_ms is None:
+            self._paused_ms = self._inputs.read()
+
+    def resume(self) -> None:
+        """Know that records may come again."""
+        if self._paused_ms is not None:
+            self._record_ms += self._inputs.read() - self._paused_ms
+            self._paused_ms = None
 
     def tick(self, now_ms: float) -> list[Flow]:
         """Return the periodic watermark, and whether the stream went idle. Raises `UserCodeError`.
@@ -201,16 +221,25 @@ class WatermarkMaker:
         Time in which the subtask could not take records, even if there were any, is not idleness.
         """
         if self._stalled(now_ms):
-            self._record_ms = now_ms
+            self._record_ms = self._inputs.read()
         if self._period_ms is not None and now_ms >= self._period_ms:
             self._period_ms = now_ms + self._interval_ms
             if not self._timed_out:
                 self._progress.on_period(self._marks)
-        if self._timeout_ms is not None and now_ms - self._record_ms >= self._timeout_ms and not self._timed_out:
-            self._timed_out = True
-            self._marks.mark_idle()
+        if self._timeout_ms is not None and self._idle_due_ms is not None and now_ms >= self._idle_due_ms:
+            self._look_for_idleness(self._timeout_ms, now_ms)
         self.wake_ms = self._next_ms()
         return self._marks.take()
+
+    def _look_for_idleness(self, timeout_ms: int, now_ms: float) -> None:
+        """Be idle if the timeout is over, else look again when it may be."""
+        left_ms = timeout_ms - (self._inputs.read() - self._record_ms)
+        if self._paused_ms is None and left_ms <= 0:
+            self._timed_out, self._idle_due_ms = True, None
+            self._marks.mark_idle()
+        else:
+            stands = self._inputs.stands or self._paused_ms is not None
+            self._idle_due_ms = now_ms + (max(left_ms, timeout_ms / STALLS_PER_TIMEOUT) if stands else left_ms)
 
     def _stalled(self, now_ms: float) -> bool:
         if self._timeout_ms is None or self.wake_ms is None:
@@ -219,11 +248,10 @@ class WatermarkMaker:
 
     def end(self) -> None:
         """Do nothing more by itself: no record follows."""
-        self._period_ms = self._timeout_ms = self.wake_ms = None
+        self._period_ms = self._timeout_ms = self._idle_due_ms = self.wake_ms = None
 
     def _next_ms(self) -> float | None:
-        idle_ms = None if self._timeout_ms is None or self._timed_out else self._record_ms + self._timeout_ms
-        return min((time_ms for time_ms in (self._period_ms, idle_ms) if time_ms is not None), default=None)
+        return min((time_ms for time_ms in (self._period_ms, self._idle_due_ms) if time_ms is not None), default=None)
 
 
 def _assign(strategy: WatermarkStrategy) -> Callable[[Any, int], int] | None:
@@ -271,7 +299,7 @@ class AssignOperator(Operator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        self._maker = WatermarkMaker.of(self._strategy, context)
+        self._maker = WatermarkMaker.of(self._strategy, context, InputOfChannels(context.services))
         self.wake_ms = self._maker.wake_ms
 
     def mark(self, batch: Batch) -> list[Flow]:

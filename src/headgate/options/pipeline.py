@@ -30,6 +30,13 @@ WATERMARK_INTERVAL: Final = Option[int](
     200,
     "Time between periodic watermarks; 0: none are made.",
 )
+UNALIGNED_SPLITS: Final = Option[bool](
+    "pipeline.watermark-alignment.allow-unaligned-source-splits",
+    BOOLEAN,
+    False,
+    "Whether a source may take part in watermark alignment whose readers read several splits and cannot pause single "
+    "ones: only whole subtasks then wait.",
+)
 BUFFER_TIMEOUT: Final = Option[int](
     "execution.buffer-timeout.interval",
     DURATION_MS,

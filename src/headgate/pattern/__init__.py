@@ -1,4 +1,4 @@
-"""Patterns of records in event time: complex event processing in the spirit of Flink CEP, which PyFlink lacks.
+"""Patterns of records: complex event processing in the spirit of Flink CEP, which PyFlink lacks.
 
 >>> from headgate.pattern import CEP, Pattern
 >>> rising = Pattern.begin("low").where(lambda price: price < 10).next("high").where(lambda price: price > 20)
@@ -8,6 +8,7 @@ from headgate.functions.patterns.conditions import ConditionContext, IterativeCo
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.process import Match, PatternProcessFunction, TimedOutPartialMatchHandler
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
+from headgate.functions.patterns.step import WithinType
 from headgate.pattern.pattern_stream import CEP, PatternStream
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "PatternProcessFunction",
     "PatternStream",
     "TimedOutPartialMatchHandler",
+    "WithinType",
 ]

@@ -9,9 +9,11 @@ from typing import Any, final
 from headgate.datastream.checks import check_process_function, check_tag
 from headgate.datastream.data_stream import DataStream, KeyedStream
 from headgate.errors import ProgramError
+from headgate.functions.context import TimeDomain
 from headgate.functions.patterns.pattern import Pattern
 from headgate.functions.patterns.process import Match, PatternProcessFunction
-from headgate.operators.patterns.operator import PatternFactory
+from headgate.operators.patterns.event_time import EventTimePatternFactory
+from headgate.operators.patterns.processing_time import ProcessingTimePatternFactory
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import TypeInformation
 
@@ -32,7 +34,7 @@ class CEP:
             raise ProgramError(f"CEP.pattern() takes a pattern, such as Pattern.begin('first'), not {pattern!r}")
         pattern.check()
         keyed = stream if isinstance(stream, KeyedStream) else stream.key_by(_no_key)
-        return PatternStream(keyed, pattern, None)
+        return PatternStream(keyed, pattern, None, TimeDomain.EVENT_TIME)
 
 
 @final
@@ -43,6 +45,15 @@ class PatternStream:
     _stream: KeyedStream
     _pattern: Pattern
     _late_tag: OutputTag | None
+    _domain: TimeDomain
+
+    def in_event_time(self) -> PatternStream:
+        """Look for the pattern in the order of timestamps, as far as the watermark has come: the default."""
+        return replace(self, _domain=TimeDomain.EVENT_TIME)
+
+    def in_processing_time(self) -> PatternStream:
+        """Look for the pattern in the order in which records come, each at the time of the clock when it does."""
+        return replace(self, _domain=TimeDomain.PROCESSING_TIME)
 
     def side_output_late_data(self, output_tag: OutputTag) -> PatternStream:
         """Send records that come behind the watermark to a side output, instead of dropping them."""
@@ -50,10 +61,19 @@ class PatternStream:
         return replace(self, _late_tag=output_tag)
 
     def process(self, func: PatternProcessFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Call a function for each match. The timestamp of its results is that of the last record of the match."""
+        """Call a function for each match. The timestamp of its results is that of the last record of the match.
+
+        By processing time, results have none. Raises ProgramError for late records of processing time.
+        """
         check_process_function(func, PatternProcessFunction)
-        factory = PatternFactory(self._pattern, func, self._late_tag)
-        return self._stream._then("Pattern", factory, output_type)
+        return self._stream._then("Pattern", self._factory(func), output_type)
+
+    def _factory(self, func: PatternProcessFunction) -> EventTimePatternFactory | ProcessingTimePatternFactory:
+        if self._domain is TimeDomain.EVENT_TIME:
+            return EventTimePatternFactory(self._pattern, func, self._late_tag)
+        if self._late_tag is not None:
+            raise ProgramError("no record is late by processing time: leave out side_output_late_data()")
+        return ProcessingTimePatternFactory(self._pattern, func)
 
     def select(self, func: Callable[[Match], Any], output_type: TypeInformation | None = None) -> DataStream:
         """Emit what a function returns for each match, a dictionary of the records of each step."""

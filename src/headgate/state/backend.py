@@ -16,6 +16,7 @@ from headgate.state.descriptors import StateDescriptor
 from headgate.state.files import FetchedKeyed, KeyedState, StateHandle
 from headgate.state.keyed.cells import Cell
 from headgate.state.keyed.namespaces import NamespaceView
+from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.timer_index import TimerIndex
 
 T = TypeVar("T")
@@ -154,6 +155,19 @@ class KeyedBackend(Protocol):
 
     def timers(self, name: str) -> tuple[int, TimerIndex]:
         """Return the column of the timers called `name`, and their index."""
+        ...
+
+    def group_of(self, key: Any) -> int:
+        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
+        ...
+
+    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
+        """Return the panes of namespaced states that were declared, with what was restored of them; once.
+
+        `make` makes those of what was restored, for which `timers` tells which keys have been evaluated. There are
+        those of one operator. From then on handles of the states, and the timers of this name, are not to be used.
+        `copies` is how many values the caller holds for each entry, its own among them.
+        """
         ...
 
     def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:

@@ -7,118 +7,26 @@ another parallelism. There are no threads: work that an operator hands to storag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from inspect import signature
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
-from headgate.checkpoint.restore.assign import assign_lists, assign_source_lists
 from headgate.clock import VirtualClock
-from headgate.config import Settings
-from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream.data_stream import DataStream
-from headgate.datastream.stream_execution_environment import StreamExecutionEnvironment
 from headgate.elements import Barrier, Batch, Flow, SavepointOrder
-from headgate.errors import RestoreError
-from headgate.functions.api import (
-    FilterFunction,
-    FlatMapFunction,
-    KeyedProcessFunction,
-    MapFunction,
-    ProcessFunction,
-    ReduceFunction,
-    SinkFunction,
-)
-from headgate.functions.broadcast import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from headgate.functions.connected import CoFlatMapFunction, CoMapFunction, CoProcessFunction, KeyedCoProcessFunction
 from headgate.functions.metrics import MetricGroup
-from headgate.functions.watermarks import WatermarkStrategy
 from headgate.ids import Attempt, CheckpointId, JobId
-from headgate.operators.base import (
-    Operator,
-    OperatorContext,
-    OperatorFactory,
-    OperatorSnapshot,
-    RestoredState,
-    method_of,
-)
-from headgate.operators.broadcast import BroadcastFactory, KeyedBroadcastFactory
-from headgate.operators.connected import (
-    CoFlatMapFactory,
-    CoMapFactory,
-    CoProcessFactory,
-    KeyedCoFlatMapFactory,
-    KeyedCoMapFactory,
-    KeyedCoProcessFactory,
-)
-from headgate.operators.filter import FilterFactory
-from headgate.operators.flat_map import FlatMapFactory
-from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
-from headgate.operators.keyed_process import KeyedProcessFactory
-from headgate.operators.map import MapFactory
-from headgate.operators.process import ProcessFactory
-from headgate.operators.reduce import ReduceFactory
-from headgate.operators.sink_function import SinkFunctionFactory
+from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot
 from headgate.state.descriptors import MapStateDescriptor
-from headgate.state.files import FetchedKeyed, InlineHandle, KeyedState, StateHandle
-from headgate.state.formats.snapshot import decode
-from headgate.state.keyed.cells import namespace_of, plain_key
-from headgate.state.keygroups import key_group, key_group_range, subtask_of_group
-from headgate.state.operator.list_elements import ListElements
+from headgate.state.files import KeyedState
+from headgate.state.keygroups import key_group, subtask_of_group
+from headgate.testing.factories import KeySelection, factory_of, factory_of_stream
 from headgate.testing.recording_services import InlineWriter, RecordingServices
+from headgate.testing.saved_operator import SavedOperator, Setup, held, restored_state
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import all_typed, key_hash_code
 
+__all__ = ["OperatorHarness", "SavedOperator", "Setup"]
+
 _RESUMED_MAX: Final = 1000
-_PLAIN: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (MapFunction, MapFactory),
-    (FlatMapFunction, FlatMapFactory),
-    (FilterFunction, FilterFactory),
-    (ProcessFunction, ProcessFactory),
-    (SinkFunction, SinkFunctionFactory),
-    (CoMapFunction, CoMapFactory),
-    (CoFlatMapFunction, CoFlatMapFactory),
-    (CoProcessFunction, CoProcessFactory),
-)
-_KEYED: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-    (KeyedProcessFunction, KeyedProcessFactory),
-    (ReduceFunction, ReduceFactory),
-    (MapFunction, KeyedMapFactory),
-    (FlatMapFunction, KeyedFlatMapFactory),
-    (FilterFunction, KeyedFilterFactory),
-    (CoMapFunction, KeyedCoMapFactory),
-    (CoFlatMapFunction, KeyedCoFlatMapFactory),
-    (KeyedCoProcessFunction, KeyedCoProcessFactory),
-    (CoProcessFunction, KeyedCoProcessFactory),
-)
-KeySelection = Callable[[Any], Any]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """Which subtask a harness stands for, and of what job. `splits` are what a source reads on a fresh start.
-
-    >>> from headgate import options
-    >>> on_rocksdb = Setup(settings=Settings().with_value(options.STATE_BACKEND, "rocksdb"))
-    """
-
-    subtask: int = 0
-    parallelism: int = 1
-    max_parallelism: int = 128
-    checkpointing: bool = True
-    splits: tuple[Any, ...] = ()
-    settings: Settings = field(default_factory=Settings)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedOperator:
-    """What a snapshot of one subtask holds: its keyed state, bytes and all, and the elements of its list states."""
-
-    checkpoint_id: CheckpointId
-    keyed: KeyedState | None = None
-    lists: dict[str, ListElements] = field(default_factory=dict)
-    max_parallelism: int = 128
 
 
 @final
@@ -129,6 +37,7 @@ class OperatorHarness:
     The clock of each harness begins at 0, also of one that is restored: where that matters, as for time to live, move
     it to the time of the snapshot first.
 
+    >>> from headgate.functions.api import KeyedProcessFunction
     >>> class Total(KeyedProcessFunction):
     ...     def open(self, runtime_context):
     ...         self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
@@ -200,14 +109,8 @@ class OperatorHarness:
         `key_by_second` is given; further `options` are those of the constructor. Raises TypeError for what is no
         function of the API.
         """
-        if isinstance(function, (BroadcastProcessFunction, KeyedBroadcastProcessFunction)):
-            of_kind = BroadcastFactory if isinstance(function, BroadcastProcessFunction) else KeyedBroadcastFactory
-            return cls(of_kind(function, tuple(broadcast)), key_by=key_by, **options)
-        for kind, factory in _PLAIN if key_by is None else _KEYED:
-            if isinstance(function, kind):
-                return cls(factory(function), key_by=key_by, **{"key_by_second": key_by, **options})
-        stream = "a stream without keys" if key_by is None else "a keyed stream"
-        raise TypeError(f"a {type(function).__name__} is no function for {stream}; pass a factory to OperatorHarness")
+        factory = factory_of(function, broadcast, is_keyed=key_by is not None)
+        return cls(factory, key_by=key_by, **{"key_by_second": None if broadcast else key_by, **options})
 
     @classmethod
     def of_stream(cls, build: Callable[..., DataStream], **options: Any) -> OperatorHarness:
@@ -228,17 +131,7 @@ class OperatorHarness:
         []
         [('fr', 3)]
         """
-        env = StreamExecutionEnvironment.get_execution_environment()
-        source, strategy = NumberSequenceSource(0, 0), WatermarkStrategy.no_watermarks()
-        streams = [env.from_source(source, strategy, "input") for _ in signature(build).parameters]
-        sources = [stream._inputs[0].node for stream in streams]
-        built = build(*streams)
-        added = [node for node in built._program.graph().nodes if node not in sources]
-        if len(added) != 1:
-            raise TypeError(f"the stream must come out of one operator, not of {len(added)}: make a harness for each")
-        edges = built._program.graph().edges
-        keys = {edge.input_index: method_of(edge.key_selector, "get_key") for edge in edges if edge.key_selector}
-        factory = cast("OperatorFactory", added[0].operator)
+        factory, keys = factory_of_stream(build)
         return cls(factory, **{"key_by": keys.get(0), "key_by_second": keys.get(1), **options})
 
     @property
@@ -263,29 +156,11 @@ class OperatorHarness:
                 settings=place.settings,
                 metrics=self.metrics,
                 services=self.services,
-                restored=self._restored(),
+                restored=restored_state(self._saved, place, is_source=self.operator.is_source),
                 splits=None if self._saved else list(place.splits),
             )
         )
         self.operator.start()
-
-    def _restored(self) -> RestoredState:
-        if not self._saved:
-            return RestoredState()
-        keyed = tuple(_fetched(self._checked(saved, saved.keyed)) for saved in self._saved if saved.keyed is not None)
-        assigned = assign_source_lists if self.operator.is_source else assign_lists
-        setup = self.setup
-        lists = assigned([saved.lists for saved in self._saved], setup.parallelism, setup.max_parallelism)
-        return RestoredState(checkpoint_id=self._last_id, keyed=keyed, lists=lists[setup.subtask])
-
-    def _checked(self, saved: SavedOperator, keyed: KeyedState) -> KeyedState:
-        if saved.max_parallelism != self.setup.max_parallelism:
-            raise RestoreError(
-                f"the keyed state was written with max parallelism {saved.max_parallelism}, which is fixed for the "
-                f"life of the state, but the harness has {self.setup.max_parallelism}: pass "
-                f"setup=Setup(max_parallelism={saved.max_parallelism})"
-            )
-        return keyed
 
     def close(self) -> None:
         """Close the operator, and remove its files."""
@@ -368,16 +243,7 @@ class OperatorHarness:
         A window of time is its start and end, one of a number of records its number. Lists and maps are those of
         Python; with a time to live, values come with the time of their last access.
         """
-        keyed = self.finish(self._savepoint_barrier()).keyed
-        found = {}
-        for file in keyed.base if keyed is not None else ():
-            saved = decode(_data(file.handle), "the state", {})
-            names = [meta.name for meta in saved.states]
-            for _, key, *values in saved.entries(self.key_groups()):
-                value = dict(zip(names, values, strict=True)).get(name)
-                if value is not None:
-                    found[_place(key)] = value
-        return found
+        return held(self.finish(self._savepoint_barrier()), name, self.setup.key_groups)
 
     def _records_of(self, flows: list[Flow]) -> list[Any]:
         self._take_sides()
@@ -397,11 +263,6 @@ class OperatorHarness:
         place = self.setup
         group = key_group(key_hash_code(key), place.max_parallelism)
         return subtask_of_group(group, place.parallelism, place.max_parallelism) == place.subtask
-
-    def key_groups(self) -> range:
-        """Return the key groups of this subtask."""
-        place = self.setup
-        return key_group_range(place.subtask, place.parallelism, place.max_parallelism)
 
     def barrier(self) -> OperatorSnapshot:
         """Take only the synchronous part of a snapshot; `finish` does the rest, later."""
@@ -444,17 +305,3 @@ class OperatorHarness:
     def abort(self) -> None:
         """Tell the operator that the last checkpoint was given up."""
         self.operator.notify_aborted(self._last_id)
-
-
-def _place(key: Any) -> Any:
-    namespace = namespace_of(key)
-    return plain_key(key) if namespace is None else (plain_key(key), namespace)
-
-
-def _fetched(keyed: KeyedState) -> FetchedKeyed:
-    return FetchedKeyed(state=keyed, files={file: _data(file.handle) for file in (*keyed.base, *keyed.log)})
-
-
-def _data(handle: StateHandle) -> bytes:
-    assert isinstance(handle, InlineHandle)
-    return handle.data

@@ -38,6 +38,8 @@ class RecordingServices(Services):
     collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    watermarks: list[int | None] = field(default_factory=list)
+    held_ms: float = 0.0
     folder: TemporaryDirectory[str] | None = None
 
     def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
@@ -61,6 +63,14 @@ class RecordingServices(Services):
         """Return a folder of its own, which goes with the harness."""
         self.folder = self.folder or TemporaryDirectory(prefix="headgate-")
         return Path(self.folder.name)
+
+    def report_watermark(self, watermark_ms: int | None) -> None:
+        """Note it in `watermarks`."""
+        self.watermarks.append(watermark_ms)
+
+    def held_back_ms(self) -> float:
+        """Return `held_ms`."""
+        return self.held_ms
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Note the records in `collections`, and their number in `parts`."""

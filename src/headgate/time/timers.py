@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, final
 from headgate.errors import StateAccessError
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import GENERATION, KEY, Cell
+from headgate.state.keyed.timer_index import HeapTimerIndex
 
 EVENT_TIMERS: Final = "_timers/event"
 PROCESSING_TIMERS: Final = "_timers/processing"
@@ -45,6 +46,11 @@ class Timers:
     def head_ms(self) -> int:
         """The time of the next timer, or somewhat earlier; `NEVER` when there is none."""
         return self._index.head_ms
+
+    def count_times(self) -> int:
+        """Return at how many different times there are timers. Only for timers that are all in memory."""
+        assert isinstance(self._index, HeapTimerIndex)
+        return len(self._index)
 
     def earliest(self) -> int | None:
         """Return the time of the current key's first timer, None if it has none."""

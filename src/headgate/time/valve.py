@@ -125,6 +125,13 @@ class InputsValve:
         self._watermark_ms = MIN_TIMESTAMP
         self._idle = False
 
+    @property
+    def marks(self) -> tuple[int | None, ...]:
+        """The watermark of each input where there are several, None before the first."""
+        if len(self._valves) == 1:
+            return ()
+        return tuple(None if mark == MIN_TIMESTAMP else mark for mark in self._marks)
+
     def take(self, channel: int, progress: Progress) -> list[Progress]:
         """Take what arrived on `channel`; return what follows for the operator, in order."""
         index, place = self._input_of[channel], self._place_of[channel]

@@ -33,12 +33,9 @@ _KEYED_STATE = "keep what you need in a ValueState of a KeyedProcessFunction"
 
 FEATURES: Final = (
     Feature(
-        title="Watermark alignment and ingestion time",
-        instead="leave alignment out, and give streams timestamps with a WatermarkStrategy",
-        names="""
-            common.watermark_strategy: AssignerWithPeriodicWatermarksWrapper
-            common.watermark_strategy.WatermarkStrategy: with_watermark_alignment
-        """,
+        title="Ingestion time",
+        instead="give streams timestamps with a WatermarkStrategy",
+        names="common.watermark_strategy: AssignerWithPeriodicWatermarksWrapper",
         values="datastream.time_characteristic.TimeCharacteristic: IngestionTime",
     ),
     Feature(

@@ -97,13 +97,16 @@ def test_of_a_strategy_the_timestamps_stay() -> None:
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5)).with_idleness(
         Duration.of_seconds(1)
     )
-    with_times = strategy.with_timestamp_assigner(lambda value, _: value)
+    with_times = strategy.with_timestamp_assigner(lambda value, _: value).with_watermark_alignment(
+        "group", Duration.of_seconds(1)
+    )
     env.from_source(NumberSequenceSource(1, 2), with_times, "a").assign_timestamps_and_watermarks(strategy).print()
     source, assign = operators(env)[0].factory, operators(env)[1].factory
     assert isinstance(source, SourceFactory)
     assert isinstance(assign, AssignFactory)
     assert source.strategy is not None
     assert source.strategy.timestamp_assigner is not None
+    assert source.strategy.alignment is None
     assert [source.strategy.progress, assign.strategy.progress] == [None, None]
     assert assign.strategy.timestamp_assigner is None
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import time
 
-from bench.inputs import CycleReader, FilledReader, FilledSource, PacedReader, PacedSplit, TimedReader
+import pytest
+
+from bench.inputs import (
+    CycleReader,
+    FilledReader,
+    FilledSource,
+    PacedReader,
+    PacedSplit,
+    TimedCycleReader,
+    TimedCycleSource,
+    TimedReader,
+)
 from headgate.functions.source import EndOfInput, NotReady, Records
 
 
@@ -72,3 +83,21 @@ def test_filled_source_brings_every_key_before_its_paced_records() -> None:
     paced = reader.poll(3)
     assert isinstance(paced, Records)
     assert len(paced.records) == 1
+
+
+@pytest.mark.parametrize(("pause_ms", "times"), [(0, [0, 0, 1, 1, 2, 2, 3, 3]), (10, [0, 0, 1, 1, 12, 12, 13, 13])])
+def test_bursts_of_records_have_pauses_between_them(pause_ms: int, times: list[int]) -> None:
+    reader = TimedCycleReader(TimedCycleSource(1.0, 2, burst_ms=2, pause_ms=pause_ms), lambda: 0.0)
+    reader.add_splits([0])
+    read: list[int] = []
+    while len(read) < len(times):
+        polled = reader.poll(3)
+        assert isinstance(polled, Records)
+        assert polled.timestamps is not None
+        read += polled.timestamps
+    assert read[: len(times)] == times
+    again = TimedCycleReader(TimedCycleSource(1.0, 2, burst_ms=2, pause_ms=pause_ms), lambda: 0.0)
+    again.add_splits([4])
+    polled = again.poll(2)
+    assert isinstance(polled, Records)
+    assert polled.timestamps == times[4:6]

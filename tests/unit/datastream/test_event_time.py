@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from headgate.common import Types, WatermarkStrategy
+from headgate.common import Duration, Types, WatermarkStrategy
 from headgate.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkOutput
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.datastream import DataStream, OutputTag, ProcessFunction
-from headgate.errors import JobFailedError, ProgramError, UnsupportedError
+from headgate.errors import IgnoredWarning, JobFailedError, ProgramError
 from tests.unit.datastream.environments import environment, numbers
 
 ODD = OutputTag("odd", Types.LONG())
@@ -108,6 +108,7 @@ def test_what_cannot_be_right_is_refused(use: Callable[[DataStream], object], sa
         use(numbers(environment()))
 
 
-def test_alignment_of_watermarks_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="with_watermark_alignment"):
-        STRATEGY.with_watermark_alignment("group", None)  # type: ignore[attr-defined]
+def test_alignment_of_watermarks_behind_a_source_is_left_out_with_a_warning() -> None:
+    aligned = STRATEGY.with_watermark_alignment("group", Duration.of_seconds(1))
+    with pytest.warns(IgnoredWarning, match=r"give the strategy to from_source\(\)"):
+        numbers(environment()).assign_timestamps_and_watermarks(aligned)

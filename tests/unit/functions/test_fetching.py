@@ -252,6 +252,66 @@ def test_a_fetch_that_was_asked_for_before_the_end_and_begins_behind_it_fetches_
     assert (fetcher.left, fetcher.closed) == ([], 1)
 
 
+class Pausing(Pieces):
+    """Fetches nothing of splits that are paused."""
+
+    pauses_splits = True
+
+    def __init__(self, size: int = 3) -> None:
+        super().__init__(size)
+        self.paused: frozenset[str] = frozenset()
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        self.paused = paused
+
+    def fetch(self) -> list[Fetched[Piece]]:
+        waits = [piece for piece in self.left if name_of(piece) in self.paused]
+        self.left = [piece for piece in self.left if name_of(piece) not in self.paused]
+        fetched = super().fetch()
+        self.left += waits
+        return fetched
+
+
+def handed_over(reader: FetchingReader[Piece], context: Context, polls: int) -> list[Any]:
+    records: list[Any] = []
+    for _ in range(polls):
+        polled = reader.poll(2)
+        if isinstance(polled, Records):
+            records += polled.records
+        context.settle()
+    return records
+
+
+def test_a_paused_split_waits_with_what_is_fetched_of_it_and_goes_on_where_it_was() -> None:
+    context, fetcher = Context(), Pausing()
+    reader = reader_of(fetcher, context, ("a", 0, 12), ("b", 0, 12))
+    reader.poll(1)
+    context.settle()
+    assert reader.poll(2) == Records([("a", 0), ("a", 1)], None, "a")
+    reader.pause_splits(frozenset("a"))
+    assert handed_over(reader, context, 20) == [("b", number) for number in range(12)]
+    assert fetcher.paused == {"a"}
+    assert ("a", 2, 12) in reader.snapshot()
+    assert isinstance(reader.poll(1), NotReady)
+    reader.pause_splits(frozenset())
+    assert handed_over(reader, context, 20) == [("a", number) for number in range(2, 12)]
+    assert reader.poll(1) is END_OF_INPUT
+
+
+def test_what_is_queued_of_paused_splits_leaves_room_for_the_fetches_of_others() -> None:
+    context, fetcher = Context(), Pausing(size=1)
+    reader = reader_of(fetcher, context, ("a", 0, 9), ("b", 0, 9), ("c", 0, 9))
+    reader.poll(1)
+    context.settle()
+    reader.pause_splits(frozenset("ab"))
+    assert handed_over(reader, context, 30) == [("c", number) for number in range(9)]
+
+
+def test_a_reader_pauses_splits_if_its_fetcher_does() -> None:
+    assert not reader_of(Pieces(), Context()).pauses_splits
+    assert reader_of(Pausing(), Context()).pauses_splits
+
+
 class Hanging(Pieces):
     """A fetch that lasts until the test lets it go on."""
 

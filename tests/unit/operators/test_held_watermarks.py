@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from headgate.common import Duration, WatermarkStrategy
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.elements import Batch, Flow, Watermark, WatermarkStatus
 from headgate.errors import ProgramError
-from headgate.functions.source import Poll, Records, Source, SourceContext, SourceReader
+from headgate.functions.source import NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
 from headgate.operators.source import SourceFactory, SourceOperator
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
@@ -90,10 +91,31 @@ def test_a_snapshot_says_which_splits_were_begun_and_still_does_after_a_restore(
     assert watermarks(read(opened(source, Setup(), again), 100)) == []
 
 
+class SlowToStart(SourceReader[Any]):
+    """Has nothing at first."""
+
+    def __init__(self, reader: SourceReader[Any]) -> None:
+        self._reader = reader
+        self._started = False
+
+    def add_splits(self, splits: list[Any]) -> None:
+        self._reader.add_splits(splits)
+
+    def poll(self, records_max: int) -> Poll:
+        started, self._started = self._started, True
+        return self._reader.poll(records_max) if started else NotReady(math.inf)
+
+    def snapshot(self) -> list[Any]:
+        return self._reader.snapshot()
+
+
 def test_idleness_ends_with_the_split_that_is_opened() -> None:
     source = NumberSequenceSource(0, 19)
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(500))
     one = opened(source, Setup(), *halves(source, 4, 3), strategy=strategy)
+    assert isinstance(one.operator, SourceOperator)
+    one.operator._reader = SlowToStart(one.operator._reader)
+    assert one.operator.poll(1) == NotReady(math.inf)
     told: list[Flow] = []
     for _ in range(10):
         one.clock.advance(50)

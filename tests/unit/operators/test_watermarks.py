@@ -21,6 +21,7 @@ from headgate.types.instant import Duration
 IDLE = WatermarkStatus(idle=True)
 ACTIVE = WatermarkStatus(idle=False)
 INTERVAL_MS = 200
+SECOND = Duration.of_seconds(1)
 MONOTONOUS = WatermarkStrategy.for_monotonous_timestamps()
 
 
@@ -296,6 +297,11 @@ def test_a_source_with_a_strategy_marks_what_it_polled() -> None:
         (lambda: MONOTONOUS.with_idleness(Duration.of_millis(0)), "above zero"),
         (lambda: MONOTONOUS.with_timestamp_assigner(Second), "an instance"),  # type: ignore[arg-type]
         (lambda: WatermarkStrategy.for_generator(AtMarkers()), "the class itself"),  # type: ignore[arg-type]
+        (lambda: MONOTONOUS.with_watermark_alignment("", SECOND), "the name of a group, a text that is not empty"),
+        (lambda: MONOTONOUS.with_watermark_alignment(None, SECOND), "the name of a group"),  # type: ignore[arg-type]
+        (lambda: MONOTONOUS.with_watermark_alignment("g", 5), "takes a Duration"),  # type: ignore[arg-type]
+        (lambda: MONOTONOUS.with_watermark_alignment("g", Duration.of_millis(-1)), "drift .* must not be negative"),
+        (lambda: MONOTONOUS.with_watermark_alignment("g", SECOND, Duration.of_millis(0)), "interval .* above zero"),
     ],
 )
 def test_a_strategy_is_checked_when_it_is_made(make: Any, says: str) -> None:

@@ -206,3 +206,13 @@ def test_an_input_that_ended_beside_an_idle_one_is_idle_too() -> None:
     valve = InputsValve([0, 1])
     assert take(valve, (1, True), (0, MAX_TIMESTAMP)) == [IDLE]
     assert take(valve, (1, False), (1, 4), (1, MAX_TIMESTAMP)) == [ACTIVE, Watermark(4), END]
+
+
+def test_the_watermark_of_each_input_is_known_where_there_are_two() -> None:
+    valve = InputsValve([0, 0, 1])
+    assert valve.marks == (None, None)
+    valve.take(0, Watermark(5))
+    assert valve.marks == (None, None)
+    take(valve, (1, 7), (2, 3))
+    assert [*valve.marks] == [5, 3]
+    assert InputsValve([0, 0]).marks == ()

@@ -19,19 +19,19 @@ def _guarded(name: str, **namespace: object) -> types.ModuleType:
 
 
 def test_a_member_that_is_missing_says_so_on_the_class_and_on_its_objects() -> None:
-    class WatermarkStrategy:
-        def with_idleness(self) -> str:
+    class TypeInformation:
+        def is_basic_type(self) -> str:
             return "works"
 
-    class Mine(WatermarkStrategy):
+    class Mine(TypeInformation):
         pass
 
-    module = _guarded("headgate.common.watermark_strategy", WatermarkStrategy=WatermarkStrategy, Mine=Mine)
-    for holder in (WatermarkStrategy, WatermarkStrategy(), Mine(), module.Mine):
-        with pytest.raises(UnsupportedAttributeError, match=r"Strategy.with_watermark_alignment is not supported"):
-            _ = getattr(holder, "with_watermark_alignment")  # noqa: B009
-        assert not hasattr(holder, "no_watermarks")
-    assert WatermarkStrategy().with_idleness() == "works"
+    module = _guarded("headgate.common.typeinfo", TypeInformation=TypeInformation, Mine=Mine)
+    for holder in (TypeInformation, TypeInformation(), Mine(), module.Mine):
+        with pytest.raises(UnsupportedAttributeError, match=r"Information.get_java_type_info is not supported"):
+            _ = getattr(holder, "get_java_type_info")  # noqa: B009
+        assert not hasattr(holder, "other")
+    assert TypeInformation().is_basic_type() == "works"
 
 
 def test_a_member_that_a_class_has_is_left_alone() -> None:
@@ -57,12 +57,12 @@ def test_a_user_class_may_define_what_the_base_class_refuses() -> None:
 
 
 def test_classes_defined_elsewhere_refuse_their_members_without_the_module_of_that_name() -> None:
-    class WatermarkStrategy:
+    class TypeInformation:
         pass
 
-    unsupported.guard_members("common.watermark_strategy", {"WatermarkStrategy": WatermarkStrategy})
-    with pytest.raises(UnsupportedError, match="with_watermark_alignment is not supported yet"):
-        _ = WatermarkStrategy().with_watermark_alignment  # type: ignore[attr-defined]
+    unsupported.guard_members("common.typeinfo", {"TypeInformation": TypeInformation})
+    with pytest.raises(UnsupportedError, match="get_java_type_info is not supported"):
+        _ = TypeInformation().get_java_type_info  # type: ignore[attr-defined]
 
 
 def test_a_name_of_a_module_is_refused_and_any_other_missing_name_is_an_ordinary_attribute_error() -> None:

@@ -44,6 +44,8 @@ class KafkaSplit:
 class KafkaFetcher(Fetcher[KafkaSplit]):
     """Reads the partitions of one subtask. `commits`: completed offsets go to the brokers, for monitoring only."""
 
+    pauses_splits = True
+
     def __init__(
         self,
         properties: Properties,
@@ -61,6 +63,7 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         self._splits: dict[Partition, KafkaSplit] = {}
         self._ended: list[KafkaSplit] = []
         self._consumer: Consumer | None = None
+        self._paused: frozenset[Partition] = frozenset()
         self._stalls = Stalls(properties)
 
     def _connected(self) -> Consumer:
@@ -79,6 +82,13 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
         self._connected().incremental_assign(
             [TopicPartition(split.topic, split.partition, split.offset) for split in splits]
         )
+
+    def pause_splits(self, paused: frozenset[str]) -> None:
+        before = self._paused
+        self._paused = frozenset(partition for partition, split in self._splits.items() if split.name in paused)
+        consumer = self._connected()
+        consumer.pause([TopicPartition(*partition) for partition in self._paused - before])
+        consumer.resume([TopicPartition(*each) for each in before - self._paused if each in self._splits])
 
     def fetch(self) -> list[Fetched[KafkaSplit]]:
         ended, self._ended = self._ended, []
@@ -105,12 +115,14 @@ class KafkaFetcher(Fetcher[KafkaSplit]):
             self.close()
             self._consumer = None
             self._assign(self._splits.values())
+            self._connected().pause([TopicPartition(*partition) for partition in self._paused & self._splits.keys()])
 
     def _positions(self) -> dict[Partition, int]:
         """Return the offsets that partitions were read up to; the consumer knows of marks behind the last message."""
-        read = self._connected().position([TopicPartition(*partition) for partition in self._splits])
+        splits = {partition: split for partition, split in self._splits.items() if partition not in self._paused}
+        read = self._connected().position([TopicPartition(*partition) for partition in splits])
         positions = {(at.topic, at.partition): at.offset for at in read}
-        return {partition: max(split.offset, positions[partition]) for partition, split in self._splits.items()}
+        return {partition: max(split.offset, positions[partition]) for partition, split in splits.items()}
 
     def _consume(self) -> list[Message]:
         """Wait for a message; then take those that are there without waiting for more."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from headgate.errors import ProgramError
+from headgate.functions.patterns.checks import check, check_group, name_of
 from headgate.functions.patterns.conditions import Condition, IterativeCondition, Simple, both, either
 from headgate.functions.patterns.skip import AfterMatchSkipStrategy
-from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step
+from headgate.functions.patterns.step import UNBOUNDED, Contiguity, Forbids, Step, WithinType
 from headgate.functions.windows.assigner import millis_of
 from headgate.types.instant import Duration, Time
 
@@ -35,38 +36,42 @@ class Pattern:
     # --- steps
 
     @staticmethod
-    def begin(name: str, skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
-        """Begin a pattern: every record that meets the conditions of its first step begins a match."""
-        first = (Step(_checked(name), Contiguity.NON_DETERMINISTIC),)
+    def begin(name: str | Pattern, skip_strategy: AfterMatchSkipStrategy | None = None) -> Pattern:
+        """Begin a pattern: every record that meets the conditions of its first step begins a match.
+
+        Here and in what goes on, a pattern instead of a name makes a group: its steps are one step of the whole.
+        """
+        first = (_step(name, Contiguity.NON_DETERMINISTIC),)
         return Pattern(first, skip_strategy or AfterMatchSkipStrategy.no_skip())
 
-    def next(self, name: str) -> Pattern:
+    def next(self, name: str | Pattern) -> Pattern:
         """Go on with the very next record."""
-        return self._then(Step(name, Contiguity.STRICT))
+        return self._then(_step(name, Contiguity.STRICT))
 
-    def followed_by(self, name: str) -> Pattern:
+    def followed_by(self, name: str | Pattern) -> Pattern:
         """Go on with the next record that meets the conditions; those between are left out."""
-        return self._then(Step(name, Contiguity.RELAXED))
+        return self._then(_step(name, Contiguity.RELAXED))
 
-    def followed_by_any(self, name: str) -> Pattern:
+    def followed_by_any(self, name: str | Pattern) -> Pattern:
         """Go on with any later record that meets the conditions: each gives a match of its own."""
-        return self._then(Step(name, Contiguity.NON_DETERMINISTIC))
+        return self._then(_step(name, Contiguity.NON_DETERMINISTIC))
 
     def not_next(self, name: str) -> Pattern:
         """Forbid that the very next record meets the conditions of this step."""
-        return self._then(Step(name, Contiguity.STRICT, forbids=Forbids.NEXT))
+        return self._then(Step(_checked(name), Contiguity.STRICT, forbids=Forbids.NEXT))
 
     def not_followed_by(self, name: str) -> Pattern:
         """Forbid that a record meets the conditions of this step before the next step takes one.
 
         As the last step it needs `within`: there is a match when that time is over.
         """
-        return self._then(Step(name, Contiguity.RELAXED, forbids=Forbids.BETWEEN))
+        return self._then(Step(_checked(name), Contiguity.RELAXED, forbids=Forbids.BETWEEN))
 
     def _then(self, step: Step) -> Pattern:
-        if any(step.name == each.name for each in self.steps):
-            raise ProgramError(f"two steps of the pattern have the name {step.name!r}: give each a name of its own")
-        _checked(step.name)
+        names = {one.name for each in self.steps for one in each.singles}
+        for one in step.singles:
+            if one.name in names:
+                raise ProgramError(f"two steps of the pattern have the name {one.name!r}: give each a name of its own")
         if step.forbids is not None and self.steps[-1].optional:
             raise ProgramError(
                 f"{step.forbids.value}({step.name!r}) cannot follow {self.steps[-1].name!r}, which is optional: put "
@@ -81,11 +86,11 @@ class Pattern:
 
         A function of the record, or an `IterativeCondition`, which sees what the match has taken so far.
         """
-        return self._last(condition=both(self.steps[-1].condition, _condition("where", condition)))
+        return self._last(condition=both(self._single("where").condition, _condition("where", condition)))
 
     def or_(self, condition: Callable[[Any], Any] | IterativeCondition) -> Pattern:
         """Have the step take records that meet this condition instead of those before, too."""
-        before = self.steps[-1].condition
+        before = self._single("or_").condition
         if before is None:
             raise ProgramError(
                 f"step {self.steps[-1].name!r} has no condition yet that or_() could be added to: call where()"
@@ -128,6 +133,7 @@ class Pattern:
     def greedy(self) -> Pattern:
         """Have the step take as many records as it can: the next one goes on only at one that this one cannot take."""
         step = self._looping("greedy")
+        self._single("greedy")
         if step.contiguity is Contiguity.NON_DETERMINISTIC and len(self.steps) > 1:
             raise ProgramError(f"greedy() does not go with followed_by_any({step.name!r}), which leaves records out")
         return self._last(greedy=True)
@@ -158,6 +164,13 @@ class Pattern:
             )
         return step
 
+    def _single(self, method: str) -> Step:
+        """Return the last step. Raises ProgramError if it is a group."""
+        step = self.steps[-1]
+        if step.group:
+            raise ProgramError(f"{method}() does not go with the group {step.name}: call it of a step in the group")
+        return step
+
     def _looping(self, method: str) -> Step:
         step = self._taking(method)
         if not step.loops:
@@ -168,33 +181,23 @@ class Pattern:
 
     # --- the whole
 
-    def within(self, window_time: Time | Duration) -> Pattern:
-        """Have a match end within this time after its first record; one as long as that is too long already."""
+    def within(self, window_time: Time | Duration, within_type: WithinType = WithinType.FIRST_AND_LAST) -> Pattern:
+        """Have a match end within this time after its first record; one as long as that is too long already.
+
+        With `PREVIOUS_AND_CURRENT` it is the time between each record that this step takes and the one before.
+        """
         length_ms = millis_of("the time that within() takes", window_time)
         if length_ms <= 0:
             raise ProgramError(f"within() takes a positive time, not {length_ms} ms")
-        shorter_ms = length_ms if self.within_ms is None else min(length_ms, self.within_ms)
-        return replace(self, within_ms=shorter_ms)
+        if not isinstance(within_type, WithinType):
+            raise ProgramError(f"within() takes a WithinType second, such as PREVIOUS_AND_CURRENT, not {within_type!r}")
+        if within_type is WithinType.FIRST_AND_LAST:
+            return replace(self, within_ms=_shorter(length_ms, self.within_ms))
+        return self._last(gap_ms=_shorter(length_ms, self._single("within").gap_ms))
 
     def check(self) -> None:
         """Raise ProgramError for a pattern that can match nothing sensible."""
-        taking = [step for step in self.steps if step.forbids is None]
-        if all(step.optional for step in taking):
-            raise ProgramError(
-                "all steps of the pattern are optional, so that it matches nothing at all: one must not be"
-            )
-        if self.steps[-1].forbids is Forbids.BETWEEN and self.within_ms is None:
-            raise ProgramError(
-                f"the pattern ends with not_followed_by({self.steps[-1].name!r}), and nothing says until when: call "
-                "within(...)"
-            )
-        for step in self.steps:
-            if step.forbids is not None and step.condition is None:
-                raise ProgramError(
-                    f"{step.forbids.value}({step.name!r}) does not say what it forbids: call where(...) behind it"
-                )
-        if self.skip.step is not None and self.skip.step not in {step.name for step in taking}:
-            raise ProgramError(f"the pattern is to skip to {self.skip.step!r}, and has no such step that takes records")
+        check(self.steps, self.within_ms, self.skip)
 
     def _last(self, **changes: Any) -> Pattern:
         return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], **changes)))
@@ -209,10 +212,21 @@ class _IsInstance:
         return isinstance(value, self.kind)
 
 
+def _step(name: str | Pattern, contiguity: Contiguity) -> Step:
+    if not isinstance(name, Pattern):
+        return Step(_checked(name), contiguity)
+    check_group(name.steps, name.within_ms, name.skip)
+    return Step(name_of(name.steps), contiguity, group=name.steps)
+
+
 def _checked(name: str) -> str:
     if not isinstance(name, str) or not name:
         raise ProgramError(f"a step of a pattern has a name, a text, not {name!r}")
     return name
+
+
+def _shorter(length_ms: int, other_ms: int | None) -> int:
+    return length_ms if other_ms is None else min(length_ms, other_ms)
 
 
 def _condition(method: str, condition: Callable[[Any], Any] | IterativeCondition) -> Condition:

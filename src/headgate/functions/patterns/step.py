@@ -30,10 +30,21 @@ class Forbids(Enum):
     BETWEEN = "not_followed_by"
 
 
+class WithinType(Enum):
+    """Between which records of a match the time of `within` lies (names of Flink)."""
+
+    FIRST_AND_LAST = "first and last"
+    PREVIOUS_AND_CURRENT = "previous and current"
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step takes from `least` to `most` records, the first by `contiguity`, each further one by `inner`."""
+    """A step takes from `least` to `most` records, the first by `contiguity`, each further one by `inner`.
+
+    One with a `group` of steps takes, instead of each record, what they take. Each record that a step takes comes less
+    than `gap_ms` after the one before.
+    """
 
     name: str
     contiguity: Contiguity
@@ -45,6 +56,13 @@ class Step:
     optional: bool = False
     greedy: bool = False
     until: Condition | None = None
+    gap_ms: int | None = None
+    group: tuple[Step, ...] = ()
+
+    @property
+    def singles(self) -> tuple[Step, ...]:
+        """The step itself; of a group, all steps in it that are no groups."""
+        return tuple(one for step in self.group for one in step.singles) or (self,)
 
     @property
     def loops(self) -> bool:

@@ -24,7 +24,7 @@ class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
     """Each record opens a window as long as its gap; windows that overlap or touch become one."""
 
     @abstractmethod
-    def _gap_ms(self, element: Any) -> int:
+    def gap_ms(self, element: Any) -> int:
         """Return how long a session goes on after this record."""
 
     def merge_windows(
@@ -39,7 +39,7 @@ class _FixedGap(_Sessions):
             raise ProgramError(f"{type(self).__name__} needs a gap of more than 0 ms, not {session_gap}")
         self.session_gap = session_gap
 
-    def _gap_ms(self, element: Any) -> int:
+    def gap_ms(self, element: Any) -> int:
         return self.session_gap
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class _DynamicGap(_Sessions):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         self._extractor = session_window_time_gap_extractor
 
-    def _gap_ms(self, element: Any) -> int:
+    def gap_ms(self, element: Any) -> int:
         gap_ms = self._extractor.extract(element)
         if gap_ms <= 0:
             raise ProgramError(
@@ -68,7 +68,7 @@ class _EventTimeSessions(_Sessions):
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         check_timestamp(timestamp)
-        return [TimeWindow(timestamp, timestamp + self._gap_ms(element))]
+        return [TimeWindow(timestamp, timestamp + self.gap_ms(element))]
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return EventTimeTrigger()
@@ -82,7 +82,7 @@ class _ProcessingTimeSessions(_Sessions):
         self, element: Any, timestamp: int, context: WindowAssigner.WindowAssignerContext
     ) -> list[TimeWindow]:
         now_ms = context.get_current_processing_time()
-        return [TimeWindow(now_ms, now_ms + self._gap_ms(element))]
+        return [TimeWindow(now_ms, now_ms + self.gap_ms(element))]
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
         return ProcessingTimeTrigger()

@@ -10,70 +10,18 @@ Pure: records in, matches out. All that it knows of a key is in `Matching`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any, Final, NamedTuple, final
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, final
 
 from headgate.functions.patterns.conditions import ConditionContext, Simple
 from headgate.functions.patterns.pattern import Pattern
-from headgate.functions.patterns.process import Match
-from headgate.functions.patterns.skip import AfterMatchSkipStrategy, Skip
+from headgate.operators.patterns.choice import Choice
+from headgate.operators.patterns.matching import Complete, Found, Matching, Partial
 from headgate.operators.patterns.positions import END, Link, Positions
 from headgate.operators.patterns.shared_buffer import ROOT, SharedBuffer, Taken
-
-
-class Partial(NamedTuple):
-    """A match under way: its last node, where it is, and the links on which it waits.
-
-    `is_fresh`: no record has come since the last that it took.
-    """
-
-    node: int
-    position: int
-    waiting: tuple[int, ...]
-    is_fresh: bool
-    first_number: int
-    first_ms: int
-
-
-class Complete(NamedTuple):
-    """A match that is complete, but waits for those that began before it."""
-
-    node: int
-    first_number: int
-    time_ms: int
-
-
-@final
-@dataclass(slots=True)
-class Matching:
-    """All that is known of a key."""
-
-    next_number: int = 0
-    partials: list[Partial] = field(default_factory=list)
-    complete: list[Complete] = field(default_factory=list)
-    buffer: SharedBuffer = field(default_factory=SharedBuffer)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is under way, so that it need not be kept."""
-        return not self.partials and not self.complete
-
-
-class Found(NamedTuple):
-    """A match, or one whose time has run out, and the time of what it comes to."""
-
-    match: Match
-    time_ms: int
-    is_timed_out: bool = False
-
-
-_BEGAN: Final = attrgetter("first_number")
-
-
-class MissingStepError(Exception):
-    """A match has no record of the step that the next one is to begin at."""
+from headgate.state.keyed.timer_index import NEVER
 
 
 @final
@@ -84,9 +32,11 @@ class Nfa:
         pattern.check()
         self._positions = Positions(pattern)
         self._all = self._positions.all
-        self._names = [step.name for step in pattern.steps]
+        self._names = self._positions.names
         self._within_ms = pattern.within_ms
-        self._skip = pattern.skip
+        self._has_gaps = any(link.gap_ms is not None for position in self._all for link in position.links)
+        self._is_timed = self._has_gaps or pattern.within_ms is not None
+        self._choice = Choice(pattern.skip, self._names)
         conditions = self._positions.conditions
         self._simple = [each.test if isinstance(each, Simple) else None for each in conditions]
         self._unknown: list[bool | None] = [None] * len(conditions)
@@ -98,10 +48,13 @@ class Nfa:
         return self._simple[begin[0].condition] if len(begin) == 1 and begin[0].condition is not None else None
 
     def process(self, matching: Matching, value: Any, time_ms: int) -> list[Found]:
-        """Take a record, not older than those before it; return what is found with it, and what has timed out."""
+        """Take a record, not older than those before it; return what is found with it, and what has timed out.
+
+        After one that is older, because a clock has stepped back, what is over may be found later.
+        """
         if not matching.partials and self._begins is not None and not self._begins(value):
             return []
-        found = self.pass_time(matching, time_ms)
+        found = self.pass_time(matching, time_ms) if self._is_timed else []
         number = matching.next_number
         matching.next_number = number + 1
         record = _Record(value, time_ms, number, self._unknown.copy(), matching.buffer)
@@ -114,33 +67,70 @@ class Nfa:
                 self._take(matching, link, None, record, partials)
         matching.partials = partials
         if matching.complete:
-            found += self._chosen(matching)
+            found += self._choice.found(matching)
         return found
 
     def pass_time(self, matching: Matching, time_ms: int) -> list[Found]:
-        """End the matches whose time is over; those that no record may follow are found thereby."""
-        partials, within_ms = matching.partials, self._within_ms
-        if within_ms is None or not partials or partials[0].first_ms + within_ms > time_ms:
-            return []
-        over = [each for each in partials if each.first_ms + within_ms <= time_ms]
-        matching.partials = partials[len(over) :]
-        found: list[Found] = []
-        for partial in over:
-            end_ms = partial.first_ms + within_ms
-            position = self._all[partial.position]
-            if any(position.links[index].target == END for index in partial.waiting):
-                matching.complete.append(Complete(partial.node, partial.first_number, end_ms))
-                continue
-            if not position.accepts:
-                found.append(Found(self._match(matching.buffer.path(partial.node)), end_ms, is_timed_out=True))
-            matching.buffer.release(partial.node)
-        return found + self._chosen(matching)
+        """End what may wait no longer; matches that no record may follow are found thereby.
 
-    def due_ms(self, matching: Matching) -> int | None:
-        """Return when the time of the first match under way is over; None for never."""
-        if self._within_ms is None or not matching.partials:
-            return None
-        return matching.partials[0].first_ms + self._within_ms
+        What a skip strategy rules out depends on which is over first. So they are ended one after the other, as they
+        are if time passes in many small steps.
+        """
+        found: list[Found] = []
+        while (due_ms := self.due_ms(matching)) <= time_ms:
+            found += self._end(matching, due_ms if self._choice.skips else time_ms)
+        return found
+
+    def due_ms(self, matching: Matching) -> int:
+        """Return when the time of something under way is over; `NEVER` for never."""
+        partials = matching.partials
+        if not partials or not self._is_timed:
+            return NEVER
+        if self._has_gaps:
+            return min(end_ms for partial in partials for end_ms in self._ends_ms(matching, partial))
+        return self._over_ms(partials[0])
+
+    def _over_ms(self, partial: Partial) -> int:
+        """Return when the time of a whole match is over."""
+        return NEVER if self._within_ms is None else partial.first_ms + self._within_ms
+
+    def _ends_ms(self, matching: Matching, partial: Partial) -> list[int]:
+        """Return when each of the links is over on which a match under way waits."""
+        links = self._all[partial.position].links
+        over_ms = self._over_ms(partial)
+        last_ms = matching.buffer.nodes[partial.node].time_ms
+        gaps = [links[index].gap_ms for index in partial.waiting]
+        return [over_ms if gap_ms is None else min(over_ms, last_ms + gap_ms) for gap_ms in gaps]
+
+    def _end(self, matching: Matching, until_ms: int) -> list[Found]:
+        """End the links that are over; return what is found, and the matches that had none left."""
+        partials = matching.partials
+        over = partials if self._has_gaps else list(takewhile(lambda each: self._over_ms(each) <= until_ms, partials))
+        found: list[Found] = []
+        left = [rest for each in over for rest in self._rest(matching, each, until_ms, found)]
+        matching.partials = left + partials[len(over) :]
+        found += self._choice.found(matching)
+        return found
+
+    def _rest(self, matching: Matching, partial: Partial, until_ms: int, found: list[Found]) -> tuple[Partial, ...]:
+        """End the links of one match that are over; return it if it waits on others."""
+        position, buffer = self._all[partial.position], matching.buffer
+        ends = dict(zip(partial.waiting, self._ends_ms(matching, partial), strict=True))
+        waiting = tuple(index for index, end_ms in ends.items() if end_ms > until_ms)
+        if len(waiting) == len(ends):
+            return (partial,)
+        is_found = partial.is_found
+        for index, end_ms in ends.items():
+            if position.links[index].target == END and end_ms <= until_ms:
+                buffer.hold(partial.node)
+                matching.complete.append(Complete(partial.node, partial.first_number, end_ms))
+                is_found = True
+        if waiting:
+            return (partial._replace(waiting=waiting, is_found=is_found),)
+        if not position.accepts and not is_found:
+            found.append(Found(self._choice.match(buffer.path(partial.node)), max(ends.values()), is_timed_out=True))
+        buffer.release(partial.node)
+        return ()
 
     # --- a record
 
@@ -149,17 +139,18 @@ class Nfa:
         links = self._all[partial.position].links
         began: list[Partial] = []
         waiting: list[int] = []
-        given_way = False
+        given_way, is_found = False, partial.is_found
         for index in partial.waiting:
             link = links[index]
             if given_way and link.gives_way:
                 continue
-            if (link.until is not None or link.not_next) and self._stops(link, partial.node, partial.is_fresh, record):
+            if (link.until or link.not_next) and self._stops(link, partial.node, partial.is_fresh, record):
                 continue
             if link.target == END:
                 if link.is_strict:
                     matching.buffer.hold(partial.node)
                     matching.complete.append(Complete(partial.node, partial.first_number, record.time_ms))
+                    is_found = True
                     continue
                 taken = False
             else:
@@ -175,14 +166,15 @@ class Nfa:
         if waiting:
             kept = partial.waiting if len(waiting) == len(partial.waiting) else tuple(waiting)
             if kept is not partial.waiting or partial.is_fresh:
-                partial = Partial(partial.node, partial.position, kept, False, partial.first_number, partial.first_ms)
+                node, position, _, _, first, first_ms, _ = partial
+                partial = Partial(node, position, kept, False, first, first_ms, is_found)
             partials.append(partial)
         partials += began
         return bool(waiting)
 
     def _stops(self, link: Link, node: int, is_next: bool, record: _Record) -> bool:
         """Return whether the record ends the link and is not taken; `is_next`: it is the first one there."""
-        if link.until is not None and self._meets(link.until, record, node):
+        if any(self._meets(each, record, node) for each in link.until):
             return True
         return is_next and any(self._meets(each, record, node) for each in link.not_next)
 
@@ -219,55 +211,6 @@ class Nfa:
         iterative = self._positions.conditions[condition]
         assert not isinstance(iterative, Simple)
         return bool(iterative.filter(record.value, _SoFar(self._names, record, node)))
-
-    # --- matches
-
-    def _chosen(self, matching: Matching) -> list[Found]:
-        """Return the matches that are complete and need not wait; rule out those that the skip strategy does."""
-        return list(self._choose(matching))
-
-    def _choose(self, matching: Matching) -> Iterator[Found]:
-        skips = self._skip.skip is not Skip.NOT
-        while matching.complete:
-            first = min(matching.complete, key=_BEGAN) if skips else matching.complete[0]
-            if skips and matching.partials and matching.partials[0].first_number < first.first_number:
-                return
-            matching.complete.remove(first)
-            path = matching.buffer.path(first.node)
-            yield Found(self._match(path), first.time_ms)
-            matching.buffer.release(first.node)
-            if skips:
-                self._rule_out(matching, _last_ruled_out(self._skip, path, self._names))
-
-    def _rule_out(self, matching: Matching, last: int) -> None:
-        """Give up all matches that began with the record of this number, or one before."""
-        nodes = [each.node for each in matching.partials if each.first_number <= last]
-        nodes += [each.node for each in matching.complete if each.first_number <= last]
-        for node in nodes:
-            matching.buffer.release(node)
-        matching.partials = [each for each in matching.partials if each.first_number > last]
-        matching.complete = [each for each in matching.complete if each.first_number > last]
-
-    def _match(self, path: list[Taken]) -> Match:
-        match: Match = {}
-        for taken in path:
-            match.setdefault(self._names[taken.step], []).append(taken.value)
-        return match
-
-
-def _last_ruled_out(strategy: AfterMatchSkipStrategy, path: list[Taken], names: list[str]) -> int:
-    """Return the number of the last record with which another match must not begin."""
-    first = path[0].number
-    if strategy.skip is Skip.TO_NEXT:
-        return first
-    if strategy.skip is Skip.PAST_LAST:
-        return path[-1].number
-    numbers = [taken.number for taken in path if names[taken.step] == strategy.step]
-    if not numbers:
-        if strategy.must_have_taken:
-            raise MissingStepError(f"a match has no record of {strategy.step!r}, which the next one is to begin at")
-        return first - 1
-    return (numbers[0] if strategy.skip is Skip.TO_FIRST else numbers[-1]) - 1
 
 
 @final

@@ -1,13 +1,14 @@
 """A pattern as a graph: where a match may be, and which records take it on from there.
 
-A position is a step and how many records it has taken, counted as far as it matters. From a position, links lead to
-those that the next record of the match may take it to: the same step once more, the step behind, and further ones as
-long as those between are optional.
+A position is a step and how many records it has taken, counted as far as it matters; in a group also how many times
+the group has been gone through. From a position, links lead to those that the next record of the match may take it to:
+the same step once more, the step behind, and further ones as long as those between are optional; from the end of a
+group its first step once more, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -24,19 +25,21 @@ END: Final = -1
 class Link:
     """A way on. Numbers are those of conditions.
 
-    A record that meets `until` ends it, and is not taken; so does the very next record if it meets one of `not_next`.
-    One that meets one of `not_between` ends it unless it is taken itself. A link that `gives_way` ends with a record
-    that the step takes once more: it is greedy.
+    A record that meets one of `until` ends it, and is not taken; so does the very next record if it meets one of
+    `not_next`. One that meets one of `not_between` ends it unless it is taken itself. A link that `gives_way` ends with
+    a record that the step takes once more: it is greedy. It waits `gap_ms` after the last record; None for as long as
+    the match may last.
     """
 
     target: int
     condition: int | None
     is_strict: bool
     takes_first_only: bool
-    until: int | None
+    until: tuple[int, ...]
     gives_way: bool
     not_next: tuple[int, ...]
     not_between: tuple[int, ...]
+    gap_ms: int | None
 
 
 @final
@@ -51,93 +54,156 @@ class Position:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """What a link has passed since the last record: steps that forbid some. `gives_way`: that step is greedy."""
+
+    gives_way: bool = False
+    forbidding: tuple[Step, ...] = ()
+
+
+_Address = tuple[tuple[int, int], ...]
+"""Where a step is, as which one of a sequence, and how many times it has been gone through; before it, its groups."""
+
+_COMPLETE: Final = Link(END, None, False, False, (), False, (), (), None)
+"""The end of a pattern, with nothing to wait for."""
+
+
+@final
 class Positions:
     """All positions of a pattern, and its conditions. Links of `begin` are those to the first record of a match."""
 
     def __init__(self, pattern: Pattern) -> None:
         self._steps = pattern.steps
+        self.names = [one.name for step in pattern.steps for one in step.singles]
         self.conditions: list[Condition] = []
-        self._numbers = {
-            (step, until): self._number(condition)
-            for step, each in enumerate(pattern.steps)
-            for until, condition in ((False, each.condition), (True, each.until))
-        }
-        self._places = [
-            (step, count)
-            for step, each in enumerate(pattern.steps)
-            if each.forbids is None
-            for count in range(1, _counts(each) + 1)
-        ]
+        self._condition: dict[str, int | None] = {}
+        self._until: dict[str, tuple[int, ...]] = {}
+        self._number(pattern.steps, ())
+        self._places = list(_places(pattern.steps, ()))
         self._at = {place: number for number, place in enumerate(self._places)}
-        self.begin = tuple(self._onwards(0, gives_way=False))
-        self.all = [self._position(step, count) for step, count in self._places]
+        self.begin = tuple(self._into((), 0, _Behind()))
+        self.all = [self._position(place) for place in self._places]
 
     @property
     def shape(self) -> str:
         """Return what a match under way depends on: the steps, and how many records each takes."""
-        return repr([(step.name, step.forbids, step.least, step.most, step.optional) for step in self._steps])
+        return repr(_shape(self._steps))
 
-    def _number(self, condition: Condition | None) -> int | None:
+    def _number(self, steps: Sequence[Step], until: tuple[int, ...]) -> None:
+        """Number the conditions of these steps. `until`: those that end a group which they are in."""
+        for step in steps:
+            ends = (*until, *self._numbered(step.until))
+            if step.group:
+                self._number(step.group, ends)
+            else:
+                self._until[step.name] = ends
+                self._condition[step.name] = next(iter(self._numbered(step.condition)), None)
+
+    def _numbered(self, condition: Condition | None) -> tuple[int, ...]:
         if condition is None:
-            return None
+            return ()
         self.conditions.append(condition)
-        return len(self.conditions) - 1
+        return (len(self.conditions) - 1,)
 
-    def _position(self, step: int, count: int) -> Position:
-        here = self._steps[step]
-        links: list[Link] = []
-        can_take_more = here.most == UNBOUNDED or count < here.most
-        if can_take_more:
-            links.append(self._link(self._at[step, min(count + 1, _counts(here))], step, here.inner, False, []))
-        accepts = False
-        if count >= here.least:
-            links += self._onwards(step + 1, here.greedy and can_take_more)
-            accepts = all(each.optional for each in self._steps[step + 1 :])
-        return Position(step, tuple(links), accepts, tuple(range(len(links))))
+    # --- links
 
-    def _onwards(self, step: int, gives_way: bool) -> Iterator[Link]:
-        """Yield the links to the first records of the step, and of those behind it that may be reached."""
-        forbidding: list[int] = []
-        for number in range(step, len(self._steps)):
-            each = self._steps[number]
-            if each.forbids is not None:
-                forbidding.append(number)
+    def _position(self, place: _Address) -> Position:
+        step, count = self._step(place), place[-1][1]
+        links = [self._again(place, step, _Behind())] if _goes_on(step, count) else []
+        if count >= step.least:
+            links += self._into(place[:-1], place[-1][0] + 1, _Behind(step.greedy))
+        waits = tuple(link for link in links if link is not _COMPLETE)
+        return Position(self.names.index(step.name), waits, _COMPLETE in links, tuple(range(len(waits))))
+
+    def _into(self, within: _Address, index: int, behind: _Behind) -> Iterator[Link]:
+        """Yield the links to the first records of the step of this index in a group, and of those behind it that may be
+        reached; from the end of the group also to its beginning."""
+        for number, step in enumerate(self._steps_of(within)[index:], index):
+            if step.forbids is not None:
+                behind = _Behind(behind.gives_way, (*behind.forbidding, step))
                 continue
-            yield self._link(self._at[number, 1], number, each.contiguity, gives_way, forbidding)
-            if not each.optional:
+            yield self._link((*within, (number, 1)), step, step.contiguity, behind)
+            if not step.optional:
                 return
-        if forbidding:
-            yield self._end(forbidding)
+        if not within:
+            yield self._end(behind.forbidding)
+            return
+        group, count = self._step(within), within[-1][1]
+        if _goes_on(group, count):
+            yield self._again(within, group, behind)
+        if count >= group.least:
+            yield from self._into(within[:-1], within[-1][0] + 1, behind)
 
-    def _link(self, target: int, step: int, contiguity: Contiguity, gives_way: bool, forbidding: list[int]) -> Link:
+    def _again(self, place: _Address, step: Step, behind: _Behind) -> Link:
+        """Return the link to the step at a place once more."""
+        index, count = place[-1]
+        return self._link((*place[:-1], (index, min(count + 1, _counts(step)))), step, step.inner, behind)
+
+    def _link(self, place: _Address, step: Step, contiguity: Contiguity, behind: _Behind) -> Link:
+        """Return the link to the first record of the step at a place; of a group, to that of its first step."""
+        if step.group:
+            return self._link((*place, (0, 1)), step.group[0], contiguity, behind)
         return Link(
-            target,
-            self._numbers[step, False],
+            self._at[place],
+            self._condition[step.name],
             contiguity is Contiguity.STRICT,
             contiguity is Contiguity.RELAXED,
-            self._numbers[step, True],
-            gives_way,
-            self._forbidden(forbidding, Forbids.NEXT),
-            self._forbidden(forbidding, Forbids.BETWEEN),
+            self._until[step.name],
+            behind.gives_way,
+            self._forbidden(behind.forbidding, Forbids.NEXT),
+            self._forbidden(behind.forbidding, Forbids.BETWEEN),
+            step.gap_ms,
         )
 
-    def _end(self, forbidding: list[int]) -> Link:
-        """Return the link of a pattern that ends with steps that forbid records.
+    def _end(self, forbidding: tuple[Step, ...]) -> Link:
+        """Return the link of the end of the pattern, behind steps that forbid records.
 
         Is it for the next record only, that one decides: it is strict. Otherwise time does.
         """
+        if not forbidding:
+            return _COMPLETE
         not_next, between = (self._forbidden(forbidding, each) for each in (Forbids.NEXT, Forbids.BETWEEN))
-        return Link(END, None, not between, False, None, False, not_next, between)
+        return Link(END, None, not between, False, (), False, not_next, between, forbidding[-1].gap_ms)
 
-    def _forbidden(self, forbidding: list[int], where: Forbids) -> tuple[int, ...]:
+    def _forbidden(self, forbidding: tuple[Step, ...], where: Forbids) -> tuple[int, ...]:
         return tuple(
-            number
-            for step in forbidding
-            if self._steps[step].forbids is where
-            if (number := self._numbers[step, False]) is not None
+            number for step in forbidding if step.forbids is where if (number := self._condition[step.name]) is not None
         )
+
+    # --- places
+
+    def _steps_of(self, place: _Address) -> tuple[Step, ...]:
+        """Return the steps of the group at a place; all of the pattern for the empty one."""
+        steps = self._steps
+        for index, _ in place:
+            steps = steps[index].group
+        return steps
+
+    def _step(self, place: _Address) -> Step:
+        return self._steps_of(place[:-1])[place[-1][0]]
+
+
+def _places(steps: Sequence[Step], within: _Address) -> Iterator[_Address]:
+    """Yield the places of all records that these steps may take."""
+    for index, step in enumerate(steps):
+        for count in range(1, _counts(step) + 1):
+            place = (*within, (index, count))
+            if step.group:
+                yield from _places(step.group, place)
+            elif step.forbids is None:
+                yield place
+
+
+def _goes_on(step: Step, count: int) -> bool:
+    """Whether a step that has been gone through so many times may be once more."""
+    return step.most == UNBOUNDED or count < step.most
 
 
 def _counts(step: Step) -> int:
     """Return up to how many records of a step are told apart."""
     return step.least if step.most == UNBOUNDED else step.most
+
+
+def _shape(steps: Sequence[Step]) -> list[tuple[object, ...]]:
+    return [(_shape(step.group) or step.name, step.forbids, step.least, step.most, step.optional) for step in steps]

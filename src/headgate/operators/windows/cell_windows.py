@@ -21,6 +21,7 @@ from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened, Windows
 from headgate.state.keyed.cells import GENERATION, KEY, Cell, plain_key
+from headgate.state.keyed.hashmap import HashMapBackend
 from headgate.time.timers import Timers
 from headgate.types.typed_key import untyped
 
@@ -34,6 +35,7 @@ class CellWindows(Windows):
         super().__init__(windowing, contents, function, opened)
         self._trigger = windowing.trigger
         timers = self._timers
+        self.can_count = isinstance(opened.backend, HashMapBackend)
         if self._event_time:
             self._register, self._delete = timers.register_event_time_timer, timers.delete_event_time_timer
         else:
@@ -83,6 +85,10 @@ class CellWindows(Windows):
                 self._contents.evaluated(window)
         if result.is_purge():
             self._contents.clear()
+
+    def count_open(self) -> int:
+        timers = self._timers.event if self._event_time else self._timers.processing
+        return 0 if timers is None else timers.count_times()
 
     # --- time
 

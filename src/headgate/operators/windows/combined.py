@@ -42,6 +42,11 @@ class Combined(PaneContents):
             return first, more
         return lambda value: check(first(value)), lambda value, so_far: check(more(value, so_far))
 
+    def take(self) -> Any:
+        stored = self._state.stored()
+        self.clear()
+        return stored
+
     def inputs(self, window: Window) -> list[Any] | None:
         value = self._state.get()
         return None if value is None else [value]

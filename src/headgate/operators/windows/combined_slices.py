@@ -33,8 +33,19 @@ class CombinedSlices:
     def steps(self) -> tuple[Callable[[Any], Any], Combine]:
         return self._steps
 
-    def resume(self, values: Iterable[Any]) -> None:
+    arrivals: Final = 0
+
+    def resume(self, arrivals: int) -> None:
         """Values have no order."""
+
+    def together(self, slices: Iterable[Iterable[tuple[Any, Any]]]) -> Iterator[tuple[Any, Any]]:
+        combine, own = self._combine, self.copied
+        values: dict[Any, Any] = {}
+        for items in slices:
+            for key, value in items:
+                so_far = values.get(key)
+                values[key] = own(value) if so_far is None else combine(so_far, value)
+        return iter(values.items())
 
     def has_taken(self, at: int) -> bool:
         return at < self._stacks.end

@@ -12,6 +12,7 @@ from headgate.operators.base import Runtime, close_function, open_function
 from headgate.operators.windows.slice_values import SlicesBetween, SliceValues
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import ListStateDescriptor, StateDescriptor
+from headgate.state.kinds.binding import merged
 from headgate.state.type_check import TypeCheck
 from headgate.types.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 
@@ -26,7 +27,8 @@ class Contents(ABC):
     """What the windows of an operator keep. All methods but `fold` work on the backend's current namespace."""
 
     _state: Any
-    _described: StateDescriptor
+    described: StateDescriptor
+    """The state that holds the contents, once it is open."""
     _function: object = None
     """The program's function that combines records, if there is one."""
 
@@ -45,8 +47,8 @@ class Contents(ABC):
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         """Declare the state, and open the program's function. Raises `UserCodeError`."""
         self._backend = backend
-        self._described = self._descriptor()
-        self._state = backend.namespaced_state(self._described)
+        self.described = self._descriptor()
+        self._state = backend.namespaced_state(self.described)
         open_function(self._function, runtime)
 
     def close(self) -> None:
@@ -66,13 +68,27 @@ class Contents(ABC):
 
     def merge(self, target: Any, sources: list[Any]) -> None:
         """Move the contents of the namespaces `sources` to those of `target`."""
-        self._backend.merge_namespaces(self._described, target, sources)
+        self._backend.merge_namespaces(self.described, target, sources)
 
 
 class PaneContents(Contents):
     """Contents that are one value for each key, so that they may lie in panes."""
 
     _type: TypeInformation
+
+    @property
+    def type_info(self) -> TypeInformation:
+        """The type of the value."""
+        return self.described.type_info
+
+    @abstractmethod
+    def take(self) -> Any:
+        """Remove and return the value of the current namespace; None for none."""
+
+    def merged(self, values: list[Any]) -> Any:
+        """Return what the values of several windows come to, which may be changed for it; None for none."""
+        target, *sources = values or [None]
+        return merged(self.described, target, sources, 0)
 
     @property
     @abstractmethod

@@ -46,8 +46,12 @@ class ElementSlices:
     def copied(self, value: Numbered) -> Numbered:
         return list(value[0]), value[1][:]
 
-    def resume(self, values: Iterable[Numbered]) -> None:
-        self._next = count(max((numbers[-1] for _, numbers in values), default=-1) + 1)
+    @property
+    def arrivals(self) -> int:
+        return next(self._next)
+
+    def resume(self, arrivals: int) -> None:
+        self._next = count(arrivals)
 
     def clear(self) -> None:
         """Nothing is kept from one window to the next."""
@@ -56,9 +60,12 @@ class ElementSlices:
         self._window = start, end
 
     def values(self) -> Iterator[tuple[Any, list[Any]]]:
+        return self.together(values.items() for _, values in self._between(*self._window))
+
+    def together(self, slices: Iterable[Iterable[tuple[Any, Numbered]]]) -> Iterator[tuple[Any, list[Any]]]:
         found: dict[Any, list[Numbered]] = {}
-        for _, values in self._between(*self._window):
-            for key, value in values.items():
+        for items in slices:
+            for key, value in items:
                 found.setdefault(key, []).append(value)
         return ((key, in_order(values)) for key, values in found.items())
 

@@ -28,7 +28,12 @@ class Elements(PaneContents):
     def inputs(self, window: Window) -> list[Any] | None:
         return self._state.get() or None
 
-    # --- in panes
+    # --- as one value
+
+    def take(self) -> Any:
+        records = list(self._state.get())
+        self.clear()
+        return records or None
 
     @property
     def is_sliceable(self) -> bool:

@@ -16,12 +16,19 @@ from headgate.operators.windows.merging import WindowMerge, add_window
 from headgate.operators.windows.namespaces import as_namespace, window_of
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
+from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import MapStateDescriptor
 from headgate.state.handles import MapState
 from headgate.types.typeinfo import Types
 
-SET_NAME: Final = "merging-window-set"
+MERGING_SET: Final = MapStateDescriptor("merging-window-set", Types.PICKLED_BYTE_ARRAY(), Types.PICKLED_BYTE_ARRAY())
 """The state that has for each window of a key the one under which its contents lie."""
+
+
+def merging_set(backend: KeyedBackend) -> MapState[Any, Any]:
+    """Return the set of windows of the current key."""
+    state: MapState[Any, Any] = backend.state(MERGING_SET)
+    return state
 
 
 @final
@@ -30,8 +37,7 @@ class MergingWindows(CellWindows):
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
-        any_type = Types.PICKLED_BYTE_ARRAY()
-        self._set: MapState[Any, Any] = self._backend.state(MapStateDescriptor(SET_NAME, any_type, any_type))
+        self._set = merging_set(self._backend)
         self._assigner = cast("MergingWindowAssigner[Any, Any]", windowing.assigner)
 
     def _into(self, window: Window, value: Any, timestamp: int) -> bool:

@@ -18,9 +18,13 @@ from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.pane_windows import PaneWindows
+from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.session_rows import SessionRows
+from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
+from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
 
 
@@ -48,23 +52,33 @@ class WindowOperator(KeyedOperator):
 
     def _kind(self) -> type[Windows]:
         """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
+        if SessionWindows.can_hold(self._windowing, self._contents):
+            return SessionWindows
+        if saved_keys(self._backend):
+            raise RestoreError(
+                f"operator {self.context.name!r} was saved with sessions in the cells of keys, which only sessions "
+                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
+                "through a canonical savepoint, or give the operator another uid"
+            )
         if self._windowing.merges:
             return MergingWindows
-        if PaneWindows.can_hold(self._windowing, self._contents, self._backend):
+        if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
-        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function, self._backend):
+        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
             return SliceWindows
         if PROGRESS in self.context.restored.lists:
             raise RestoreError(
                 f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time can take over, with the default trigger, no evictor and state.backend.type: hashmap; "
-                "restore it with those, or go through a canonical savepoint, or give the operator another uid"
+                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
+                "through a canonical savepoint, or give the operator another uid"
             )
         return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
         self._windows = self._kind()(self._windowing, self._contents, self._window_function, opened)
+        if self._windows.can_count:
+            self.context.metrics.gauge(WINDOWS_OPEN, self._windows.count_open)
         return no_call
 
     def _run(self, keys: list[Any], call: KeyedCall) -> Batch:
@@ -102,12 +116,25 @@ class WindowOperator(KeyedOperator):
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         taken = super().snapshot(barrier)
-        if barrier.savepoint is not None and barrier.savepoint.format is SavepointFormat.CANONICAL:
+        if _is_canonical(barrier):
             return taken  # it says all that there is to say of each window
         return replace(taken, lists=taken.lists | self._windows.lists())
+
+    def _keyed_snapshot(self, barrier: Barrier) -> KeyedSnapshot | None:
+        keyed = super()._keyed_snapshot(barrier)
+        return self._windows.rows(keyed) if keyed is not None and _is_canonical(barrier) else keyed
+
+    def forget(self, snapshot: OperatorSnapshot) -> None:
+        if isinstance(snapshot.keyed, SessionRows):
+            snapshot = replace(snapshot, keyed=snapshot.keyed.inner)
+        super().forget(snapshot)
 
     def close(self) -> None:
         try:
             self._contents.close()
         finally:
             super().close()
+
+
+def _is_canonical(barrier: Barrier) -> bool:
+    return barrier.savepoint is not None and barrier.savepoint.format is SavepointFormat.CANONICAL

@@ -1,8 +1,8 @@
-"""Windows in panes: where the windows of all keys end at the same times, and records are combined as they come.
+"""Windows in panes: where the windows of all keys end at the same times, and are evaluated only then.
 
-That is so with tumbling windows of event time, the default trigger, no evictor, and `reduce` or `aggregate`. Then one
-value is all that there is of a key's window: it needs no cell, and no timer. A record costs a look into the dictionary
-of its window, and a window that is due is evaluated for all keys in one go.
+That is so with tumbling windows of event time, the default trigger and no evictor. Then one value, or one list, is all
+that there is of a key's window: it needs no cell, and no timer. A record costs a look into the dictionary of its
+window, and a window that is due is evaluated for all keys in one go.
 """
 
 from __future__ import annotations
@@ -19,33 +19,30 @@ from headgate.functions.windows.time_windows import (
 )
 from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
-from headgate.operators.windows.combined_windows import CombinedWindows
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
-from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.hashmap import HashMapBackend
+from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
 
 
 @final
-class PaneWindows(CombinedWindows):
-    """Tumbling windows of event time whose records are combined, on the hash map."""
+class PaneWindows(WindowsInPanes):
+    """Tumbling windows of event time."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assert isinstance(windowing.assigner, TimeWindows)
-        assert isinstance(self._backend, HashMapBackend)
         assert isinstance(contents, PaneContents)
         self._first, self._more = contents.steps()
         self._size, self._offset = windowing.assigner.size, windowing.assigner.offset
         self._panes = self._backend.panes((STATE_NAME,), EVENT_TIMERS, self._new_pane)
-        self._panes.windows = lambda: self._told(self._panes.sealed(-1))
+        self._panes.to_windows = self._to_windows
 
     @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents, backend: KeyedBackend) -> bool:
+    def can_hold(windowing: Windowing, contents: Contents) -> bool:
         """Return whether the windows can lie in panes."""
         assigner = windowing.assigner
         return (
@@ -53,20 +50,20 @@ class PaneWindows(CombinedWindows):
             and assigner.size == assigner.slide
             and isinstance(windowing.trigger, EventTimeTrigger)
             and isinstance(contents, PaneContents)
-            and isinstance(backend, HashMapBackend)
         )
 
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        if self._panes.is_spilled:
+            self._panes.load(keys, map(self._namespace_at, timestamps))
         first, more = self._first, self._more
         start = end = 0
         pane: Pane | None = None
         values: dict[Any, Any] = {}
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             if time >= end or time < start:
-                start = time - (time - self._offset) % self._size
-                end = start + self._size
+                start, end = self._namespace_at(time)
                 pane = self._pane_at((start, end), time)
                 values = {} if pane is None else pane.open
             if pane is None:
@@ -78,6 +75,11 @@ class PaneWindows(CombinedWindows):
             values[key] = first(value) if so_far is None else more(value, so_far)
             if pane.is_evaluated:
                 self._evaluate_again((start, end), key, values[key])
+
+    def _namespace_at(self, time: int) -> tuple[int, int]:
+        """Return the start and the end of the window that this time is in."""
+        start = time - (time - self._offset) % self._size
+        return start, start + self._size
 
     def _pane_at(self, namespace: Namespace, time: int) -> Pane | None:
         """Return the pane of a window, in which this time is; None if it is over."""
@@ -94,6 +96,9 @@ class PaneWindows(CombinedWindows):
         self._evaluate_some(iter([(key, value)]))
 
     # --- time
+
+    def count_open(self) -> int:
+        return len(self._panes.by_window)
 
     def is_due(self, until_ms: int) -> bool:
         return self._left is not None or (bool(self._due) and self._due[0][0] <= until_ms)
@@ -115,7 +120,6 @@ class PaneWindows(CombinedWindows):
             return
         self._begin(*namespace)
         if due_ms == namespace[1] - 1:
-            items: Iterable[tuple[Any, Any]] = pane.values().items()
-            self._begin_all([item for item in items if item[0] not in pane.evaluated] if pane.evaluated else items)
+            self._begin_all(pane.due())
         else:
-            self._end(pane.values())
+            self._end(pane.items())

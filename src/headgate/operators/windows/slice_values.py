@@ -31,8 +31,13 @@ class SliceValues(Protocol):
         """Return a slice's value that may be changed."""
         ...
 
-    def resume(self, values: Iterable[Any]) -> None:
-        """Go on behind values of slices that were restored; before `steps`."""
+    @property
+    def arrivals(self) -> int:
+        """How many records have come, at the most."""
+        ...
+
+    def resume(self, arrivals: int) -> None:
+        """Go on behind so many records; before `steps`."""
         ...
 
     def clear(self) -> None:
@@ -45,6 +50,10 @@ class SliceValues(Protocol):
 
     def values(self) -> Iterator[tuple[Any, Any]]:
         """Return each key that the window has with its value."""
+        ...
+
+    def together(self, slices: Iterable[Iterable[tuple[Any, Any]]]) -> Iterator[tuple[Any, Any]]:
+        """Return each key with its value in a window that has these slices, and no others; they come in order."""
         ...
 
     def has_taken(self, at: int) -> bool:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP
-from headgate.errors import RestoreError
+from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.functions.windows.triggers import EventTimeTrigger
-from headgate.operators.windows.combined_windows import CombinedWindows
+from headgate.operators.base import USER_ERRORS
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
@@ -28,10 +28,9 @@ from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.window_rows import SlicedState, window_rows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import Opened
-from headgate.state.backend import KeyedBackend
+from headgate.operators.windows.windows_in_panes import WindowsInPanes
 from headgate.state.descriptors import ValueStateDescriptor
-from headgate.state.keyed.hashmap import HashMapBackend
-from headgate.state.keyed.panes import Namespace, Pane, SealedPane
+from headgate.state.keyed.panes import Namespace, Pane, SealedPane, ToWindows
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import EVENT_TIMERS
 from headgate.types.typeinfo import Types
@@ -42,9 +41,12 @@ SLICE: Final = "slice"
 PROGRESS: Final = "_window-slices"
 """The list state that tells how windows are sliced, and how far they have been evaluated."""
 
+_COPIES: Final = 2
+"""The stacks hold about as many values as the slices."""
+
 
 @final
-class SliceWindows(CombinedWindows):
+class SliceWindows(WindowsInPanes):
     """Sliding windows of event time in slices, and those that were saved one by one before the start."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
@@ -52,7 +54,6 @@ class SliceWindows(CombinedWindows):
         assigner, backend, context = windowing.assigner, opened.backend, opened.context
         assert isinstance(assigner, SlidingEventTimeWindows)
         assert isinstance(contents, PaneContents)
-        assert isinstance(backend, HashMapBackend)
         self._slicing = Slicing(assigner.size, assigner.slide, assigner.offset, windowing.lateness_ms)
         self._key_groups, self._group_of = context.key_groups, backend.group_of
         self._progress = self._restored(opened)
@@ -60,15 +61,14 @@ class SliceWindows(CombinedWindows):
         """Windows that end until then have been evaluated, for some key groups perhaps later ones."""
         self._values_of = contents.slice_values
         self._values = contents.slice_values(self._between)
+        self._values.resume(self._arrivals)
         self._own = self._values.copied
         for name in self._values.states:
             backend.namespaced_state(ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY()))
-        self._panes = backend.panes((STATE_NAME, *self._values.states), EVENT_TIMERS, self._pane_of)
-        self._panes.windows = self._window_rows
-        slices = {name[1]: pane for name, pane in self._panes.by_window.items() if name[0] == SLICE}
-        self._values.resume(value for pane in slices.values() for value in pane.values().values())
+        self._panes = backend.panes((STATE_NAME, *self._values.states), EVENT_TIMERS, self._pane_of, copies=_COPIES)
+        self._panes.to_windows = self._to_windows
         self._first, self._more = self._values.steps()
-        self._starts = sorted(slices)
+        self._starts = sorted(name[1] for name in self._panes.by_window if name[0] == SLICE)
         """The starts of the slices that there are."""
 
     def _pane_of(self, namespace: Namespace) -> Pane:
@@ -76,7 +76,7 @@ class SliceWindows(CombinedWindows):
         return Pane(None, None) if namespace[0] == SLICE else self._new_pane(namespace)
 
     @staticmethod
-    def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction, backend: KeyedBackend) -> bool:
+    def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> bool:
         """Return whether the windows can lie in slices."""
         assigner = windowing.assigner
         return (
@@ -86,7 +86,6 @@ class SliceWindows(CombinedWindows):
             and isinstance(contents, PaneContents)
             and contents.is_sliceable
             and clearing(function) is None
-            and isinstance(backend, HashMapBackend)
         )
 
     # --- snapshots
@@ -94,18 +93,20 @@ class SliceWindows(CombinedWindows):
     def _restored(self, opened: Opened) -> WindowProgress:
         """Return how far windows had been evaluated. Raises `RestoreError` where they were sliced otherwise."""
         slicing, saved = self._slicing, opened.context.restored.values(PROGRESS)
-        for size, slide, offset, _ in saved:
+        for size, slide, offset, *_ in saved:
             if (size, slide, offset % slide) != (slicing.size, slicing.slide, slicing.offset % slicing.slide):
                 raise RestoreError(
                     f"operator {opened.context.name!r} was saved with sliding windows of {size} ms by {slide} ms "
                     f"(offset {offset}), whose slices cannot become those of {slicing.size} ms by {slicing.slide} ms "
                     f"(offset {slicing.offset}): keep the assigner, or give the operator another uid"
                 )
-        return WindowProgress([each for *_, stretches in saved for each in stretches], self._key_groups)
+        self._arrivals = max((arrivals for *_, arrivals in saved), default=0)
+        return WindowProgress([each for *_, stretches, _ in saved for each in stretches], self._key_groups)
 
     def lists(self) -> dict[str, ListElements]:
         slicing, stretches = self._slicing, self._progress.stretches(self._evaluated_ms())
-        saved = ListElements.of([(slicing.size, slicing.slide, slicing.offset, stretches)])
+        shape = (slicing.size, slicing.slide, slicing.offset)
+        saved = ListElements.of([(*shape, stretches, self._values.arrivals)])
         return {PROGRESS: ListElements(ListMode.UNION, saved.elements), **super().lists()}
 
     def _evaluated_ms(self) -> int:
@@ -113,13 +114,10 @@ class SliceWindows(CombinedWindows):
         watermark_ms = self._timers.watermark_ms
         return self._until_ms if self.is_due(watermark_ms) else watermark_ms
 
-    def _window_rows(self) -> Iterator[SealedPane]:
-        """Return, just after a barrier, what there would be without slices."""
-        panes = self._panes.sealed(-1)
-        slices = sorted((pane for pane in panes if pane.namespace[0] == SLICE), key=lambda pane: pane.namespace[1])
-        windows = self._told(pane for pane in panes if pane.namespace[0] != SLICE)
+    def _to_windows(self) -> ToWindows:
+        """Return what makes windows of slices, as of now."""
         slicing, half, ahead, group_of = self._slicing, self._half_evaluated(), self._progress.ahead, self._group_of
-        all_until_ms = self._evaluated_ms()
+        all_until_ms, told = self._evaluated_ms(), super()._to_windows()
 
         def until_ms(key: Any) -> int:
             return max(ahead.get(group_of(key), all_until_ms), all_until_ms) if ahead else all_until_ms
@@ -132,18 +130,30 @@ class SliceWindows(CombinedWindows):
                 return is_evaluated(window, key)
             return slicing.cleanup_ms(window[0]) <= until_ms(key)
 
-        state = SlicedState(
-            slicing=slicing,
-            slices={pane.namespace[1]: pane for pane in slices},
-            windows={pane.namespace: pane for pane in windows},
-            is_evaluated=is_evaluated,
-            is_over=is_over,
-        )
-        return window_rows(state, self._values_of)
+        def windows(panes: list[SealedPane]) -> Iterator[SealedPane]:
+            slices = sorted((pane for pane in panes if pane.namespace[0] == SLICE), key=lambda pane: pane.namespace)
+            whole = told([pane for pane in panes if pane.namespace[0] != SLICE])
+            state = SlicedState(
+                slicing=slicing,
+                slices={pane.namespace[1]: pane for pane in slices},
+                windows={pane.namespace: pane for pane in whole},
+                is_evaluated=is_evaluated,
+                is_over=is_over,
+            )
+            try:
+                yield from window_rows(state, self._values_of)
+            except USER_ERRORS as error:
+                raise SerializationError(
+                    f"no windows can be made of slices: {type(error).__name__}: {error}"
+                ) from error
+
+        return windows
 
     # --- records
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        if self._panes.is_spilled:
+            self._panes.load(keys, ((SLICE, *self._slicing.slice_at(time)) for time in timestamps))
         watermark_ms, progress = self._timers.watermark_ms, self._progress
         progress.passed(watermark_ms)
         self._until_ms = max(progress.floor_ms, watermark_ms)
@@ -214,6 +224,17 @@ class SliceWindows(CombinedWindows):
         """Return the value of a window, of which `before` was saved by itself."""
         return self._values.joined(self._values.of_saved(before), value)
 
+    def count_open(self) -> int:
+        slicing, count = self._slicing, len(self._panes.by_window) - len(self._starts)
+        over_ms = max(self._until_ms, self._timers.watermark_ms)
+        after = slicing.window_at(over_ms - slicing.size - slicing.lateness_ms + 1) + slicing.slide
+        for start in self._starts:
+            first, last = max(after, slicing.first_window(start)), slicing.window_at(start)
+            if first <= last:
+                count += (last - first) // slicing.slide + 1
+                after = last + slicing.slide
+        return count
+
     # --- time
 
     def _next_window(self) -> int | None:
@@ -257,7 +278,7 @@ class SliceWindows(CombinedWindows):
             self._drop(until_ms)
         else:
             self._begin(window, window + slicing.size)
-            self._begin_all(self._sliced())
+            self._begin_all(self._in_time(self._sliced()))
 
     def _begin_saved(self, sliced: int | None) -> None:
         """Do what is due next with a window that was saved by itself. `sliced` is the next one that slices have."""
@@ -268,30 +289,39 @@ class SliceWindows(CombinedWindows):
         self._begin(*namespace)
         if due_ms != namespace[1] - 1:
             self._end(())
+        elif namespace != (sliced, None if sliced is None else sliced + self._slicing.size):
+            self._begin_all((key, self._values.of_saved(value)) for key, value in pane.due())
         else:
-            is_sliced = sliced is not None and namespace == (sliced, sliced + self._slicing.size)
-            self._begin_all(self._with_saved(pane, self._sliced() if is_sliced else iter(())))
+            self._begin_all(self._with_saved(pane))
 
-    def _with_saved(self, pane: Pane, sliced: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Return the keys and values of a window, of which `sliced` are those that lie in slices."""
-        saved = dict(pane.values())
-        for key, value in sliced:
-            before = saved.pop(key, None)
-            yield key, value if before is None else self._joined(before, value)
-        evaluated, of_saved = pane.evaluated, self._values.of_saved
-        yield from ((key, of_saved(value)) for key, value in saved.items() if key not in evaluated)
+    def _with_saved(self, pane: Pane) -> Iterator[tuple[Any, Any]]:
+        """Return the keys and values of a window of which slices have a part."""
+        for items_of in self._panes.parts():
+            saved = dict(items_of(pane))
+            for key, value in self._in_time(self._together(items_of)):
+                before = saved.pop(key, None)
+                yield key, value if before is None else self._joined(before, value)
+            for key, value in saved.items():
+                if key not in pane.evaluated:
+                    yield key, self._values.of_saved(value)
 
     def _sliced(self) -> Iterator[tuple[Any, Any]]:
         """Return the keys and values that slices have of the window, which is the next one."""
-        start, end = self._window
-        self._values.move(start, end)
-        progress = self._progress
-        progress.passed(self._until_ms)
-        items = self._values.values()
-        if not progress.ahead:
-            return items
-        ahead, group_of, last_ms = progress.ahead, self._group_of, self._slicing.last_ms(start)
-        return (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms)
+        if self._panes.is_spilled:
+            self._values.clear()
+            return (item for items_of in self._panes.parts() for item in self._together(items_of))
+        self._values.move(*self._window)
+        return self._values.values()
+
+    def _together(self, items_of: Callable[[Pane], Iterable[tuple[Any, Any]]]) -> Iterator[tuple[Any, Any]]:
+        """Return the keys and values of the window, of which `items_of` returns a part of those of a slice."""
+        return self._values.together(items_of(pane) for _, pane in self._panes_between(*self._window))
+
+    def _in_time(self, items: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+        """Leave out the keys for which the window had been evaluated before the start."""
+        self._progress.passed(self._until_ms)
+        ahead, group_of, last_ms = self._progress.ahead, self._group_of, self._window[1] - 1
+        return (item for item in items if ahead.get(group_of(item[0]), last_ms - 1) < last_ms) if ahead else items
 
     def _drop(self, until_ms: int) -> None:
         """Remove the slices whose windows are all over at this time, and have been evaluated."""

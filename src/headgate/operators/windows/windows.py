@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, final
+from typing import Any, Final, final
 
 from headgate.elements import MAX_TIMESTAMP
 from headgate.functions.windows.window import Window
@@ -17,9 +17,12 @@ from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.contexts import TriggerContext, WindowContext, WindowStates
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing, evaluation
 from headgate.operators.windows.windowing import Windowing
-from headgate.state.backend import KeyedBackend
+from headgate.state.backend import KeyedBackend, KeyedSnapshot
 from headgate.state.keyed.cells import GENERATION
 from headgate.state.operator.list_elements import ListElements
+
+WINDOWS_OPEN: Final = "numWindowsOpen"
+"""The metric of the windows that are kept."""
 
 
 @final
@@ -67,9 +70,20 @@ class Windows(ABC):
     def evaluate(self, until_ms: int, records_max: int) -> None:
         """Evaluate some of the windows that are due at this event time, in its order: until about so many results."""
 
+    can_count = True
+    """Whether `count_open` may be called."""
+
+    @abstractmethod
+    def count_open(self) -> int:
+        """Return how many windows are kept, those of all keys with the same end as one."""
+
     def lists(self) -> dict[str, ListElements]:
         """Return the list states that a snapshot is to have besides keyed state."""
         return {}
+
+    def rows(self, keyed: KeyedSnapshot) -> KeyedSnapshot:
+        """Return the keyed state of a canonical savepoint, in which each window is kept by itself."""
+        return keyed
 
     def _enter_key(self, key: Any) -> None:
         """Make a key the current one of the state."""

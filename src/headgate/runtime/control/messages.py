@@ -116,6 +116,16 @@ class SplitsRead:
     given: int
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkReported:
+    """The subtask of an aligned source has come so far in event time; None: others need not wait for it."""
+
+    attempt: Attempt
+    subtask: SubtaskId
+    watermark_ms: int | None
+
+
 FromSlot = (
     RegisterSlot
     | SlotReady
@@ -129,6 +139,7 @@ FromSlot = (
     | Collected
     | Progress
     | SplitsRead
+    | WatermarkReported
 )
 
 
@@ -192,6 +203,15 @@ class AddSplits:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowWatermarks:
+    """Aligned sources may come to these watermarks and no further: `allowed` is keyed by vertex."""
+
+    attempt: Attempt
+    allowed: dict[int, int]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndSources:
     """Have the sources of this slot emit nothing more, as if their input had come to its end.
 
@@ -239,5 +259,14 @@ class Shutdown:
 
 
 ToSlot = (
-    Deploy | Start | Trigger | AddSplits | EndSources | CheckpointCompleted | CheckpointAborted | TearDown | Shutdown
+    Deploy
+    | Start
+    | Trigger
+    | AddSplits
+    | AllowWatermarks
+    | EndSources
+    | CheckpointCompleted
+    | CheckpointAborted
+    | TearDown
+    | Shutdown
 )

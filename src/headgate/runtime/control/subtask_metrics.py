@@ -47,7 +47,8 @@ class Rates:
 class SubtaskMetrics:
     """All metrics of one subtask. Watermarks are None before the first.
 
-    `user` has those that functions keep, each with the uid of its operator.
+    `user` has those that functions keep, each with the uid of its operator. `inputs` has the watermark of each input
+    where there are several. Lags are behind the wall clock.
     """
 
     traffic: Traffic
@@ -56,6 +57,14 @@ class SubtaskMetrics:
     watermark_in: int | None
     watermark_out: int | None
     user: tuple[tuple[str, MetricReport], ...] = ()
+    inputs: tuple[int | None, ...] = ()
+    watermark_lag_ms: int | None = None
+    emit_lag_ms: int | None = None
+    alignment_drift_ms: int | None = None
+
+    def watermark_of_input(self, number: int) -> int | None:
+        """Return the watermark of an input, from 1; None where there are not several."""
+        return self.inputs[number - 1] if self.inputs else None
 
     def counters(self) -> dict[str, int]:
         """Return the counters that functions keep, by their names behind those of their groups."""

@@ -19,6 +19,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Addresses, Placement, PlacementPolicy
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.sink import CommittingFactory
+from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.job_storage.restoring import RestorePoint, shapes_of, starts_fresh
 from headgate.runtime.master.restart import (
@@ -30,6 +31,7 @@ from headgate.runtime.master.restart import (
     RestartStrategy,
 )
 from headgate.runtime.master.supervisor import Supervisor
+from headgate.runtime.master.watermark_aligner import WatermarkAligner
 from headgate.runtime.monitoring.statistics import CheckpointStatistics
 
 UNLIMITED_FAILURES: Final = 2**31 - 1
@@ -110,6 +112,19 @@ def registry_of(plan: JobGraph) -> SharedStateRegistry:
 def statistics_of(plan: JobGraph) -> CheckpointStatistics:
     """Return the empty checkpoint statistics of a job."""
     return CheckpointStatistics(plan.settings.get(options.CHECKPOINTS_HISTORY))
+
+
+def watermark_aligner_of(plan: JobGraph) -> WatermarkAligner:
+    """Return the machine that aligns the sources of a job which ask for it."""
+    factories = ((vertex.id, vertex.operators[0].factory) for vertex in plan.vertices)
+    strategies = {vertex: own.strategy for vertex, own in factories if isinstance(own, SourceFactory)}
+    return WatermarkAligner(
+        {
+            vertex: strategy.alignment
+            for vertex, strategy in strategies.items()
+            if strategy is not None and strategy.alignment is not None
+        }
+    )
 
 
 def committing_subtasks(plan: JobGraph, placement: Placement) -> frozenset[SubtaskId]:

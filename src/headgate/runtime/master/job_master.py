@@ -29,7 +29,7 @@ from headgate.runtime.job_storage.place import going_on, way_on
 from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
-from headgate.runtime.master.assembly import deploy_messages, supervisor_of
+from headgate.runtime.master.assembly import deploy_messages, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.services import MasterServices, SlotLink
@@ -56,6 +56,7 @@ class JobMaster:
         self._supervisor = supervisor_of(plan, services.placed, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, self)
         self._discovery = Discovery(plan, self)
+        self._aligner = watermark_aligner_of(plan)
         self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
@@ -166,8 +167,20 @@ class JobMaster:
         due_ms = self._supervisor.next_wake_ms()
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
-        wakes = (self._checkpoints.step(now_ms), self._discovery.step(now_ms), self._supervisor.next_wake_ms())
+        self._announce(now_ms)
+        wakes = (
+            self._checkpoints.step(now_ms),
+            self._discovery.step(now_ms),
+            self._supervisor.next_wake_ms(),
+            self._aligner.wake_ms,
+        )
         return min((wake for wake in wakes if wake is not None), default=None)
+
+    def _announce(self, now_ms: float) -> None:
+        """Tell aligned sources how far they may read, if it is time."""
+        allowed = self._aligner.announce(now_ms)
+        if allowed:
+            self.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
 
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
@@ -188,7 +201,12 @@ class JobMaster:
             case messages.TaskFailed():
                 self._task_failed(message)
             case SubtaskAcked() | SubtaskDeclined() | SubtaskEnded() | SubtaskCommitted() | SubtaskRecovered():
+                if isinstance(message, SubtaskEnded) and self._is_current(message.attempt):
+                    self._aligner.subtask_ended(message.subtask)
                 self._checkpoints.received(message)
+            case messages.WatermarkReported():
+                if self._is_current(message.attempt):
+                    self._aligner.reported(message.subtask, message.watermark_ms)
             case messages.Collected():
                 # From `DeployAttempt` on: a restored operator first hands over what its checkpoint holds.
                 if self._is_current(message.attempt):
@@ -289,6 +307,7 @@ class JobMaster:
                 self._ended = effect.attempt
                 self.progress.running_since_ms = None
                 self._discovery.attempt_ended()
+                self._aligner.ended()
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -359,6 +378,7 @@ class JobMaster:
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
         self._discovery.attempt_started(attempt, point)
+        self._aligner.started(self._now())
         self.send_all(messages.Start(attempt=attempt))
 
     def _refuse(self, cause: str) -> None:

@@ -13,7 +13,9 @@ from typing import Final, final
 from headgate.functions.metrics import MetricReport
 from headgate.graph.job_graph import JobGraph, OperatorPlan
 from headgate.ids import SubtaskId
+from headgate.operators.late import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
+from headgate.operators.windows.windows import WINDOWS_OPEN
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics import CheckpointRecord, totals
@@ -116,11 +118,55 @@ TASK_METRICS: Final = (
         "newest watermark that was emitted",
         lambda own: own.watermark_out,
     ),
+    TaskMetric(
+        "currentInput1Watermark",
+        "gauge",
+        "ms since 1970",
+        "newest watermark of the first input, where there are two",
+        lambda own: own.watermark_of_input(1),
+    ),
+    TaskMetric(
+        "currentInput2Watermark",
+        "gauge",
+        "ms since 1970",
+        "newest watermark of the second input, where there are two",
+        lambda own: own.watermark_of_input(2),
+    ),
+    TaskMetric(
+        "watermarkLag",
+        "gauge",
+        "ms",
+        "how far the input watermark, at a source the output watermark, is behind the wall clock",
+        lambda own: own.watermark_lag_ms,
+    ),
+    TaskMetric(
+        "currentEmitEventTimeLag",
+        "gauge",
+        "ms",
+        "how far the newest record that a source has read was behind the wall clock by then",
+        lambda own: own.emit_lag_ms,
+    ),
+    TaskMetric(
+        "watermarkAlignmentDrift",
+        "gauge",
+        "ms",
+        "how far an aligned source is ahead of the last one of its group; none before the first announcement",
+        lambda own: own.alignment_drift_ms,
+    ),
 )
 
 OPERATOR_METRICS: Final = (
     OperatorMetric(
         FAILED_COUNT, "counter", "records", "that the function failed for and that were left out, as `on_error` says"
+    ),
+    OperatorMetric(
+        LATE_RECORDS,
+        "counter",
+        "records",
+        "that came too late for windows, joins and patterns, and went to no side output",
+    ),
+    OperatorMetric(
+        WINDOWS_OPEN, "gauge", "windows", "that are kept: those of all keys that end at the same time count once"
     ),
 )
 

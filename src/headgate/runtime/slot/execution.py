@@ -315,6 +315,11 @@ class Execution:
                 subtask.meter.released(began_ms)
         return worked
 
+    def held_back_ms(self, subtask: SubtaskId) -> float:
+        """Return how long in all a subtask was back-pressured; 0 while it is being built."""
+        built = self.subtasks.get(subtask)
+        return 0.0 if built is None else built.meter.held_back_ms(self._clock.monotonic_ms())
+
     def metrics(self) -> dict[SubtaskId, SubtaskMetrics]:
         """Return the metrics of all subtasks, those of user functions too, whose gauges are asked."""
         now_ms = self._host.clock.monotonic_ms()
@@ -334,6 +339,12 @@ class Execution:
         """Give sources more to read, or tell them that there is no more to come."""
         for id_, some in splits.items():
             self._guard(self.subtasks[id_], partial(self.subtasks[id_].add_splits, some))
+
+    def allow_watermarks(self, allowed: dict[int, int]) -> None:
+        """Tell aligned sources how far they may read; `allowed` is keyed by vertex."""
+        for subtask in self.sources:
+            if subtask.id.vertex in allowed:
+                self._guard(subtask, partial(subtask.allow_watermark, allowed[subtask.id.vertex]))
 
     def end_sources(self, over: CheckpointId) -> None:
         """Have all sources emit nothing more, and no subtask wait for barriers of checkpoints up to `over`."""

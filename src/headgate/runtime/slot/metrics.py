@@ -65,10 +65,14 @@ class SubtaskMeter:
             self._back_pressured_ms += now_ms - self._held_since_ms
             self._held_since_ms = None
 
+    def held_back_ms(self, now_ms: float) -> float:
+        """Return how long in all the subtask was back-pressured."""
+        held_ms = 0.0 if self._held_since_ms is None else now_ms - self._held_since_ms
+        return self._back_pressured_ms + held_ms
+
     def shares(self, now_ms: float) -> TimeShares:
         """Return where the time since the beginning went."""
-        held_ms = 0.0 if self._held_since_ms is None else now_ms - self._held_since_ms
-        back_pressured_ms = self._back_pressured_ms + held_ms
+        back_pressured_ms = self.held_back_ms(now_ms)
         idle_ms = max(0.0, now_ms - self._began_ms - self._busy_ms - back_pressured_ms)
         return TimeShares(busy_ms=self._busy_ms, back_pressured_ms=back_pressured_ms, idle_ms=idle_ms)
 

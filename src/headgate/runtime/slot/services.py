@@ -13,7 +13,7 @@ from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.operators.services import Services
 from headgate.operators.stepped_loop import SteppedLoop
-from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead
+from headgate.runtime.control.messages import Collected, FromSlot, SplitsRead, WatermarkReported
 from headgate.runtime.slot.subtask import SubtaskHost
 from headgate.state.backend import BackendServices, StateWriter
 
@@ -55,6 +55,10 @@ class ExecutionHost(SubtaskHost, Protocol):
 
     def scratch(self, subtask: SubtaskId, uid: str) -> Path:
         """Return a local folder for files of an operator."""
+        ...
+
+    def held_back_ms(self, subtask: SubtaskId) -> float:
+        """Return how long in all the subtask was back-pressured."""
         ...
 
     def count(self, name: str, by: int) -> None:
@@ -133,6 +137,12 @@ class SubtaskServices(Services):
 
     def splits_read(self, given: int) -> None:
         self.host.send(SplitsRead(attempt=self.host.attempt, subtask=self.subtask, given=given))
+
+    def report_watermark(self, watermark_ms: int | None) -> None:
+        self.host.send(WatermarkReported(attempt=self.host.attempt, subtask=self.subtask, watermark_ms=watermark_ms))
+
+    def held_back_ms(self) -> float:
+        return self.host.held_back_ms(self.subtask)
 
     def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         attempt = self.host.attempt

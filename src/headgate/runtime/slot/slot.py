@@ -29,6 +29,7 @@ from headgate.operators.failure import UserFailure, failure_of, is_retriable
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.runtime.control.messages import (
     AddSplits,
+    AllowWatermarks,
     CheckpointAborted,
     CheckpointCompleted,
     Deploy,
@@ -222,7 +223,7 @@ class Slot:
 
     def _handle_running(
         self,
-        message: Start | Trigger | AddSplits | EndSources | CheckpointCompleted | CheckpointAborted,
+        message: Start | Trigger | AddSplits | AllowWatermarks | EndSources | CheckpointCompleted | CheckpointAborted,
         execution: Execution,
     ) -> None:
         match message:
@@ -234,6 +235,8 @@ class Slot:
                 execution.trigger(message.barrier)
             case AddSplits():
                 execution.add_splits(message.splits)
+            case AllowWatermarks():
+                execution.allow_watermarks(message.allowed)
             case EndSources():
                 execution.end_sources(message.over)
             case CheckpointCompleted():
@@ -441,6 +444,9 @@ class Slot:
 
     def recovered(self, subtask: SubtaskId) -> None:
         self.send(SubtaskRecovered(attempt=self.attempt, subtask=subtask))
+
+    def held_back_ms(self, subtask: SubtaskId) -> float:
+        return 0.0 if self._execution is None else self._execution.held_back_ms(subtask)
 
     def count(self, name: str, by: int) -> None:
         self._counters[name] = self._counters.get(name, 0) + by

@@ -166,6 +166,7 @@ class Subtask:
             bytes_in=sum(channel.read_bytes for channel in self._inputs),
             bytes_out=sum(output.sent_bytes for output in self.outputs),
         )
+        head = self.operators[0]
         return SubtaskMetrics(
             traffic=traffic,
             time=self.meter.shares(now_ms),
@@ -173,7 +174,18 @@ class Subtask:
             watermark_in=self.watermark_ms,
             watermark_out=self._chain.watermark_ms,
             user=user,
+            inputs=self._valve.marks,
+            watermark_lag_ms=self._watermark_lag_ms(),
+            emit_lag_ms=head.emit_lag_ms,
+            alignment_drift_ms=head.alignment_drift_ms,
         )
+
+    def _watermark_lag_ms(self) -> int | None:
+        """Return how far event time is behind the wall clock, None before the first watermark and at the end."""
+        watermark_ms = self._chain.watermark_ms if self.is_source else self.watermark_ms
+        if watermark_ms is None or watermark_ms == MAX_TIMESTAMP:
+            return None
+        return self._clock.wall_ms() - watermark_ms
 
     # --- work
 
@@ -360,6 +372,11 @@ class Subtask:
         """Give a source more to read."""
         self._chain.current = source = self.operators[0]
         source.add_splits(splits)
+
+    def allow_watermark(self, allowed_ms: int) -> None:
+        """Have an aligned source read no further than to this watermark, or on again."""
+        self._chain.current = source = self.operators[0]
+        source.allow_watermark(allowed_ms)
 
     def end(self) -> None:
         """End a source's data here, whatever it still has."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import pickle
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from headgate.runtime.slot_storage.state_writers import CheckpointWriter, StateW
 from headgate.state.backend import KeyedSnapshot, StateWriter
 from headgate.state.files import InlineHandle, KeyedState, StateFile, StateHandle
 from headgate.state.formats.snapshot import decode
+from headgate.state.local_file import LocalFile
 
 _ENTRIES: Final = "entries"
 
@@ -124,7 +124,7 @@ class CanonicalWriter:
     def write_keyed(self, snapshot: KeyedSnapshot) -> KeyedState:
         try:
             with tempfile.TemporaryDirectory(dir=self._terms.scratch()) as folder:
-                snapshot.store(_LocalFile(Path(folder, _ENTRIES)))
+                snapshot.store(LocalFile(Path(folder, _ENTRIES)))
                 base = self._converted(snapshot.key_groups, Path(folder))
         except OSError as error:
             raise StorageError(f"a savepoint could not be written to local files first: {error}") from error
@@ -148,20 +148,3 @@ class CanonicalWriter:
 
     def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
         return self._files.upload(name, source, shared=shared)
-
-
-@final
-class _LocalFile:
-    """A `StateWriter` of one local file."""
-
-    def __init__(self, target: Path) -> None:
-        self._target = target
-
-    def write(self, name: str, pieces: list[bytes], *, shared: bool) -> StateHandle:
-        with self._target.open("wb") as file:
-            file.writelines(pieces)
-        return InlineHandle(b"")
-
-    def upload(self, name: str, source: Path, *, shared: bool) -> StateHandle:
-        shutil.move(source, self._target)
-        return InlineHandle(b"")

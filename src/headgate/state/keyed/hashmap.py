@@ -85,7 +85,10 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         if cell is None:
-            cell = self.cells[key] = [self.generation, NEVER_SAVED, self.group_of(key), key, *self._blank]
+            group = self._groups.get(key)
+            if group is None:
+                group = self._known_group_of(key)
+            cell = self.cells[key] = [self.generation, NEVER_SAVED, group, key, *self._blank]
             self._cell_index.add(cell)
             self._fresh.append(cell)
         else:
@@ -119,7 +122,6 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
             self._touched += touched
 
     def group_of(self, key: Any) -> int:
-        """Return the key group of the key of a cell. Raises `InternalError` for one that belongs elsewhere."""
         plain = plain_key(key) if type(key) is tuple else key
         group = murmur32(key_hash_code(plain)) % self._max_parallelism
         if group not in self._key_groups:
@@ -129,12 +131,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         return group
 
     def _known_group_of(self, key: Any) -> int:
-        """Return what `group_of` returns, which is not computed again for each window of a key."""
-        group = self._groups.get(key[1])
+        """Return what `group_of` returns, which is not computed again for a key that comes again, or its windows."""
+        plain = key if namespace_of(key) is None else key[1]
+        group = self._groups.get(plain)
         if group is None:
             if len(self._groups) >= _GROUPS_KNOWN_MAX:
                 self._groups.clear()
-            group = self._groups[key[1]] = self.group_of(key)
+            group = self._groups[plain] = self.group_of(key)
         return group
 
     def _new_cell(self, generation: int, group: int, key: Any, values: list[Any]) -> Cell:
@@ -189,12 +192,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
 
     # --- panes
 
-    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane]) -> Panes:
-        """Return the panes of declared states; `make` makes those of what cells hold of them, after a restore.
-
-        There are those of one operator. From then on handles of the states, and timers of this name, are not to be
-        used.
-        """
+    def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
         columns = [self._columns.index(name) for name in states]
         self._panes = Panes(tuple(column for column in columns if column is not None), self.timers(timers)[0])
         self.emptied += self._panes.adopt(self._cell_index.cells(), make)
@@ -323,7 +321,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         if self._panes is not None:
             since = -1 if base is None else base.generation
             panes, is_canonical = self._panes, form is SavepointFormat.CANONICAL
-            pieces = panes.pieces_of(panes.windows()) if is_canonical else panes.pieces(since)
+            pieces = panes.pieces_of(panes.to_windows()(panes.sealed(-1))) if is_canonical else panes.pieces(since)
             walk.panes = PaneEntries(pieces, self._known_group_of)
         pending = CellSnapshot(walk, base, terms, self._walks)
         self._walks.append(walk)

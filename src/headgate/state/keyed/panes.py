@@ -7,22 +7,27 @@ dictionaries have a key, the newest counts.
 
 Snapshots know nothing of panes. They hold an entry for each key and window, with its value and its timers, as cells
 would be saved, and what was saved from cells becomes panes again: the layout may change from one start to the next.
+
+A backend that has a database may write values there, and let go of them: then the oldest of the dictionaries is a
+`StoredValues`, which reads what it has not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, final
 
 from headgate.state.keyed.cells import CHUNK_CELLS, KEY, NAMESPACED, Cell, namespace_of
+from headgate.state.keyed.stored_values import StoredValues
 
 Namespace = tuple[Any, ...]
 """The start and the end of a window, or what stands for a slice."""
 
 PaneTimers = Callable[[Any], "dict[int, None] | None"]
+
+ToWindows = Callable[["list[SealedPane]"], "Iterable[SealedPane]"]
 
 _LEVELS_MAX: Final = 4
 """With more sealed dictionaries than so many, those that are in the base are made one."""
@@ -36,12 +41,14 @@ class Pane:
     after that: None, if it is over then. A slice has none: its windows do not belong to it alone.
     """
 
-    __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "timers")
+    __slots__ = ("evaluated", "is_evaluated", "open", "over", "sealed", "stored", "timers")
 
     def __init__(self, timers: dict[int, None] | None, over: dict[int, None] | None) -> None:
         self.open: dict[Any, Any] = {}
         self.sealed: list[tuple[int, dict[Any, Any]]] = []
         """With the generation at whose end each was sealed, the newest first."""
+        self.stored: StoredValues | None = None
+        """The last of those, where a database has values, too."""
         self.timers = timers
         self.over = over
         self.is_evaluated = False
@@ -64,12 +71,42 @@ class Pane:
         return None
 
     def values(self) -> dict[Any, Any]:
-        """Return all values; they are not to be changed."""
+        """Return all values that are in memory; they are not to be changed."""
         return newest([self.open, *(values for _, values in self.sealed)]) if self.sealed else self.open
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Return all keys with their values, which are not to be changed; those in a database are read in pieces."""
+        at_hand, stored = self.values(), self.stored
+        if stored is None or stored.is_whole:
+            return at_hand.items()
+        rest = ((key, value) for key, value, _ in stored.rest(None) if key not in at_hand)
+        return chain(_there(at_hand), rest)
+
+    def due(self) -> Iterable[tuple[Any, Any]]:
+        """Return what `items` does of the keys whose window has yet to be evaluated."""
+        at_hand, stored, evaluated = self.values(), self.stored, self.evaluated
+        items: Iterable[tuple[Any, Any]] = at_hand.items()
+        if evaluated:
+            items = [item for item in items if item[0] not in evaluated]
+        if stored is None or stored.is_whole:
+            return items
+        rest = (
+            (key, value)
+            for key, value, timers in stored.rest(None)
+            if key not in at_hand and not self.was_evaluated(timers)
+        )
+        return chain(_there(dict(items)), rest)
+
+    def was_evaluated(self, timers: dict[int, None] | None) -> bool:
+        """Return whether these timers are of a key whose window has been evaluated."""
+        return self.timers is not None and next(iter(self.timers)) not in (timers or ())
 
     def now_evaluated(self, generation: int) -> None:
         """The window has been evaluated, which the next snapshot has to tell of all keys."""
         self.sealed = [(generation, self.values())]
+        if self.stored is not None:
+            self.sealed = [(generation, dict(_there(self.sealed[0][1]))), (0, self.stored)]
+            self.stored.outdate()
         self.open = {}
         self.is_evaluated = True
         self.evaluated.clear()
@@ -87,6 +124,11 @@ class Pane:
         if len(old) > _LEVELS_MAX:
             merged = newest([values for _, values in old])
             self.sealed = [*(level for level in self.sealed if level[0] > generation), (old[0][0], merged)]
+
+
+def _there(at_hand: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Return the items without those of keys of which it is known only that the database has none."""
+    return (item for item in at_hand.items() if item[1] is not None)
 
 
 def newest(levels: list[dict[Any, Any]]) -> dict[Any, Any]:
@@ -124,19 +166,21 @@ class PanePiece:
     columns: dict[int, list[Any]] | None
 
 
-@final
 class Panes:
     """The panes of one operator. In entries, values lie in `columns`, and timers in `timers`.
 
     With several columns a value is a tuple with the content of each.
     """
 
+    is_spilled = False
+    """Whether some values are in a database only."""
+
     def __init__(self, columns: tuple[int, ...], timers: int) -> None:
-        self._columns = columns
-        self._timers = timers
+        self.columns = columns
+        self.timers = timers
         self.by_window: dict[Namespace, Pane] = {}
-        self.windows: Callable[[], Iterable[SealedPane]] = partial(self.sealed, -1)
-        """Returns, just after `seal`, what the panes would hold if each window were kept by itself."""
+        self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
+        """Returns, as of now, what makes of panes those that there would be if each window were kept by itself."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
         """What is gone since a snapshot had it, by the generation in which it went."""
 
@@ -147,7 +191,7 @@ class Panes:
         """
         adopted = []
         for cell in cells:
-            contents, namespace = [cell[column] for column in self._columns], namespace_of(cell[KEY])
+            contents, namespace = [cell[column] for column in self.columns], namespace_of(cell[KEY])
             if contents[0] is None or namespace is None:
                 continue
             key, value = cell[KEY][1], contents[0] if len(contents) == 1 else tuple(contents)
@@ -156,12 +200,19 @@ class Panes:
                 pane = self.by_window[namespace] = make(namespace)
                 pane.sealed.append((0, {}))
             pane.sealed[0][1][key] = value
-            if pane.timers is not None and next(iter(pane.timers)) not in (cell[self._timers] or ()):
+            if pane.was_evaluated(cell[self.timers]):
                 pane.evaluated.add(key)
-            for column in (*self._columns, self._timers):
+            for column in (*self.columns, self.timers):
                 cell[column] = None
             adopted.append(cell)
         return adopted
+
+    def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
+        """Read the values of these keys of a batch, each in a pane, where they are in a database only."""
+
+    def parts(self) -> Iterator[Callable[[Pane], Iterable[tuple[Any, Any]]]]:
+        """Return what `Pane.items` returns in parts, each of which fits into memory for all panes, by key group."""
+        yield Pane.items
 
     def seal(self, generation: int) -> None:
         """A barrier ends the generation."""
@@ -232,9 +283,9 @@ class Panes:
 
     def _piece(self, pane: SealedPane, items: list[tuple[Any, Any]]) -> PanePiece:
         keys, values = [(NAMESPACED, key, pane.namespace) for key, _ in items], [value for _, value in items]
-        contents = [values] if len(self._columns) == 1 else list(map(list, zip(*values, strict=True)))
+        contents = [values] if len(self.columns) == 1 else list(map(list, zip(*values, strict=True)))
         timers = [pane.timers_of(key) for key, _ in items]
-        return PanePiece(keys, dict(zip((*self._columns, self._timers), (*contents, timers), strict=True)))
+        return PanePiece(keys, dict(zip((*self.columns, self.timers), (*contents, timers), strict=True)))
 
 
 def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:

@@ -29,20 +29,28 @@ from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import IncrementBase
+from headgate.state.keyed.panes import Namespace, Pane
 from headgate.state.kinds.kind import StateDescriptor
 from headgate.state.kinds.owner import HandleOwner
 from headgate.state.rocksdb.cache import CellCache
 from headgate.state.rocksdb.database import Memory, RocksDatabase
+from headgate.state.rocksdb.entries_snapshot import EntriesSnapshot, EntriesTerms
 from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.groups import KeyGroups
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.loading import EntryLoader
+from headgate.state.rocksdb.pane_rows import PaneRows
 from headgate.state.rocksdb.restore import RestoreScope, best_base, clip, load_file, load_part, merge_part, open_files
 from headgate.state.rocksdb.row_keys import CELL_AT, LAYOUTS_ROW, cells_of, key_of
-from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, EntriesSnapshot, FilesSnapshot, RowsSnapshot
+from headgate.state.rocksdb.snapshots import BarrierWalk, DeltaSnapshot, FilesSnapshot, RowsSnapshot
 from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.stored_panes import StoredPanes
 from headgate.state.rocksdb.sweep import Sweep
 from headgate.state.rocksdb.timers import StoredTimerIndex
+from headgate.state.rocksdb.window_entries import WindowEntries
+
+_CELLS_PART: Final = 4
+"""Where windows lie in panes, such a part of the cache is for cells."""
 
 FRAMES_BYTES_MAX: Final = 64 * 2**20
 """When checkpoints fail, and more changes than so many bytes wait to be written, a new base costs less."""
@@ -129,6 +137,26 @@ class RocksDBBackend(CellCache):
     def _timer_index(self, column: int) -> StoredTimerIndex:
         return StoredTimerIndex(self._store.timers, column)
 
+    # --- panes
+
+    def group_of(self, key: Any) -> int:
+        (group,) = self._groups.of([key])
+        return group
+
+    def panes(
+        self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1
+    ) -> StoredPanes:
+        columns = [self._columns.index(name) for name in states]
+        its_timers, _ = self.timers(timers)
+        known = tuple(column for column in columns if column is not None)
+        rows = PaneRows(self._store, self.cells, self, known, its_timers)
+        cells_bytes = self._cache_bytes // _CELLS_PART
+        self._panes = panes = StoredPanes(rows, self._cache_bytes - cells_bytes, copies)
+        self._cache_bytes = cells_bytes
+        self.prefetch = panes.count
+        panes.restore(make)
+        return panes
+
     # --- snapshots
 
     def snapshot(self, checkpoint_id: CheckpointId) -> RowsSnapshot:
@@ -140,7 +168,7 @@ class RocksDBBackend(CellCache):
         return pending
 
     def savepoint(self, checkpoint_id: CheckpointId, form: SavepointFormat) -> RowsSnapshot:
-        make = self._files if form is SavepointFormat.NATIVE else self._entries
+        make = self._files if form is SavepointFormat.NATIVE else self._windows
         terms = FileTerms(f"{checkpoint_id}", self.key_groups, may_be_shared=False)
         return self._begin(lambda walk: make(walk, terms))
 
@@ -154,7 +182,11 @@ class RocksDBBackend(CellCache):
         self._finish_pending()
         generation = self.generation
         self.generation += 1
-        self._pending = pending = make(BarrierWalk(generation, list(self.cells.values()), self._store))
+        panes: Iterator[None] = iter(())
+        if self._panes is not None:
+            self._panes.seal(generation)
+            panes = self._panes.walk(generation)
+        self._pending = pending = make(BarrierWalk(generation, list(self.cells.values()), panes, self._store))
         return pending
 
     def _kind(self, base: IncrementBase | None, name: str, walk: BarrierWalk) -> RowsSnapshot:
@@ -172,9 +204,17 @@ class RocksDBBackend(CellCache):
         return FilesSnapshot(walk, terms, self._store, known, self._new_path("cp"))
 
     def _entries(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
+        return self._entries_with(walk, terms, None)
+
+    def _windows(self, walk: BarrierWalk, terms: FileTerms) -> EntriesSnapshot:
+        """Return a snapshot of entries where each window is kept by itself."""
+        panes = None if self._panes is None else WindowEntries(self._panes, self._new_path("windows"))
+        return self._entries_with(walk, terms, panes)
+
+    def _entries_with(self, walk: BarrierWalk, terms: FileTerms, panes: WindowEntries | None) -> EntriesSnapshot:
         found = self._filters_at(self._context.clock.wall_ms())
         filters = {column - FIRST + VALUES: filter_ for column, filter_ in found.items()}
-        return EntriesSnapshot(walk, terms, self._store, filters, self._new_path("entries"))
+        return EntriesSnapshot(walk, terms, self._store, EntriesTerms(filters, self._new_path("entries"), panes))
 
     def forget(self, pending: KeyedSnapshot) -> None:
         if isinstance(pending, RowsSnapshot) and pending is self._pending and pending.walk is not None:
@@ -198,7 +238,8 @@ class RocksDBBackend(CellCache):
     @property
     def has_changes(self) -> bool:
         """Whether anything has changed since the base that the next snapshot builds on."""
-        return self._has_changed or self._frames.any_after(self._increments.since)
+        in_panes = self._panes is not None and self._panes.has_changes
+        return in_panes or self._has_changed or self._frames.any_after(self._increments.since)
 
     def cut(self, base: IncrementBase | None) -> RowsSnapshot:
         """Begin a snapshot that belongs to no checkpoint."""

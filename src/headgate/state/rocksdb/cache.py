@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from headgate.state.backend import BackendContext
 from headgate.state.keyed.cell_backend import CellBackend
-from headgate.state.keyed.cells import DEAD, FIRST, GENERATION, KEY, NO_CELL, SAVED, Cell
+from headgate.state.keyed.cells import DEAD, FIRST, GENERATION, KEY, NO_CELL, SAVED, Cell, namespace_of
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
+from headgate.state.rocksdb.stored_panes import StoredPanes
 from headgate.state.rocksdb.timers import StoredTimerIndex
 
 EVICTED_AT_ONCE: Final = 4096
@@ -32,6 +33,9 @@ class CellCache(CellBackend[StoredTimerIndex]):
         self._store = store
         self._cache_bytes = cache_bytes
         self._pending: RowsSnapshot | None = None
+        self._panes: StoredPanes | None = None
+        self._closed: dict[Any, Cell] = {}
+        """Cells of windows that are over, by key, while a snapshot is under way."""
         self._has_changed = False
         self._measured_at = _MEASURED
 
@@ -71,9 +75,10 @@ class CellCache(CellBackend[StoredTimerIndex]):
 
     def leave(self) -> None:
         self.cell = self.namespaces.cell = NO_CELL
-        self.emptied.clear()
         if self._pending is not None and self._pending.is_over:
             self._pending = None
+        if self.emptied or self._closed:
+            self._drop_closed()
         if self._pending is None:
             self._store.timers.settle()
             if self._store.items.heavy:
@@ -82,6 +87,8 @@ class CellCache(CellBackend[StoredTimerIndex]):
             self._measure()
         if len(self.cells) * self._store.cells.cell_bytes > self._cache_bytes:
             self._evict()
+        if self._panes is not None:
+            self._tend(self._panes)
         self._store.rows.trim()
 
     # --- making room
@@ -103,6 +110,35 @@ class CellCache(CellBackend[StoredTimerIndex]):
         for cell in oldest:
             del cells[cell[KEY]]
             cell[GENERATION] = DEAD
+
+    def _tend(self, panes: StoredPanes) -> None:
+        """Delete some rows of windows that are over, and make room for values."""
+        if panes.gone and self._pending is None:
+            panes.gone.erase_some()
+        excess = panes.excess()
+        if excess > len(panes) // 2:
+            self._finish_pending()
+        if excess:
+            panes.let_go(excess, self.generation, may_write=self._pending is None)
+
+    def _drop_closed(self) -> None:
+        """Let go of windows' cells without any value, once their rows are gone too: such windows do not come again."""
+        self._closed.update((cell[KEY], cell) for cell in self.emptied if self._is_closed(cell))
+        self.emptied.clear()
+        if self._pending is not None:
+            return
+        closed = [cell for cell in self._closed.values() if self._is_closed(cell)]
+        self._closed.clear()
+        self._store.cells.flush([cell for cell in closed if cell[SAVED] != cell[GENERATION]])
+        for cell in closed:
+            del self.cells[cell[KEY]]
+            cell[GENERATION] = DEAD
+
+    def _is_closed(self, cell: Cell) -> bool:
+        key = cell[KEY]
+        if namespace_of(key) is None or self.cells.get(key) is not cell:
+            return False
+        return all(value is None for value in cell[FIRST:])
 
     def _write_heavy(self) -> None:
         """Write cells that have gathered many changes. They count as untouched then, so the next touch is noted."""
@@ -134,6 +170,7 @@ class CellCache(CellBackend[StoredTimerIndex]):
 
     def drop_of(self, cell: Cell, column: int) -> None:
         self._store.cells.drop(cell, column)
+        self.emptied.append(cell)
 
     def _widen(self) -> None:
         for cell in self.cells.values():

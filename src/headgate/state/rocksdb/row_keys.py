@@ -41,13 +41,25 @@ TIMER_CELL_AT: Final = 14
 
 def name_of(key: Any) -> bytes:
     """Return the name of the cell with this key. Raises `SerializationError` for a key that has no canonical bytes."""
-    if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
-        data, namespace = encode_key(key[1]), encode_map_key(key[2])
-        return b"".join(
-            (_LENGTH.pack(len(data) | _NAMESPACED_BIT), data, _LENGTH.pack(len(namespace)), namespace),
-        )
-    data = encode_key(key)
-    return _LENGTH.pack(len(data)) + data
+    (name,) = names_of([key])
+    return name
+
+
+def names_of(keys: Sequence[Any]) -> list[bytes]:
+    """Return what `name_of` does for many. It costs less where neighbours have the same namespace."""
+    last, end = None, b""
+    names = []
+    for key in keys:
+        if type(key) is tuple and len(key) == 3 and key[0] is NAMESPACED:
+            if key[2] is not last:
+                last, namespace = key[2], encode_map_key(key[2])
+                end = _LENGTH.pack(len(namespace)) + namespace
+            data = encode_key(key[1])
+            names.append(_LENGTH.pack(len(data) | _NAMESPACED_BIT) + data + end)
+        else:
+            data = encode_key(key)
+            names.append(_LENGTH.pack(len(data)) + data)
+    return names
 
 
 def name_length(data: bytes, at: int) -> int:
@@ -86,10 +98,11 @@ def cell_row(group: int, name: bytes) -> bytes:
 def cell_rows(groups: Sequence[int], keys: Sequence[Any]) -> list[bytes]:
     """Return the keys of the rows of cells: what `cell_row` and `name_of` return, for many at a time."""
     pack = _CELL.pack
+    named = iter(names_of([key for key in keys if type(key) is tuple]))
     rows = []
     for group, key in zip(groups, keys, strict=True):
         if type(key) is tuple:
-            rows.append(cell_row(group, name_of(key)))
+            rows.append(cell_row(group, next(named)))
         else:
             data = encode_key(key)
             rows.append(pack(group, 0, len(data)) + data)

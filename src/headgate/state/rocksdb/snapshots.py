@@ -12,25 +12,21 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Final, final
 
 from headgate.errors import SerializationError, StorageError
 from headgate.state.backend import StateWriter
 from headgate.state.files import KeyedState, StateFile
-from headgate.state.formats.codecs import pickled
-from headgate.state.formats.snapshot import ALL_GROUPS, VALUES, Entry, FileLayout
+from headgate.state.formats.snapshot import ALL_GROUPS, FileLayout
 from headgate.state.keyed.cell_snapshot import FileTerms
 from headgate.state.keyed.cells import CHUNK_CELLS, DEAD, GENERATION, SAVED, Cell
 from headgate.state.keyed.increments import IncrementBase
-from headgate.state.keyed.walk import Filter
-from headgate.state.rocksdb.database import View
-from headgate.state.rocksdb.entries import entries
 from headgate.state.rocksdb.flush import Frames
 from headgate.state.rocksdb.layouts import Layouts, metas_of
 from headgate.state.rocksdb.store import Store
 
+_ALL: Final = object()
 _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 """Files of a RocksDB folder that a restore does not need."""
 
@@ -39,9 +35,11 @@ _SKIPPED: Final = ("LOG", "LOCK", "OPTIONS", "IDENTITY")
 class BarrierWalk:
     """Takes the cells of the end of a generation, in pieces, and then ends with `finish`."""
 
-    def __init__(self, generation: int, listed: list[Cell], store: Store) -> None:
+    def __init__(self, generation: int, listed: list[Cell], panes: Iterator[None], store: Store) -> None:
+        """`panes` writes what panes hold, piece by piece."""
         self.generation = generation
         self._listed = listed
+        self._panes = panes
         self._position = 0
         self._cells = store.cells
         self._rows = store.rows
@@ -62,13 +60,20 @@ class BarrierWalk:
         """Take about a thousand more cells; return whether all are taken. Raises `SerializationError`."""
         if self._failure is not None:
             raise self._failure
+        try:
+            return self._take_piece()
+        except SerializationError as error:
+            self._failure = error
+            raise
+
+    def _take_piece(self) -> bool:
         if self._position < len(self._listed):
             piece = self._listed[self._position : self._position + CHUNK_CELLS]
             self._position += CHUNK_CELLS
             self._cells.flush([cell for cell in piece if cell[GENERATION] != DEAD and self.needs(cell)])
             return False
         self._listed = []
-        return True
+        return next(self._panes, _ALL) is _ALL
 
     def write_rows(self) -> bool:
         """Write some of the rows that came of the cells to the database; return whether all are written."""
@@ -88,10 +93,14 @@ class RowsSnapshot(ABC):
 
     def advance(self) -> bool:
         """Take about a thousand more cells. Raises `SerializationError`."""
-        if self.walk is not None and self.walk.advance() and self._reached(self.walk):
+        if self.walk is not None:
+            self._walk_on(self.walk)
+        return self.walk is None
+
+    def _walk_on(self, walk: BarrierWalk) -> None:
+        if walk.advance() and self._reached(walk):
             self.walk = None
             self._walked()
-        return self.walk is None
 
     def _reached(self, walk: BarrierWalk) -> bool:
         """Whether what the walk has taken is where it is needed: in the database. Does a piece of that."""
@@ -108,8 +117,8 @@ class RowsSnapshot(ABC):
 
     def settle(self) -> None:
         """Make it over. Blocks."""
-        while not self.advance():
-            pass
+        while self.walk is not None:
+            self._walk_on(self.walk)
 
     def give_up(self) -> None:
         """The snapshot will not be stored."""
@@ -146,60 +155,6 @@ class DeltaSnapshot(RowsSnapshot):
         name = f"delta-{self.name}"
         self.stored = self._since.then(self.generation, StateFile(name, writer.write(name, pieces, shared=True)))
         return self.stored.state
-
-
-@final
-class EntriesSnapshot(RowsSnapshot):
-    """All of the state as entries, which any backend can restore."""
-
-    def __init__(
-        self, walk: BarrierWalk, terms: FileTerms, store: Store, filters: dict[int, Filter], file: Path
-    ) -> None:
-        super().__init__(walk, None, terms)
-        self._database, self._layouts = store.database, store.layouts
-        self._filters = filters
-        self._file = file
-        self._view: View | None = None
-
-    def _walked(self) -> None:
-        self._view = self._database.view(1 + len(self._layouts.containers))
-        self._metas = list(metas_of(self._layouts))
-
-    def give_up(self) -> None:
-        super().give_up()
-        self._view = None
-
-    def store(self, writer: StateWriter) -> KeyedState:
-        name = f"base-{self.name}"
-        try:
-            with self._file.open("wb") as out:
-                for piece in self._pieces():
-                    out.write(piece)
-            handle = writer.upload(name, self._file, shared=False)
-        except OSError as error:
-            raise StorageError(f"the snapshot could not be written to {self._file}: {error}") from error
-        finally:
-            self._file.unlink(missing_ok=True)
-            self._view = None
-        return KeyedState(key_groups=self.key_groups, kind="entries", base=(StateFile(name, handle),))
-
-    def _pieces(self) -> Iterator[bytes]:
-        assert self._view is not None
-        layout = FileLayout(self._metas, delta=False)
-        yield layout.begin()
-        first, last = self.key_groups
-        for group in range(first, last + 1):
-            found = map(self._filtered, entries(self._view, self._layouts, group, len(self._metas)))
-            kept = (entry for entry in found if entry is not None)
-            while piece := list(islice(kept, CHUNK_CELLS)):
-                yield layout.add(str(group), pickled(piece))
-        yield layout.end()
-
-    def _filtered(self, entry: Entry) -> Entry | None:
-        for place, filter_ in self._filters.items():
-            if place < len(entry) and entry[place] is not None:
-                entry[place] = filter_(entry[place])
-        return None if all(value is None for value in entry[VALUES:]) else entry
 
 
 @final

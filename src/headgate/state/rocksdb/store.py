@@ -22,6 +22,7 @@ class Store:
     ) -> None:
         self.database = database
         self.layouts = layouts
+        self.groups = groups
         self.items = Items(database, layouts, groups)
         self.rows = CellRows(database, groups, memory.write_buffer_bytes)
         self.cells = Cells(self.rows, self.items, layouts, frames)

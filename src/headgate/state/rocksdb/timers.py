@@ -19,6 +19,7 @@ from headgate.state.rocksdb.row_keys import (
     TIMER_CELL_AT,
     key_of,
     name_of,
+    names_of,
     original_of,
     time_and_group,
     timer_row,
@@ -49,9 +50,27 @@ class TimerRows:
         self._gone.pop(row, None)
         self._database.put(row, original_of(key) or b"")
 
+    def put_all(self, column: int, timestamp_ms: int, keys: list[Any]) -> None:
+        """Write timers of one time."""
+        for row, key in zip(self._names(column, timestamp_ms, keys), keys, strict=True):
+            self.put(row, key)
+
     def delete(self, row: bytes) -> None:
         """Delete a timer with the next `settle`."""
         self._gone[row] = None
+
+    def delete_all(self, column: int, timestamp_ms: int, keys: list[Any]) -> None:
+        """Delete timers of one time, which no checkpoint under way needs."""
+        for row in self._names(column, timestamp_ms, keys):
+            self._gone.pop(row, None)
+            self._database.delete(row)
+
+    def _names(self, column: int, timestamp_ms: int, keys: list[Any]) -> list[bytes]:
+        groups = self._groups.of(keys)
+        return [
+            timer_row(column - FIRST, timestamp_ms, group, name)
+            for group, name in zip(groups, names_of(keys), strict=True)
+        ]
 
     def settle(self) -> None:
         """Do the deletions."""

@@ -37,6 +37,9 @@ _ASKED_MAX: Final = 7
 _QUIET_MAX: Final = 3
 """How often a reader without an end says that there is nothing to read until it is believed."""
 
+_RESUMED_MAX: Final = 10
+"""How often that is asked for when splits go on, which may take a while."""
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,6 +341,45 @@ def check_records_tell_of_which_split_they_are(case: SourceCase) -> None:
     close(reader, context)
 
 
+def check_paused_splits_wait(case: SourceCase) -> None:
+    """A reader that pauses splits returns no record of them meanwhile; then it goes on, and has skipped none."""
+    for begun in (0, 3):
+        splits = splits_of_all_stages(case.source, 1)
+        context = ReaderContext()
+        reader = open_reader(case.source, splits, context)
+        records = read(reader, context, begun, endless=True)
+        if reader.pauses_splits:
+            ids = [each for each in _ids(case.source, splits) or () if case.source.stage_of(each).watermarks_per_split]
+            paused = frozenset(ids[::2])
+            reader.pause_splits(paused)
+            records += _read_beside(reader, context, paused)
+            replayed = _read_splits(case.source, reader.snapshot(), ReaderContext())[0]
+            assert _counted(records + replayed) == _counted(case.expected)
+            reader.pause_splits(frozenset())
+        for _ in range(_RESUMED_MAX):
+            if len(records) < len(case.expected):
+                records += read(reader, context, endless=not case.source.bounded)
+        close(reader, context)
+        assert _counted(records) == _counted(case.expected)
+
+
+def _read_beside(reader: SourceReader[Any], context: ReaderContext, paused: frozenset[str]) -> list[Any]:
+    """Read what there is beside the splits that are paused."""
+    records: list[Any] = []
+    quiet = 0
+    while quiet < _QUIET_MAX:
+        polled = reader.poll(_ASKED_MAX)
+        if isinstance(polled, Records):
+            rows = _rows(polled, _ASKED_MAX)
+            assert polled.split not in paused or not rows, f"split {polled.split!r} is paused, but there are {rows}"
+            records += rows
+            continue
+        quiet += 1
+        if isinstance(polled, NotReady):
+            _wait(polled.wake_ms, context, endless=True)
+    return records
+
+
 SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
     check_one_reader_keeps_the_order,
     check_readers_share_the_records,
@@ -350,6 +392,7 @@ SOURCE_CHECKS: Final[list[Callable[[SourceCase], None]]] = [
     check_discovery_finds_nothing_that_is_known,
     check_splits_may_be_added_while_reading,
     check_records_tell_of_which_split_they_are,
+    check_paused_splits_wait,
 ]
 """All of them, for any source: those about what a source does not do pass."""
 

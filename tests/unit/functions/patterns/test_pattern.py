@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from headgate.common import Time
-from headgate.datastream import StreamExecutionEnvironment
+from headgate.datastream import OutputTag, StreamExecutionEnvironment
 from headgate.errors import ProgramError
-from headgate.pattern import CEP, AfterMatchSkipStrategy, IterativeCondition, Pattern
+from headgate.pattern import CEP, AfterMatchSkipStrategy, IterativeCondition, Pattern, WithinType
 
 A: Any = Pattern.begin("a").where(lambda event: event == 1)
+G: Any = Pattern.begin(A.next("b"))
+NEAR: Any = (Time.seconds(5), WithinType.PREVIOUS_AND_CURRENT)
 
 
 class Never(IterativeCondition):
@@ -49,6 +51,34 @@ class Never(IterativeCondition):
         (lambda: A.next("b").not_followed_by("c").where(Never()).check(), r"'c'\), and nothing says until when"),
         (lambda: A.not_next("b").check(), "does not say what it forbids"),
         (lambda: Pattern.begin("a", AfterMatchSkipStrategy.skip_to_last("x")).check(), "skip to 'x'"),
+        (lambda: G.next("b"), "two steps of the pattern have the name 'b'"),
+        (lambda: A.next(Pattern.begin("b").next("a")), "two steps of the pattern have the name 'a'"),
+        (lambda: G.where(Never()), r"where\(\) does not go with the group \(a b\): call it of a step in the group"),
+        (lambda: G.or_(Never()), r"or_\(\) does not go with the group \(a b\)"),
+        (lambda: G.subtype(int), r"where\(\) does not go with the group \(a b\)"),
+        (lambda: G.one_or_more().greedy(), r"greedy\(\) does not go with the group \(a b\)"),
+        (lambda: G.within(*NEAR), r"within\(\) does not go with the group \(a b\)"),
+        (lambda: G.times(2).times(3), r"'\(a b\)' has been told already"),
+        (lambda: G.optional().not_next("c"), r"'\(a b\)', which is optional"),
+        (lambda: G.optional().check(), "all steps of the pattern are optional"),
+        (lambda: A.not_next(G), "has a name, a text, not Pattern"),
+        (lambda: Pattern.begin(A.optional().next("b")), r"the first step of the group \(a b\) is optional"),
+        (lambda: Pattern.begin(G.optional().next("c")), r"the first step of the group \(a b c\) is optional"),
+        (lambda: Pattern.begin(A.not_followed_by("b")), r"the group \(a b\) ends with not_followed_by\('b'\)"),
+        (lambda: Pattern.begin(A.within(Time.seconds(1))), r"\(a\) has a time of its own.*of the whole pattern"),
+        (
+            lambda: Pattern.begin(Pattern.begin("a", AfterMatchSkipStrategy.skip_to_next())),
+            "a skip strategy of its own",
+        ),
+        (lambda: Pattern.begin(A.not_next("c").next("d")).check(), r"not_next\('c'\) does not say what it forbids"),
+        (lambda: A.within(Time.seconds(5), "first"), "a WithinType second.*not 'first'"),
+        (lambda: A.within(*NEAR).check(), "says nothing of 'a': before the first record"),
+        (lambda: A.not_next("b").where(Never()).within(*NEAR).next("c").check(), r"says nothing of not_next\('b'\)"),
+        (
+            lambda: A.next("b").within(*NEAR).within(Time.seconds(4)).check(),
+            "5000 ms between two.*4000 ms from the first",
+        ),
+        (lambda: Pattern.begin(A.next("b").within(*NEAR)).within(Time.seconds(4)).check(), "'b' has 5000 ms"),
     ],
 )
 def test_a_pattern_that_cannot_be_is_refused(build: Callable[[], Any], says: str) -> None:
@@ -71,3 +101,24 @@ def test_only_streams_and_patterns_go_together() -> None:
 def test_the_shorter_of_two_times_holds() -> None:
     assert A.within(Time.seconds(5)).within(Time.seconds(3)).within_ms == 3000
     assert A.within(Time.seconds(3)).within(Time.seconds(5)).within_ms == 3000
+
+
+def test_the_shorter_of_two_times_between_records_holds() -> None:
+    pattern = A.next("b").within(*NEAR).within(Time.seconds(3), WithinType.PREVIOUS_AND_CURRENT).within(*NEAR)
+    assert pattern.steps[1].gap_ms == 3000
+    assert pattern.within_ms is None
+
+
+def test_a_pattern_that_makes_sense_is_not_refused() -> None:
+    A.one_or_more().within(*NEAR).check()
+    A.next("b").within(*NEAR).within(Time.seconds(5)).check()
+    A.not_followed_by("b").where(Never()).within(*NEAR).check()
+    Pattern.begin(G, AfterMatchSkipStrategy.skip_to_first("b")).times(2).optional().next("c").check()
+
+
+def test_records_are_not_late_by_processing_time() -> None:
+    stream = StreamExecutionEnvironment.get_execution_environment().from_collection([1])
+    late = CEP.pattern(stream, A).side_output_late_data(OutputTag("late"))
+    with pytest.raises(ProgramError, match=r"leave out side_output_late_data\(\)"):
+        late.in_processing_time().select(str)
+    late.in_processing_time().in_event_time().select(str)

@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Any
 
 import pytest
 
-from headgate import options
 from headgate.common import Time
-from headgate.config import Settings
-from headgate.datastream import DataStream, OutputTag
+from headgate.datastream import DataStream
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
-from headgate.pattern import (
-    CEP,
-    AfterMatchSkipStrategy,
-    Match,
-    Pattern,
-    PatternProcessFunction,
-    TimedOutPartialMatchHandler,
-)
-from headgate.testing.harness import OperatorHarness, Setup
-
-LATE: Final = OutputTag("late")
-AB: Final = Pattern.begin("a").where(lambda event: event[1] == "a").next("b").where(lambda event: event[1] == "b")
-
-
-@final
-class Found(PatternProcessFunction, TimedOutPartialMatchHandler):
-    def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
-        yield _texts(match), ctx.timestamp()
-
-    def process_timed_out_match(self, match: Match, ctx: PatternProcessFunction.Context) -> Iterator[Any]:
-        yield "timed out", _texts(match), ctx.timestamp()
-
-
-def _texts(match: Match) -> str:
-    return " ".join(name + "=" + "".join(event[1] for event in events) for name, events in match.items())
-
-
-def looking_for(pattern: Pattern, backend: str = "hashmap", restored: Any = None) -> OperatorHarness:
-    def build(stream: DataStream) -> DataStream:
-        keyed = stream.key_by(lambda event: event[0])
-        return CEP.pattern(keyed, pattern).side_output_late_data(LATE).process(Found())
-
-    setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
-    return OperatorHarness.of_stream(build, setup=setup, restored=[restored] if restored else [])
-
-
-def run(pattern: Pattern, events: str) -> list[str]:
-    """Return the matches in a text, whose letters are the records."""
-    with looking_for(pattern) as operator:
-        for time, letter in enumerate(events):
-            assert operator.process(("k", letter), timestamp_ms=time) == []
-        return [each[0] for each in operator.watermark(1000)]
-
-
-def step(pattern: Pattern, letters: str) -> Pattern:
-    return pattern.where(lambda event: event[1] in letters)
-
-
-def begin(letters: str, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
-    return step(Pattern.begin(letters, skip), letters)
+from headgate.pattern import CEP, AfterMatchSkipStrategy, Match, Pattern, PatternProcessFunction
+from headgate.testing.harness import OperatorHarness
+from tests.unit.operators.patterns.letters import AB, LATE, begin, looking_for, run, step
 
 
 def test_records_are_matched_in_the_order_of_their_times_for_each_key() -> None:
@@ -73,6 +23,39 @@ def test_records_are_matched_in_the_order_of_their_times_for_each_key() -> None:
         assert operator.watermark(25) == [("a=a b=b", 20)]
         assert operator.watermark(30) == [("a=a b=b", 30)]
         assert operator.state("matching") == {}
+
+
+def test_all_results_of_a_match_have_its_time() -> None:
+    class Twice(PatternProcessFunction):
+        def process_match(self, match: Match, ctx: PatternProcessFunction.Context) -> list[Any]:
+            return ["one", "two"]
+
+    def build(stream: DataStream) -> DataStream:
+        return CEP.pattern(stream.key_by(lambda event: event[0]), AB).process(Twice())
+
+    with OperatorHarness.of_stream(build) as operator:
+        for letter, time in [("a", 5), ("b", 7), ("a", 8), ("b", 9)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        found = operator.operator.advance(10, 100)
+        assert found is not None
+        assert found.records == ["one", "two", "one", "two"]
+        assert found.timestamps == [7, 7, 9, 9]
+
+
+def test_records_of_one_time_keep_the_order_in_which_they_came() -> None:
+    with looking_for(AB) as operator:
+        for letter, time in [("b", 5), ("a", 5), ("b", 6)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(6) == [("a=a b=b", 6)]
+
+
+def test_a_record_is_taken_when_the_watermark_comes_to_its_time() -> None:
+    with looking_for(AB) as operator:
+        for letter, time in [("x", 9), ("b", 7), ("a", 5)]:
+            operator.process(("k", letter), timestamp_ms=time)
+        assert operator.watermark(6) == []
+        assert operator.watermark(7) == [("a=a b=b", 7)]
+        assert operator.state("early") == {"k": [(9, ("k", "x"))]}
 
 
 def test_records_behind_the_watermark_go_to_the_side_output() -> None:
@@ -157,6 +140,23 @@ def test_a_match_that_began_first_comes_first() -> None:
     assert run(pattern, "abbcc") == ["ab=a b=b c=c"]
 
 
+@pytest.mark.parametrize(
+    ("skip", "found"),
+    [
+        (AfterMatchSkipStrategy.skip_to_first("b"), ["ab=a b=bb", "ab=b b=bb"]),
+        (AfterMatchSkipStrategy.skip_to_last("b"), ["ab=a b=bb"]),
+    ],
+)
+def test_the_first_and_the_last_record_of_a_step_are_two(skip: AfterMatchSkipStrategy, found: list[str]) -> None:
+    assert run(step(begin("ab", skip).next("b"), "b").times(2).consecutive(), "abbb") == found
+
+
+def test_a_step_to_skip_to_that_took_nothing_rules_out_nothing() -> None:
+    skip = AfterMatchSkipStrategy.skip_to_first("b")
+    pattern = step(step(begin("a", skip).followed_by("b"), "b").optional().followed_by("c"), "c")
+    assert run(pattern, "acbc") == ["a=a c=c", "a=a b=b c=c"]
+
+
 def test_a_step_to_skip_to_that_took_nothing_fails_the_job_if_told_to() -> None:
     skip = AfterMatchSkipStrategy.skip_to_first("b").throw_exception_on_miss()
     pattern = step(step(begin("a", skip).next("b"), "b").optional().next("c"), "c")
@@ -186,3 +186,14 @@ def test_a_long_match_can_be_saved() -> None:
     with looking_for(pattern, restored=saved) as operator:
         operator.process(("k", "c"), timestamp_ms=6000)
         assert operator.watermark(6000) == [("a=a b=" + "b" * 1499 + " c=c", 6000)]
+
+
+def test_a_condition_on_the_record_alone_is_tested_once_for_all_matches_under_way() -> None:
+    tested: list[str] = []
+
+    def is_b(event: tuple[str, str]) -> bool:
+        tested.append(event[1])
+        return event[1] == "b"
+
+    assert run(begin("a").followed_by("b").where(is_b), "aaab") == ["a=a b=b"] * 3
+    assert tested == ["a", "a", "b"]

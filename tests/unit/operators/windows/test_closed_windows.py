@@ -1,21 +1,31 @@
-"""What closed windows leave behind on the hash map: nothing, however many there were."""
+"""What closed windows leave behind, in memory and in the database: nothing, however many there were."""
 
 from __future__ import annotations
 
 import gc
 import tracemalloc
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
 import pytest
 
+from headgate import options
 from headgate.common import Time
+from headgate.config import Settings
+from headgate.datastream import DataStream
 from headgate.datastream.window import (
+    CountEvictor,
+    CountTrigger,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     WindowAssigner,
 )
-from headgate.testing.harness import OperatorHarness
+from headgate.operators.keyed import KeyedOperator
+from headgate.state.rocksdb.backend import RocksDBBackend
+from headgate.state.rocksdb.row_keys import LAYOUTS_ROW
+from headgate.testing.harness import OperatorHarness, Setup
 
 TEN: Final = Time.milliseconds(10)
 ASSIGNERS: Final = {
@@ -36,18 +46,22 @@ def through_windows(harness: Any, first: int, last: int) -> None:
             harness.complete()
 
 
+def on(backend: str, cache_bytes: int = 20_000) -> Setup:
+    settings = Settings().with_value(options.STATE_BACKEND, backend)
+    settings = settings.with_value(options.ROCKSDB_WRITE_BUFFER_SIZE, 2**16)
+    return Setup(settings=settings.with_value(options.ROCKSDB_CACHE_SIZE, cache_bytes))
+
+
+def reduced(assigner: WindowAssigner[Any, Any], stream: DataStream) -> DataStream:
+    windows = stream.key_by(lambda record: record[0]).window(assigner)
+    return windows.reduce(lambda one, other: (one[0], one[1] + other[1]))
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("kind", ASSIGNERS)
-def test_memory_is_flat_over_ten_thousand_windows(kind: str) -> None:
-    assigner: WindowAssigner[Any, Any] = ASSIGNERS[kind]
-    harness = OperatorHarness.of_stream(
-        lambda stream: (
-            stream.key_by(lambda record: record[0])
-            .window(assigner)
-            .reduce(lambda one, other: (one[0], one[1] + other[1]))
-        ),
-    )
-    with harness:
+def test_memory_is_flat_over_ten_thousand_windows(kind: str, backend: str) -> None:
+    with OperatorHarness.of_stream(partial(reduced, ASSIGNERS[kind]), setup=on(backend)) as harness:
         through_windows(harness, 0, 1_000)
         gc.collect()
         tracemalloc.start()
@@ -58,3 +72,57 @@ def test_memory_is_flat_over_ten_thousand_windows(kind: str) -> None:
         finally:
             tracemalloc.stop()
     assert grown < BYTES_MAX
+
+
+def rows_of(harness: OperatorHarness) -> int:
+    """Return how many rows the database has, but for that of the layouts."""
+    backend = cast("KeyedOperator", harness.operator)._backend
+    assert isinstance(backend, RocksDBBackend)
+    while not backend._store.rows.write():
+        pass
+    return sum(1 for _ in backend._store.database.rows(b"", LAYOUTS_ROW))
+
+
+@pytest.mark.parametrize("cache_bytes", [1, 2**20])
+@pytest.mark.parametrize("kind", ["tumbling", "sliding"])
+def test_windows_that_are_over_leave_no_row(kind: str, cache_bytes: int) -> None:
+    with OperatorHarness.of_stream(partial(reduced, ASSIGNERS[kind]), setup=on("rocksdb", cache_bytes)) as harness:
+        through_windows(harness, 0, 600)
+        harness.snapshot()
+        assert 2 <= rows_of(harness) <= 20, "those of windows that are open, two for each"
+        harness.watermark(7_000)
+        harness.process((1, 1), timestamp_ms=7_000)
+        harness.snapshot()
+        assert rows_of(harness) == 2
+        harness.watermark(8_000)
+        harness.snapshot()
+        assert rows_of(harness) == 0
+
+
+def test_windows_that_are_over_before_a_barrier_never_reach_the_database() -> None:
+    with OperatorHarness.of_stream(partial(reduced, ASSIGNERS["tumbling"]), setup=on("rocksdb")) as harness:
+        through_windows(harness, 1, 400)
+        backend = cast("KeyedOperator", harness.operator)._backend
+        assert isinstance(backend, RocksDBBackend)
+        assert backend._store.rows.is_empty
+        assert rows_of(harness) == 0
+
+
+def triggered(stream: DataStream) -> DataStream:
+    windows = stream.key_by(lambda record: record[0]).window(TumblingEventTimeWindows.of(TEN))
+    return windows.trigger(CountTrigger.of(2)).reduce(lambda one, other: (one[0], one[1] + other[1]))
+
+
+def evicted(stream: DataStream) -> DataStream:
+    windows = stream.key_by(lambda record: record[0]).window(TumblingEventTimeWindows.of(TEN))
+    evicting = windows.trigger(EventTimeTrigger.create()).evictor(CountEvictor.of(1))
+    return evicting.reduce(lambda one, other: (one[0], one[1] + other[1]))
+
+
+@pytest.mark.parametrize("build", [triggered, evicted])
+def test_cells_of_closed_windows_leave_the_cache(build: Any) -> None:
+    with OperatorHarness.of_stream(build, setup=on("rocksdb", 2**28)) as harness:
+        through_windows(harness, 1, 900)
+        backend = cast("KeyedOperator", harness.operator)._backend
+        assert isinstance(backend, RocksDBBackend)
+        assert len(backend.cells) <= 7 + 1, "of 7 keys, and of the window that is open"

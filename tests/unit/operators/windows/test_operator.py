@@ -32,6 +32,8 @@ from headgate.datastream.window import (
     Evictor,
     GlobalWindows,
     MergingWindowAssigner,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
     TimeEvictor,
     TimestampedValue,
     TimeWindow,
@@ -46,6 +48,7 @@ from headgate.testing.harness import OperatorHarness, Setup
 
 TEN: Final = TumblingEventTimeWindows.of(Time.milliseconds(10))
 LATE: Final = OutputTag("late")
+NO_CONTEXT: Final[Any] = None
 
 
 def by_key(record: Any) -> Any:
@@ -106,6 +109,59 @@ def test_a_record_without_a_window_is_only_late_if_its_time_is() -> None:
         windows.watermark(5)
         add(windows, ("a", 6), ("a", 5))
         assert dropped(windows) == 1
+
+
+# --- how many are open
+
+
+def count_open(each: OperatorHarness) -> float:
+    (found,) = [report.values[""] for report in each.metrics.report(0.0) if report.name == "numWindowsOpen"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda windowed: windowed.reduce(lambda one, other: one),
+        lambda windowed: windowed.apply(Numbers()),
+        lambda windowed: windowed.trigger(PurgingTrigger.of(EventTimeTrigger.create())).apply(Numbers()),
+    ],
+    ids=["combined", "elements", "cells"],
+)
+def test_windows_are_open_until_they_are_over_whatever_the_number_of_their_keys(build: Any) -> None:
+    with harness(lambda keyed: build(keyed.window(TEN))) as windows:
+        assert count_open(windows) == 0
+        add(windows, ("a", 1), ("b", 2), ("a", 15), ("b", 33))
+        assert count_open(windows) == 3
+        windows.watermark(12)
+        assert count_open(windows) == 2
+        windows.watermark(100)
+        assert count_open(windows) == 0
+
+
+@pytest.mark.parametrize(("size", "slide"), [(10, 5), (10, 4), (12, 5)])
+def test_overlapping_windows_in_slices_are_open_until_they_are_over(size: int, slide: int) -> None:
+    assigner = SlidingEventTimeWindows.of(Time.milliseconds(size), Time.milliseconds(slide))
+    lateness_ms = 3
+    times = [20, 21, 29, 50]
+
+    def build(keyed: Any) -> DataStream:
+        windowed = keyed.window(assigner).allowed_lateness(lateness_ms)
+        return windowed.reduce(lambda one, other: one)  # type: ignore[no-any-return]
+
+    ends = {window.end for time in times for window in assigner.assign_windows(None, time, NO_CONTEXT)}
+    with harness(build) as windows:
+        add(windows, *[("a", time) for time in times])
+        for watermark_ms in range(0, 80, 3):
+            windows.watermark(watermark_ms)
+            assert count_open(windows) == sum(end - 1 + lateness_ms > watermark_ms for end in ends)
+
+
+def test_windows_with_timers_are_not_counted_on_rocksdb() -> None:
+    trigger = PurgingTrigger.of(EventTimeTrigger.create())
+    with harness(lambda keyed: keyed.window(TEN).trigger(trigger).apply(Numbers()), backend="rocksdb") as windows:
+        add(windows, ("a", 1))
+        assert [report.name for report in windows.metrics.report(0.0)] == ["numLateRecordsDropped"]
 
 
 # --- what functions are given

@@ -19,10 +19,9 @@ from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
 from headgate.operators.windows.two_stacks import TwoStacks
-from headgate.state.files import InlineHandle
-from headgate.state.formats.snapshot import decode
 from headgate.state.keyed.immutable import own
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
+from tests.unit.operators.windows.kept import kept
 
 TEN_BY_FOUR: Final = SlidingEventTimeWindows(10, 4, 0)
 
@@ -76,17 +75,6 @@ def add(each: OperatorHarness, *records: tuple[str, int, int]) -> list[Any]:
 def windows_of(each: OperatorHarness) -> Any:
     assert isinstance(each.operator, WindowOperator)
     return each.operator._windows
-
-
-def kept(each: OperatorHarness) -> dict[Any, Any]:
-    """Return what is kept of windows, as it lies in a checkpoint: by key, and window or slice."""
-    keyed = each.snapshot().keyed
-    assert keyed is not None
-    (file,) = keyed.base
-    assert isinstance(file.handle, InlineHandle)
-    saved = decode(file.handle.data, "the checkpoint", {})
-    at = [meta.name for meta in saved.states].index("window-contents")
-    return {(key[1], key[2]): values[at] for _, key, *values in saved.entries(each.key_groups())}
 
 
 @pytest.mark.parametrize(("size", "slide", "offset"), [(10, 4, 0), (10, 5, -3), (7, 3, 2), (12, 1, 0), (5, 4, 1)])

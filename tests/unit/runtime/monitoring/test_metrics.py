@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -57,6 +59,15 @@ def test_what_has_no_value_yet_is_left_out() -> None:
     assert "currentInputWatermark" not in found
     assert job().of_subtask(SubtaskId(0, 0)) == {}
     assert "uptime" not in job().of_job(0)
+
+
+def test_watermarks_of_two_inputs_are_told_one_by_one() -> None:
+    both = replace(own(), inputs=(7, None), watermark_lag_ms=30)
+    found = job({SubtaskId(0, 0): both}).of_subtask(SubtaskId(0, 0))
+    assert found["currentInput1Watermark"] == 7
+    assert "currentInput2Watermark" not in found
+    assert found["watermarkLag"] == 30
+    assert "currentInput1Watermark" not in job({SubtaskId(0, 0): own()}).of_subtask(SubtaskId(0, 0))
 
 
 def test_a_vertex_has_the_bounds_average_and_sum_of_its_subtasks() -> None:

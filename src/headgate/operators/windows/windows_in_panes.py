@@ -1,27 +1,20 @@
-"""Windows whose records are combined as they come, and that are evaluated for all keys in one go."""
+"""Windows in panes: which are due, which of their keys have been evaluated, and what savepoints tell of that."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, Final
 
-from headgate.functions.windows.functions import (
-    PassThroughAllWindowFunction,
-    PassThroughWindowFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-)
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
-from headgate.operators.windows.combined import Combined
+from headgate.operators.windows.bulk_windows import BulkWindows
 from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.windowing import Windowing
-from headgate.operators.windows.windows import Opened, Windows
-from headgate.state.keyed.cells import NO_CELL
-from headgate.state.keyed.panes import Namespace, Pane, Panes, SealedPane
+from headgate.operators.windows.windows import Opened
+from headgate.state.keyed.panes import Namespace, Pane, Panes, ToWindows
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code, typed, untyped
 
@@ -29,24 +22,16 @@ EVALUATED: Final = "_window-evaluated"
 """The list state with the keys of a window that a snapshot found half evaluated."""
 
 
-class CombinedWindows(Windows):
-    """Evaluates windows of event time whose combined records lie in panes, on the hash map."""
+class WindowsInPanes(BulkWindows):
+    """Evaluates windows that lie in panes, for some keys at a time."""
 
     def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
         super().__init__(windowing, contents, function, opened)
         assert isinstance(contents, PaneContents)
-        self._inputs_of, self._none_made = contents.inputs_of, contents.none_made
-        passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
-        self._result = contents.result if passes and isinstance(contents, Combined) else None
-        """Makes the result of a value where there is no window function to call."""
-        self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
         self._own = contents.owner()
         self._panes: Panes
         self._due: list[tuple[int, Namespace]] = []
         """A heap of when windows with a pane of their own are due: to be evaluated, or to be removed."""
-        self._window: tuple[int, int] = (0, 0)
-        """The start and the end of the window that is evaluated."""
-        self._window_context.enter_window = lambda: self._backend.namespaces.set(self._window)
         self._left: Iterator[tuple[Any, Any]] | None = None
         """What is left of a window that is being evaluated."""
         self._done: list[Any] = []
@@ -93,26 +78,30 @@ class CombinedWindows(Windows):
         if pane is None:
             return
         if pane.over is None:
-            self._end(pane.values())
+            self._end(pane.items())
         else:
             pane.now_evaluated(self._backend.generation)
 
-    def _end(self, keys: Iterable[Any]) -> None:
+    def _end(self, items: Iterable[tuple[Any, Any]]) -> None:
         """Remove the window, and have the function clear its state."""
         if self._clears is not None:
-            for key in keys:
+            for key, _ in items:
                 self._enter(key)
                 self._clears.clear(self._window_context)
         self._panes.drop(self._window, self._backend.generation)
 
     # --- savepoints
 
-    def _told(self, panes: Iterable[SealedPane]) -> list[SealedPane]:
-        """Return the panes of a savepoint, where timers alone tell for which keys a window has been evaluated."""
-        half, by_window = self._half_evaluated(), self._panes.by_window
-        return [
-            pane.with_over(half[pane.namespace], by_window[pane.namespace].over) if pane.namespace in half else pane
-            for pane in panes
+    def _to_windows(self) -> ToWindows:
+        """Return what has timers alone tell for which keys windows have been evaluated."""
+        by_window = self._panes.by_window
+        half = {
+            window: (keys, by_window[window].over)
+            for window, keys in self._half_evaluated().items()
+            if window in by_window
+        }
+        return lambda panes: [
+            pane.with_over(*half[pane.namespace]) if pane.namespace in half else pane for pane in panes
         ]
 
     # --- evaluation
@@ -122,11 +111,6 @@ class CombinedWindows(Windows):
         skipped = self._skipped.pop(self._window, None)
         self._done = list(skipped or ())
         self._left = (item for item in items if item[0] not in skipped) if skipped else iter(items)
-
-    def _begin(self, start: int, end: int) -> None:
-        """Make a window the one that is evaluated."""
-        self._window = (start, end)
-        self._window_context.current = TimeWindow(start, end)
 
     def _evaluate_more(self, left: Iterator[tuple[Any, Any]], records_max: int) -> bool:
         """Evaluate the window for some more keys; return whether that was the last of them."""
@@ -142,23 +126,3 @@ class CombinedWindows(Windows):
             return True
         self._done += [key for key, _ in some]
         return False
-
-    def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
-        """Evaluate the window for these keys and values."""
-        out, result, last_ms = self.out, self._result, self._window[1] - 1
-        if result is not None:
-            out += [emitted for _, value in position if (emitted := result(value)) is not None]
-        else:
-            evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
-            for key, value in position:
-                inputs = inputs_of(value)
-                if inputs is not None:
-                    if self._has_context:
-                        self._enter(key)
-                    out += evaluate(untyped(key), context, inputs)
-        self.times += repeat(last_ms, len(out) - len(self.times))
-
-    def _enter(self, key: Any) -> None:
-        """Make a key the current one of the state, without a window: the context sets that when it is asked."""
-        self._enter_key(key)
-        self._backend.namespaces.cell = NO_CELL

@@ -1,0 +1,63 @@
+"""Windows of event time that are evaluated for many keys in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+from headgate.functions.windows.functions import (
+    PassThroughAllWindowFunction,
+    PassThroughWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+)
+from headgate.functions.windows.window import TimeWindow
+from headgate.operators.windows.combined import Combined
+from headgate.operators.windows.contents import Contents, PaneContents
+from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Opened, Windows
+from headgate.state.keyed.cells import NO_CELL
+from headgate.types.typed_key import untyped
+
+
+class BulkWindows(Windows):
+    """Evaluates windows without triggers: each is one value of each key."""
+
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        super().__init__(windowing, contents, function, opened)
+        assert isinstance(contents, PaneContents)
+        self._inputs_of, self._none_made = contents.inputs_of, contents.none_made
+        passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
+        self._result = contents.result if passes and isinstance(contents, Combined) else None
+        """Makes the result of a value where there is no window function to call."""
+        self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
+        self._window: tuple[int, int] = (0, 0)
+        """The start and the end of the window that is evaluated."""
+        self._window_context.enter_window = lambda: self._backend.namespaces.set(self._window)
+
+    def _begin(self, start: int, end: int) -> None:
+        """Make a window the one that is evaluated."""
+        self._window = (start, end)
+        self._window_context.current = TimeWindow(start, end)
+
+    def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
+        """Evaluate the window for these keys and values."""
+        out, result, last_ms = self.out, self._result, self._window[1] - 1
+        if result is not None:
+            out += [emitted for _, value in position if (emitted := result(value)) is not None]
+        else:
+            evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
+            for key, value in position:
+                inputs = inputs_of(value)
+                if inputs is not None:
+                    if self._has_context:
+                        self._enter(key)
+                    out += evaluate(untyped(key), context, inputs)
+        self.times += repeat(last_ms, len(out) - len(self.times))
+
+    def _enter(self, key: Any) -> None:
+        """Make a key the current one of the state, without a window: the context sets that when it is asked."""
+        self._enter_key(key)
+        self._backend.namespaces.cell = NO_CELL

@@ -1,0 +1,281 @@
+"""Sessions of a key in its own cell: sessions of event time with the default trigger.
+
+A record that extends the open session of its key costs a look at the key's cell. No session has a cell or timers of its
+own, and no set of windows is kept. When sessions are due lies in memory only, and is made again at a restore: a key is
+looked at when the end comes that its session had before, and then at its present end.
+
+What comes out is what `MergingWindows` would emit with the default trigger, and what that has saved is taken over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, final
+
+from headgate.functions.windows.session_windows import DynamicEventTimeSessionWindows, EventTimeSessionWindows
+from headgate.functions.windows.time_windows import check_timestamp
+from headgate.functions.windows.triggers import EventTimeTrigger
+from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
+from headgate.operators.windows.bulk_windows import BulkWindows
+from headgate.operators.windows.contents import Contents, PaneContents
+from headgate.operators.windows.evaluation import AnyWindowFunction
+from headgate.operators.windows.saved_sessions import MergedSessions, cells_of, saved_keys
+from headgate.operators.windows.session_rows import SessionRows, SessionTerms
+from headgate.operators.windows.sessions import (
+    DueKeys,
+    Session,
+    columns_of,
+    first_due,
+    met,
+    over_ms,
+    rows_of,
+    session_states,
+)
+from headgate.operators.windows.windowing import Windowing
+from headgate.operators.windows.windows import Opened
+from headgate.state.backend import KeyedSnapshot
+from headgate.state.keyed.cells import GENERATION, Cell
+from headgate.types.typed_key import untyped
+
+_KEYS_AT_ONCE: Final = 128
+"""How many keys are looked at before it is seen how much their sessions have emitted."""
+
+
+@final
+class SessionWindows(BulkWindows):
+    """Sessions of event time with the default trigger and no evictor."""
+
+    def __init__(self, windowing: Windowing, contents: Contents, function: AnyWindowFunction, opened: Opened) -> None:
+        super().__init__(windowing, contents, function, opened)
+        assigner = windowing.assigner
+        assert isinstance(assigner, EventTimeSessionWindows | DynamicEventTimeSessionWindows)
+        assert isinstance(contents, PaneContents)
+        self._kept = contents
+        self._first, self._more = contents.steps()
+        self._gap = assigner.session_gap if isinstance(assigner, EventTimeSessionWindows) else 0
+        """The gap in milliseconds; 0 where it depends on the record."""
+        self._gap_of, self._lateness = assigner.gap_ms, windowing.lateness_ms
+        states = [self._backend.state(each).column for each in session_states(contents.type_info)]
+        self._start, self._end, self._value, self._others = states
+        self._terms = SessionTerms(
+            contents.described, self._lateness, lambda: opened.context.services.scratch(opened.context.uid)
+        )
+        self._due_keys = DueKeys()
+        for cell, sessions in MergedSessions(self._backend, self._timers, contents).taken():
+            self._keep(cell, sessions)
+        self._note_restored()
+
+    @staticmethod
+    def can_hold(windowing: Windowing, contents: Contents) -> bool:
+        """Return whether the windows are such sessions."""
+        return (
+            isinstance(windowing.assigner, EventTimeSessionWindows | DynamicEventTimeSessionWindows)
+            and isinstance(windowing.trigger, EventTimeTrigger)
+            and isinstance(contents, PaneContents)
+        )
+
+    def rows(self, keyed: KeyedSnapshot) -> KeyedSnapshot:
+        return SessionRows(keyed, self._terms)
+
+    # --- records
+
+    def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
+        backend, watermark_ms, gap, gap_of = self._backend, self._timers.watermark_ms, self._gap, self._gap_of
+        start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
+        first, more, note = self._first, self._more, self._due_keys.add
+        cell_of, generation = backend.cells.get, backend.generation
+        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
+            cell = cell_of(key)
+            if cell is None or cell[GENERATION] != generation:
+                cell = backend.enter(key, cell)
+            until = time + (gap or gap_of(value))
+            so_far, end = cell[value_at], cell[end_at]
+            if so_far is not None and cell[start_at] <= time <= end:
+                if until > end:
+                    cell[end_at] = until
+                cell[value_at] = more(value, so_far)
+            elif time <= watermark_ms or (cell[others_at] if end is None else time <= end):
+                self._merge(key, cell, (time, until), value)
+            else:
+                if end is None:
+                    note(until - 1, key)
+                else:
+                    self._close(cell)
+                cell[start_at], cell[end_at], cell[value_at] = time, until, first(value)
+
+    def _close(self, cell: Cell) -> None:
+        """Have the open session be the last of the others."""
+        session = cell[self._start], cell[self._end], cell[self._value], False
+        others = cell[self._others]
+        if others is None:
+            cell[self._others] = [session]
+        else:
+            others.append(session)
+
+    def _merge(self, key: Any, cell: Cell, own: tuple[int, int], value: Any) -> None:
+        """Put a record, with its own session, into those that it overlaps or touches, which become one."""
+        start, end = own
+        check_timestamp(start)
+        sessions = self._sessions(cell)
+        due_ms = first_due(sessions, self._lateness)[0] if sessions else None
+        place = met(sessions, start, end)
+        joined = sessions[place]
+        if joined:
+            start, end = min(start, joined[0][0]), max(end, joined[-1][1])
+        if over_ms(end, self._lateness) <= self._timers.watermark_ms:
+            self._too_late(value, own[0])
+            return
+        session = start, end, self._combined(value, joined), end - 1 <= self._timers.watermark_ms
+        sessions[place] = [session]
+        self._keep(cell, sessions)
+        next_ms, _ = first_due(sessions, self._lateness)
+        if due_ms is None:
+            self._due_keys.add(next_ms, key)
+        elif next_ms < due_ms:
+            self._due_keys.add_earlier(next_ms, key)
+        if session[3]:
+            self._begin(start, end)
+            self._evaluate_some(iter([(key, session[2])]))
+
+    def _combined(self, value: Any, joined: list[Session]) -> Any:
+        """Return what a record and the sessions that it joins come to."""
+        values = [session[2] for session in joined]
+        so_far = values[0] if len(values) == 1 else self._kept.merged(values)
+        if so_far is not None:
+            return self._more(value, so_far)
+        if joined:
+            self._none_made()
+        return self._first(value)
+
+    # --- what is kept of a key
+
+    def _note_restored(self) -> None:
+        """Note when sessions are due that were restored."""
+        for key, cell in cells_of(self._backend, saved_keys(self._backend)):
+            due_ms, _ = first_due(self._sessions(cell), self._lateness)
+            self._due_keys.add(due_ms, key)
+
+    def _sessions(self, cell: Cell) -> list[Session]:
+        """Return all sessions of a key, in order: a list to change and to `_keep`."""
+        return rows_of((cell[self._start], cell[self._end], cell[self._value], cell[self._others]))
+
+    def _keep(self, cell: Cell, sessions: list[Session]) -> None:
+        """Set the sessions of a key."""
+        cell[self._start], cell[self._end], cell[self._value], cell[self._others] = columns_of(sessions)
+
+    # --- time
+
+    def count_open(self) -> int:
+        return len(self._due_keys)
+
+    def is_due(self, until_ms: int) -> bool:
+        return self._due_keys.head_ms <= until_ms
+
+    def evaluate(self, until_ms: int, records_max: int) -> None:
+        left = records_max
+        try:
+            while left > 0 and self.is_due(until_ms) and len(self.out) < records_max:
+                self._evaluate_all(self._taken_due(until_ms, min(left, _KEYS_AT_ONCE)))
+                left -= _KEYS_AT_ONCE
+        finally:
+            self._backend.leave()
+
+    def _taken_due(self, until_ms: int, limit: int) -> list[tuple[Any, Session]]:
+        """Return sessions that are due, in order of time, as they were; state has what becomes of them.
+
+        About `limit` keys are looked at; of most, the session has been extended since its end was noted.
+        """
+        backend, again, drop, is_over_at_once = (
+            self._backend,
+            self._due_keys.add,
+            self._due_keys.drop,
+            not self._lateness,
+        )
+        start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
+        cell_of, generation = backend.cells.get, backend.generation
+        due: list[tuple[Any, Session]] = []
+        for time_ms, keys in self._due_keys.until(until_ms, limit):
+            if backend.prefetch is not None:
+                backend.prefetch(keys)
+            for key in keys:
+                cell = cell_of(key)
+                if cell is None or cell[GENERATION] != generation:
+                    cell = backend.enter(key, cell)
+                others = cell[others_at]
+                end = others[0][1] if others else cell[end_at]
+                if end is None:
+                    continue
+                if end - 1 > time_ms:
+                    again(end - 1, key)
+                elif others is None and is_over_at_once:
+                    due.append((key, (cell[start_at], end, cell[value_at], False)))
+                    cell[start_at] = cell[end_at] = cell[value_at] = None
+                    backend.emptied.append(cell)
+                    drop(key)
+                elif (session := self._take_due(key, cell, time_ms)) is not None:
+                    due.append((key, session))
+        return due
+
+    def _take_due(self, key: Any, cell: Cell, time_ms: int) -> Session | None:
+        """Return the session of a key that is due at this time, if there is one; it may wait for late records."""
+        others = cell[self._others]
+        if others and not self._lateness:
+            return self._take_first(key, cell, others)
+        sessions = self._sessions(cell)
+        due_ms, at = first_due(sessions, self._lateness)
+        if due_ms > time_ms:
+            self._due_keys.add(due_ms, key)
+            return None
+        session = start, end, value, _ = sessions[at]
+        sessions[at : at + 1] = [(start, end, value, True)] if over_ms(end, self._lateness) > time_ms else []
+        self._keep(cell, sessions)
+        if sessions:
+            self._due_keys.add(first_due(sessions, self._lateness)[0], key)
+        else:
+            self._due_keys.drop(key)
+            self._backend.emptied.append(cell)
+        return session
+
+    def _take_first(self, key: Any, cell: Cell, others: list[Session]) -> Session:
+        """Remove and return the first of several sessions of a key, which is over: the list is not copied for it."""
+        session = others.pop(0)
+        end = others[0][1] if others else cell[self._end]
+        if not others:
+            cell[self._others] = None
+        if end is not None:
+            self._due_keys.add(end - 1, key)
+        else:
+            self._due_keys.drop(key)
+            self._backend.emptied.append(cell)
+        return session
+
+    def _evaluate_all(self, due: list[tuple[Any, Session]]) -> None:
+        """Evaluate sessions that have ended, and have the function clear its state of those that are over."""
+        position = iter(due)
+        try:
+            if self._result is not None:
+                self._emit_all(position, self._result)
+            else:
+                for key, session in position:
+                    self._finish(key, session)
+        except USER_ERRORS as error:
+            key, session = due[last_index(due, position)]
+            raise UserCodeError(key=untyped(key), during=f"the timer of a window ({session[1] - 1})") from error
+
+    def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
+        """Emit what sessions come to, where there is no function to call."""
+        out, times = self.out, self.times
+        for _, (_, end, value, is_evaluated) in position:
+            if not is_evaluated and (emitted := result(value)) is not None:
+                out.append(emitted)
+                times.append(end - 1)
+
+    def _finish(self, key: Any, session: Session) -> None:
+        """Evaluate a session that has ended, or, where that was done before, is over."""
+        start, end, value, is_evaluated = session
+        self._begin(start, end)
+        if not is_evaluated:
+            self._evaluate_some(iter([(key, value)]))
+        if self._clears is not None and (is_evaluated or not self._lateness):
+            self._enter(key)
+            self._clears.clear(self._window_context)

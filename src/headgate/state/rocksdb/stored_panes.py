@@ -1,0 +1,291 @@
+"""Panes in front of a database: what they may hold in memory is limited, and the rest lies in rows.
+
+A barrier's walk writes what has changed, which stays in memory as far as there is room. Where there is none, values of
+the windows that began first go, and are written before if they are new. While a snapshot is under way, what is new
+stays, as in the cache of cells. A window that is over loses its rows piece by piece, after the snapshots that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, Final, final
+
+from headgate.state.keyed.panes import Namespace, Pane, Panes, PaneTimers
+from headgate.state.keyed.stored_values import StoredValues
+from headgate.state.rocksdb.gone_panes import GonePanes
+from headgate.state.rocksdb.pane_room import BYTES_PER_BYTE, ENTRY_BYTES, MEASURED, PaneRoom
+from headgate.state.rocksdb.pane_rows import PaneRows, cell_keys, chunks
+
+_PARTS: Final = 4
+"""A part of all panes is to be at most such a part of what may be in memory."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What a walk is to write of a pane."""
+
+    namespace: Namespace
+    pane: Pane
+    timers_of: PaneTimers
+    levels: list[tuple[int, dict[Any, Any]]]
+    is_outdated: bool
+
+
+@final
+class StoredPanes(Panes):
+    """The panes of one operator, of which so many bytes may be in memory.
+
+    `copies` is how many values whoever uses the panes holds for each entry.
+    """
+
+    def __init__(self, rows: PaneRows, limit_bytes: int, copies: int) -> None:
+        super().__init__(rows.columns, rows.timers)
+        self._rows = rows
+        self._room = PaneRoom(limit_bytes, copies)
+        self.gone = GonePanes(rows)
+        self._given = 0
+        """Entries that a part has had so far."""
+
+    # --- restoring
+
+    def restore(self, make: Callable[[Namespace], Pane]) -> None:
+        """Make the panes of the rows that there are, with as many of their values as there is room for."""
+        self._rows.clip()
+        free_bytes = float(self._room.limit_bytes)
+        for found in chunks(self._rows.all()):
+            missing: dict[tuple[int, int], list[Any]] = {}
+            for cell_key, row_bytes, (value, timers) in found:
+                _, key, namespace = cell_key
+                pane = self.by_window.get(namespace)
+                if pane is None:
+                    pane = self.by_window[namespace] = make(namespace)
+                stored = self._stored_of(namespace, pane)
+                free_bytes -= self._room.copies * (ENTRY_BYTES + BYTES_PER_BYTE * row_bytes)
+                if free_bytes > 0:
+                    self._take(pane, key, value, timers)
+                else:
+                    stored.is_whole, self.is_spilled = False, True
+                place = self._rows.place_of(namespace, pane)
+                if not pane.timers or place[1] not in (timers or ()):
+                    missing.setdefault(place, []).append(cell_key)
+            for place, keys in missing.items():
+                self._rows.lead_to(place, keys, ())
+
+    def _stored_of(self, namespace: Namespace, pane: Pane) -> StoredValues:
+        """Return the stored values of a pane that has rows, or is about to."""
+        if pane.stored is None:
+            groups, place = self._rows.groups, self._rows.place_of(namespace, pane)
+
+            def read(keys: list[Any]) -> None:
+                for key, found in zip(keys, self._rows.fetch(cell_keys(keys, namespace)), strict=True):
+                    self._take(pane, key, *found)
+
+            def rest(some: range | None) -> Iterator[tuple[Any, Any, Any]]:
+                return self._rows.values(namespace, place, groups if some is None else some)
+
+            pane.stored = StoredValues(read, rest)
+            pane.sealed.append((0, pane.stored))
+        return pane.stored
+
+    def _take(self, pane: Pane, key: Any, value: Any, timers: Any) -> None:
+        """Take what a row has of a key."""
+        assert pane.stored is not None
+        pane.stored[key] = value
+        if value is not None:
+            self._note_timers(pane, key, timers)
+
+    def _note_timers(self, pane: Pane, key: Any, timers: Any) -> None:
+        if not pane.is_evaluated and pane.was_evaluated(timers):
+            pane.evaluated.add(key)
+
+    # --- reading
+
+    def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
+        wanted: dict[Any, Pane] = {}
+        with suppress(TypeError):  # the loop comes upon the key that cannot be looked up, and says whose it is
+            for key, namespace in zip(keys, namespaces):  # noqa: B905  # as long as the shorter
+                pane = self.by_window.get(namespace)
+                if pane is not None and _lacks(pane, key):
+                    wanted[cell_keys([key], namespace)[0]] = pane
+        for (_, key, _), pane, found in zip(wanted, wanted.values(), self._rows.fetch(list(wanted)), strict=True):
+            self._take(pane, key, *found)
+
+    def parts(self) -> Iterator[Callable[[Pane], Iterable[tuple[Any, Any]]]]:
+        left, count = self._rows.groups, 1
+        while left:
+            groups, left = left[:count], left[count:]
+            self._given = 0
+            yield partial(self._items_of, groups)
+            count = max(1, int(len(groups) * self._room.most / _PARTS / max(1, self._given)))
+
+    def _items_of(self, groups: range, pane: Pane) -> Iterator[tuple[Any, Any]]:
+        """Yield the keys of a pane that belong to these key groups, with their values."""
+        at_hand, stored = pane.values(), pane.stored
+        for items in chunks(at_hand.items()):
+            self._given += len(items)
+            for (key, value), group in zip(items, self._rows.groups_of([key for key, _ in items]), strict=True):
+                if group in groups and value is not None:
+                    yield key, value
+        if stored is not None and not stored.is_whole:
+            for key, value, timers in stored.rest(groups):
+                self._given += 1
+                if key not in at_hand:
+                    self._note_timers(pane, key, timers)
+                    yield key, value
+
+    # --- writing
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything that no row has."""
+        return bool(self.gone) or any(pane.open or _new_levels(pane) for pane in self.by_window.values())
+
+    def walk(self, generation: int) -> Iterator[None]:
+        """Return what writes, piece by piece, all as of the end of this generation, which has just been sealed.
+
+        Raises `SerializationError`. It may be left where it is: the next walk writes what this one has not.
+        """
+        due = []
+        for namespace, pane in self.by_window.items():
+            levels, stored = _new_levels(pane), pane.stored
+            is_outdated = stored is not None and stored.is_outdated
+            if levels or is_outdated:
+                self._stored_of(namespace, pane)
+                due.append(_Due(namespace, pane, pane.timers_of(), levels, is_outdated))
+        return self._walk(generation, due)
+
+    def _walk(self, generation: int, panes: list[_Due]) -> Iterator[None]:
+        while self.gone.any_until(generation):
+            self.gone.erase_some()
+            yield
+        for due in panes:
+            if due.is_outdated:
+                yield from self._renew(due, generation)
+            yield from self._write(due, generation)
+            self._settle(due.pane, generation)
+
+    def _renew(self, due: _Due, generation: int) -> Iterator[None]:
+        """Write the timers of all keys anew."""
+        place = self._rows.place_of(due.namespace, due.pane)
+        for found in chunks(self._rows.values(due.namespace, place, self._rows.groups)):
+            keys, values, _ = zip(*found, strict=True)
+            renewed = list(zip(values, map(due.timers_of, keys), strict=True))
+            self._rows.write(cell_keys(keys, due.namespace), renewed, generation)
+            yield
+        assert due.pane.stored is not None
+        due.pane.stored.is_outdated = False
+
+    def _write(self, due: _Due, generation: int) -> Iterator[None]:
+        """Write the newest value of each key."""
+        for number, (_, values) in enumerate(due.levels):
+            newer = [each for _, each in due.levels[:number]]
+            for items in chunks(values.items()):
+                kept = [item for item in items if not any(item[0] in each for each in newer)] if newer else items
+                if kept:
+                    self._write_some(due.namespace, due.pane, due.timers_of, kept, generation)
+                    yield
+
+    def _write_some(
+        self, namespace: Namespace, pane: Pane, timers_of: PaneTimers, items: list[tuple[Any, Any]], generation: int
+    ) -> None:
+        keys = cell_keys([key for key, _ in items], namespace)
+        self._rows.write(keys, [(value, timers_of(key)) for key, value in items], generation)
+        stored = self._stored_of(namespace, pane)
+        fresh = [key for key in keys if stored.get(key[1]) is None]
+        if fresh:
+            self._rows.lead_to(self._rows.place_of(namespace, pane), fresh, [pane.timers])
+
+    def _settle(self, pane: Pane, generation: int) -> None:
+        """What was sealed until then has been written."""
+        stored = pane.stored
+        assert stored is not None
+        for sealed_in, values in reversed(_new_levels(pane)):
+            if sealed_in <= generation:
+                stored.update(values)
+        newer = [level for level in _new_levels(pane) if level[0] > generation]
+        pane.sealed = [*newer, (0, stored)]
+
+    def drop(self, namespace: Namespace, generation: int) -> None:
+        pane = self.by_window.pop(namespace)
+        if pane.stored is not None:
+            self.gone.add(namespace, pane, generation)
+        if self.is_spilled:
+            self.is_spilled = any(
+                each.stored is not None and not each.stored.is_whole for each in self.by_window.values()
+            )
+
+    # --- making room
+
+    def count(self, keys: list[Any]) -> None:
+        """Note that a batch with these keys comes."""
+        self._room.left -= len(keys)
+
+    def excess(self) -> int:
+        """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
+        if self._room.left > 0:
+            return 0
+        newest = next(reversed(self.by_window.values()), None)
+        if newest is not None:
+            self._room.measure(list(islice(reversed(newest.open.items()), MEASURED)))
+        return self._room.excess(len(self))
+
+    def __len__(self) -> int:
+        """Number of entries in memory."""
+        return sum(len(pane.open) + sum(len(values) for _, values in pane.sealed) for pane in self.by_window.values())
+
+    def let_go(self, entries: int, generation: int, *, may_write: bool) -> None:
+        """Let go of about so many entries in memory. Raises `SerializationError`."""
+        while may_write and self.gone.any_of(self.by_window):
+            self.gone.erase_some()
+        for namespace, pane in self.by_window.items():
+            if entries > 0 and pane.stored is not None:
+                entries -= self._forget(pane.stored, entries)
+            if entries > 0 and may_write:
+                entries -= self._spill(namespace, pane, entries, generation)
+            if entries <= 0:
+                break
+        self._room.left = 0
+
+    def _forget(self, stored: StoredValues, entries: int) -> int:
+        keys = list(islice(stored, entries))
+        if keys:
+            stored.let_go_of(keys)
+            self.is_spilled = True
+        return len(keys)
+
+    def _spill(self, namespace: Namespace, pane: Pane, entries: int, generation: int) -> int:
+        """Write what is new in a pane, the oldest first, and let go of it."""
+        timers_of, levels = pane.timers_of(), _new_levels(pane)
+        if levels:
+            for _ in self._write(_Due(namespace, pane, timers_of, levels, is_outdated=False), generation):
+                pass
+            self._settle(pane, generation)
+            return self._forget(self._stored_of(namespace, pane), entries)
+        items = list(islice(pane.open.items(), entries))
+        for some in chunks(items):
+            self._write_some(namespace, pane, timers_of, some, generation)
+        keys = [key for key, _ in items]
+        for key in keys:
+            del pane.open[key]
+        if keys:
+            self._stored_of(namespace, pane).let_go_of(keys)
+            self.is_spilled = True
+        return len(keys)
+
+
+def _new_levels(pane: Pane) -> list[tuple[int, dict[Any, Any]]]:
+    """Return the sealed dictionaries whose values no row has."""
+    return [level for level in pane.sealed if level[1] is not pane.stored]
+
+
+def _lacks(pane: Pane, key: Any) -> bool:
+    """Return whether a key's value is not in memory, and may be in a row."""
+    stored = pane.stored
+    if stored is None or stored.is_whole or stored.has(key) or key in pane.open:
+        return False
+    return not any(key in values for _, values in _new_levels(pane))
