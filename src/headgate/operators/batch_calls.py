@@ -34,10 +34,10 @@ class BatchCallOperator(CallingOperator):
         self._function: SlotFunction | None = None
 
     def open(self, context: OperatorContext) -> None:
+        super().open(context)
         make = partial(SlotFunction, self._settings, context.services)
         self._function = context.services.shared(context.uid, make)
         self._function.take()
-        super().open(context)
 
     def begin(self, pending: PendingInput) -> None:
         self._gathered.append(pending)

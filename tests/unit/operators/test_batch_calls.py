@@ -282,6 +282,7 @@ def test_what_cannot_be_made_fails_when_it_is_opened() -> None:
     run = harness(Refuses)
     with pytest.raises(UserCodeError, match=r"__init__\(\)"):
         run.open()
+    assert run.operator.context.name == "operator", "whoever closes it tells of errors by its name"
     run.close()
 
 
