@@ -219,7 +219,7 @@ def random_job(rng: random.Random) -> JobSpec:
     with_inputs = _with_two_inputs(random.Random(repr(spec)), spec, width)
     with_pending = _with_stage_of(PENDING, random.Random(f"pending {spec}"), with_inputs, width)
     with_calls = _with_stage_of(CALLS, random.Random(f"calls {spec}"), with_pending, width)
-    return _with_stage_of(BATCHES, random.Random(f"batches {spec}"), with_calls, width)
+    return _with_stage_of(BATCHES, random.Random(f"scoring {spec}"), with_calls, width)
 
 
 def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
