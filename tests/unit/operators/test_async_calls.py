@@ -10,8 +10,12 @@ import pytest
 
 from headgate.common import Duration, Time, Types
 from headgate.datastream import AsyncDataStream, AsyncFunction, AsyncRetryStrategy, DataStream, RuntimeContext
-from headgate.datastream.async_retry_predicates import empty_result_predicate, has_exception_predicate
-from headgate.datastream.async_retry_strategies import NoRetryStrategy
+from headgate.datastream.async_retry_predicates import (
+    empty_result_predicate,
+    has_exception_predicate,
+    retry_after_predicate,
+)
+from headgate.datastream.async_retry_strategies import NoRetryStrategy, RetryAfter
 from headgate.datastream.functions import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
 from headgate.datastream.state import ListStateDescriptor
 from headgate.elements import Batch, Watermark
@@ -233,6 +237,22 @@ def test_calls_are_made_again_after_a_while() -> None:
         assert run.advance_time(449) == []
         assert run.advance_time(1) == ["a found"]
         assert function.called_ms == [0, 150, 350]
+
+
+def test_a_service_may_say_when_to_call_again() -> None:
+    class Refused(Flaky):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            try:
+                return await super().async_invoke(value)
+            except OSError as error:
+                raise RetryAfter(0.3) from error
+
+    function = Refused("fails", "found")
+    strategy = AsyncRetryStrategy.fixed_delay(5, 50, None, retry_after_predicate)
+    with harness(function, "unordered_wait_with_retry", async_retry_strategy=strategy) as run:
+        run.process("a")
+        assert run.advance_time(900) == ["a found"]
+    assert function.called_ms == [0, 400]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_batch_is_called_when_its_oldest_record_has_waited_for_long_enough() -
 
 def test_a_full_batch_takes_the_wait_of_its_records_with_it() -> None:
     model = Model()
-    with harness(model, max_wait=Time.milliseconds(20)) as run:
+    with harness(model, max_wait=Time.milliseconds(20), concurrency=2) as run:
         run.process("a", "b", "c")
         run.advance_time(15)
         run.process("d")
@@ -101,14 +101,15 @@ def test_a_full_batch_takes_the_wait_of_its_records_with_it() -> None:
     assert model.log[1][1] == ["d"]
 
 
-def test_nothing_waits_when_no_records_are_to_follow() -> None:
+@pytest.mark.parametrize(("records", "sizes"), [("ab", [2]), ("abcdefg", [3, 3, 1])])
+def test_nothing_waits_when_no_records_are_to_follow(records: str, sizes: list[int]) -> None:
     model = Model()
     with harness(model, max_wait=Time.hours(1)) as run:
-        run.process(*"abcdefg")
+        run.process(*records)
         assert run.operator.hold(Watermark(MAX_TIMESTAMP))
-        assert run.advance_time(200) == scored(*"abcdefg")
+        assert run.advance_time(200) == scored(*records)
         assert not run.operator.has_pending
-    assert [len(records) for _, records in model.log] == [3, 3, 1]
+    assert [len(records) for _, records in model.log] == sizes
 
 
 def test_a_watermark_waits_for_the_batch_of_the_records_before_it() -> None:
@@ -539,3 +540,40 @@ def test_nothing_is_taken_of_calls_when_the_operator_is_closed() -> None:
     run.services.event_loop().step()
     assert not run.operator.woken
     run.services.end_event_loop()
+
+
+def test_calls_are_cancelled_when_the_operator_is_closed() -> None:
+    log: list[str] = []
+
+    async def hangs(records: list[int]) -> list[int]:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            log.append("cancelled")
+            raise
+        return records
+
+    run = harness(hangs)
+    run.open()
+    run.process(1, 2, 3)
+    run.later()
+    run.operator.close()
+    assert log == ["cancelled"]
+    run.services.end_event_loop()
+
+
+def test_a_result_that_a_thread_brings_after_the_timeout_is_dropped() -> None:
+    calls: list[Any] = []
+    with harness(lambda records: records, timeout=Time.milliseconds(10)) as run:
+        run.services.submit_waiting = lambda work, done: calls.append((work, done))  # type: ignore[method-assign]
+        run.process(1, 2, 3)
+        with pytest.raises(UserCodeError):
+            run.advance_time(10)
+        ((work, done),) = calls
+        done(work())
+
+
+def test_a_function_may_use_up_the_list_that_it_is_given() -> None:
+    with harness(lambda records: [records.pop(0) for _ in range(3)]) as run:
+        run.process(1, 2, 3)
+        assert run.later() == [1, 2, 3]
