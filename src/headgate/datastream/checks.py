@@ -250,8 +250,8 @@ def _why_not_guarded(node: Node) -> str:
         )
     if isinstance(node.operator, BatchCallFactory):
         return (
-            "calls for batches: catch in the function what you expect, and return a record that tells of it, or have "
-            "the call made again by a retry strategy"
+            "a call for batches of records: catch in the function what you expect, and return a record that tells of "
+            "it, or have the call made again by a retry strategy"
         )
     return "no operator that calls a function for each record"
 

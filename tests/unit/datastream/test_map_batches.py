@@ -111,7 +111,9 @@ def test_the_operator_has_a_name_and_its_type(numbers: DataStream) -> None:
 
 
 def test_a_policy_for_records_that_fail_is_refused(numbers: DataStream) -> None:
-    with pytest.raises(ProgramError, match="which is calls for batches: catch in the function what you expect"):
+    with pytest.raises(
+        ProgramError, match="which is a call for batches of records: catch in the function what you expect"
+    ):
         numbers.map_batches(Model).on_error(RecordErrors.skip())
 
 
