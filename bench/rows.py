@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import final
 
-from bench import batch_rows, event_time_rows, fault_rows, file_rows, frame_rows, kafka_rows, state_rows, stream_rows
+from bench import (
+    async_rows,
+    batch_rows,
+    event_time_rows,
+    fault_rows,
+    file_rows,
+    frame_rows,
+    kafka_rows,
+    state_rows,
+    stream_rows,
+)
 from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.inputs import RECORDS
@@ -202,7 +212,7 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai", "aj")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 
@@ -220,7 +230,17 @@ def full_checkpoints(result: Result) -> tuple[tuple[float, ...], str]:
     return tuple(checkpoint["sync_ms_max"] for checkpoint in full), note
 
 
-MODULES = (state_rows, fault_rows, file_rows, frame_rows, kafka_rows, batch_rows, stream_rows, event_time_rows)
+MODULES = (
+    state_rows,
+    fault_rows,
+    file_rows,
+    frame_rows,
+    kafka_rows,
+    batch_rows,
+    stream_rows,
+    event_time_rows,
+    async_rows,
+)
 
 
 def measure(bench: Bench, wanted: frozenset[str]) -> list[Figure]:

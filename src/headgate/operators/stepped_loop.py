@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 ROUNDS_MAX: Final = 8
 """Rounds of a step: in each, everything runs once that could go on at its beginning."""
+STEP_MS: Final = 4.0
+"""After this time there is no further round."""
 END_S_MAX: Final = 2.0
 """How long the end waits for what closes a client."""
 _PAUSE_S: Final = 0.05
@@ -35,6 +37,7 @@ class _Poll(selectors.DefaultSelector):
     def __init__(self, clock: Clock) -> None:
         super().__init__()
         self.rounds_left = 0
+        self.until_ms = 0.0
         self.wait_s = 0.0
         """How long the next poll may wait for something to be ready."""
         self.wake_ms: float | None = None
@@ -52,7 +55,8 @@ class _Poll(selectors.DefaultSelector):
         events = super().select(wait_s)
         if events or not is_idle:
             self.wake_ms = self._clock.monotonic_ms()
-        if self.rounds_left <= 0 or (is_idle and not events):
+        is_over = self.rounds_left <= 0 or self._clock.monotonic_ms() > self.until_ms
+        if is_over or (is_idle and not events):
             self.stop()
         return events
 
@@ -99,6 +103,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         """Let coroutines go on, a few rounds at most; if none can, wait first. Blocks for `wait_s` at most."""
         self.poll.rounds_left = ROUNDS_MAX
         self.poll.wait_s = wait_s
+        self.poll.until_ms = self._injected.monotonic_ms() + wait_s * 1000.0 + STEP_MS
         self.run_forever()
 
     def call(self, work: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from headgate.clock import SystemClock, VirtualClock
-from headgate.operators.stepped_loop import ROUNDS_MAX, SteppedLoop
+from headgate.operators.stepped_loop import ROUNDS_MAX, STEP_MS, SteppedLoop
 
 
 @pytest.fixture
@@ -48,6 +48,23 @@ def test_nothing_runs_but_in_steps_and_time_is_that_of_the_clock(loop: SteppedLo
     loop.step()
     assert task.done()
     assert loop.wake_ms is None
+
+
+def test_a_step_has_no_further_round_when_it_has_taken_long(loop: SteppedLoop, clock: VirtualClock) -> None:
+    rounds = 0
+
+    async def slow() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            clock.advance(STEP_MS / 2)
+            await asyncio.sleep(0)
+
+    loop.create_task(slow())
+    loop.step()
+    assert (rounds, loop.is_ready) == (4, True)
+    loop.step()
+    assert rounds == 8
 
 
 def test_a_step_ends_however_much_there_is_to_do(loop: SteppedLoop) -> None:
