@@ -17,6 +17,7 @@ from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.pane_windows import PaneWindows
 from headgate.operators.windows.saved_sessions import saved_keys
 from headgate.operators.windows.session_rows import SessionRows
@@ -72,6 +73,8 @@ class WindowOperator(KeyedOperator):
                 "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
                 "through a canonical savepoint, or give the operator another uid"
             )
+        if OverlappingPanes.can_hold(self._windowing, self._contents):
+            return OverlappingPanes
         return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:

@@ -153,7 +153,7 @@ class RocksDBBackend(CellCache):
         cells_bytes = self._cache_bytes // _CELLS_PART
         self._panes = panes = StoredPanes(rows, self._cache_bytes - cells_bytes, copies)
         self._cache_bytes = cells_bytes
-        self.prefetch = panes.count
+        self.prefetch = lambda keys: panes.count(len(keys))
         panes.restore(make)
         return panes
 
