@@ -317,4 +317,4 @@ class PurgingTrigger(Trigger[Any, Window]):
 
 
 def _purging(result: TriggerResult) -> TriggerResult:
-    return TriggerResult.FIRE_AND_PURGE if result.is_fire() else result
+    return TriggerResult.FIRE_AND_PURGE if result is _FIRE else result

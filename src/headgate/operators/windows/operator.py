@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
-from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
@@ -19,7 +18,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
 from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.pane_windows import PaneWindows
-from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.saved_windows import SavedWindows
 from headgate.operators.windows.session_rows import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
@@ -52,27 +51,21 @@ class WindowOperator(KeyedOperator):
         return isinstance(self._windows, CellWindows)
 
     def _kind(self) -> type[Windows]:
-        """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
+        """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
+        kind = self._layout()
+        saved = SavedWindows(self.context.name, self._backend, has_slices=PROGRESS in self.context.restored.lists)
+        saved.check(self._windowing, as_sessions=kind is SessionWindows, as_slices=kind is SliceWindows)
+        return kind
+
+    def _layout(self) -> type[Windows]:
         if SessionWindows.can_hold(self._windowing, self._contents):
             return SessionWindows
-        if saved_keys(self._backend):
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sessions in the cells of keys, which only sessions "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
         if self._windowing.merges:
             return MergingWindows
         if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
         if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
             return SliceWindows
-        if PROGRESS in self.context.restored.lists:
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
         if OverlappingPanes.can_hold(self._windowing, self._contents):
             return OverlappingPanes
         return CellWindows

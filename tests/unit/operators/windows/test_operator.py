@@ -505,7 +505,10 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: keyed.window(TEN).trigger("end"), r"takes a Trigger, such as .*, not 'end'"),
         (lambda keyed: keyed.window(TEN).evictor(len), r"takes an Evictor, such as"),
         (lambda keyed: keyed.window(TEN).allowed_lateness(-1), r"at least 0, not -1"),
-        (lambda keyed: keyed.window(TEN).side_output_late_data("late"), r"takes an OutputTag"),
+        (
+            lambda keyed: keyed.window(TEN).side_output_late_data("late"),
+            r"side_output_late_data\(\) takes an OutputTag",
+        ),
         (lambda keyed: keyed.window(TEN).apply(Labelled()), r"takes a WindowFunction, but Labelled is a Process"),
         (lambda keyed: keyed.window(TEN).process(Numbers), r"given the class Numbers itself"),
         (lambda keyed: keyed.window(TEN).process(lambda key, context, elements: []), r"takes a ProcessWindowFunction"),
