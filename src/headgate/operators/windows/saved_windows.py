@@ -15,6 +15,12 @@ from headgate.functions.windows.count_windows import (
     CountTumblingWindowAssigner,
     GlobalWindows,
 )
+from headgate.functions.windows.session_windows import (
+    DynamicEventTimeSessionWindows,
+    DynamicProcessingTimeSessionWindows,
+    EventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+)
 from headgate.functions.windows.time_windows import TimeWindows
 from headgate.operators.windows.contents import STATE_NAME
 from headgate.operators.windows.merging_windows import MERGING_SET
@@ -25,6 +31,16 @@ from headgate.time.timers import EVENT_TIMERS, PROCESSING_TIMERS
 
 _KINDS: Final = {tuple: "windows of time", int: "windows of a number of records", str: "global windows"}
 """What windows are, by the type of their namespaces. Those of a program's own classes are bytes."""
+
+
+_TIMED: Final = (
+    TimeWindows,
+    EventTimeSessionWindows,
+    DynamicEventTimeSessionWindows,
+    ProcessingTimeSessionWindows,
+    DynamicProcessingTimeSessionWindows,
+)
+"""Assigners whose windows all have a timer of the assigner's clock, whatever the trigger."""
 
 
 @final
@@ -58,6 +74,8 @@ class SavedWindows:
         if type(namespace) is not _namespace_type(assigner, type(namespace)):
             kind = _KINDS.get(type(namespace), "windows of a class of the program")
             raise self._refused(kind, f"which {assigner!r} cannot take over")
+        if not isinstance(assigner, _TIMED):
+            return  # which timers there are depends on the trigger, or on a class of the program
         clocks = (EVENT_TIMERS, PROCESSING_TIMERS)
         own, other = clocks if assigner.is_event_time() else clocks[::-1]
         if not self._has_timers(own) and self._has_timers(other):

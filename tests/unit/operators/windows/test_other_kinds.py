@@ -12,6 +12,7 @@ from headgate.common import Time
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, ProcessWindowFunction
 from headgate.datastream.window import (
+    ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountEvictor,
     CountTrigger,
@@ -123,6 +124,16 @@ def test_a_trigger_of_the_other_clock_is_no_other_kind() -> None:
     early = windows(TumblingEventTimeWindows.of(SIZE), lambda windowed: windowed.trigger(often).sum(1))
     with restored(early, early) as harness:
         assert harness.advance_time(20) == [("a", 1), ("a", 1)]
+
+
+def test_a_trigger_of_event_time_goes_on_in_a_window_without_an_end() -> None:
+    trigger = ContinuousEventTimeTrigger.of(SIZE)
+    build = windows(GlobalWindows.create(), lambda windowed: windowed.trigger(trigger).sum(1))
+    with OperatorHarness.of_stream(build) as before:
+        before.process(("a", 1), ("a", 2), timestamp_ms=5)
+        saved = before.snapshot()
+    with OperatorHarness.of_stream(build, restored=[saved]) as after:
+        assert after.watermark(10) == [("a", 3)]
 
 
 def test_nothing_is_refused_where_no_window_is_open() -> None:
