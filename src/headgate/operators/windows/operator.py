@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
 from headgate.errors import RestoreError
@@ -24,8 +24,11 @@ from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.operators.windows.windows_in_panes import EVALUATED
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
+
+_OWN_LISTS: Final = (PROGRESS, EVALUATED)
 
 
 class WindowOperator(KeyedOperator):
@@ -51,28 +54,30 @@ class WindowOperator(KeyedOperator):
         return isinstance(self._windows, CellWindows)
 
     def _kind(self) -> type[Windows]:
-        """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
-        if SessionWindows.can_hold(self._windowing, self._contents):
+        """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
+        kind = self._best_kind()
+        if kind is not SessionWindows and saved_keys(self._backend):
+            raise self._not_taken_over("sessions in the cells of keys", "sessions")
+        if kind is not SliceWindows and PROGRESS in self.context.restored.lists:
+            raise self._not_taken_over("sliding windows in slices", "sliding windows")
+        return kind
+
+    def _best_kind(self) -> type[Windows]:
+        windowing, contents = self._windowing, self._contents
+        if SessionWindows.can_hold(windowing, contents):
             return SessionWindows
-        if saved_keys(self._backend):
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sessions in the cells of keys, which only sessions "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
-        if self._windowing.merges:
+        if windowing.merges:
             return MergingWindows
-        if PaneWindows.can_hold(self._windowing, self._contents):
+        if PaneWindows.can_hold(windowing, contents):
             return PaneWindows
-        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
-            return SliceWindows
-        if PROGRESS in self.context.restored.lists:
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
-        return CellWindows
+        return SliceWindows if SliceWindows.can_hold(windowing, contents, self._window_function) else CellWindows
+
+    def _not_taken_over(self, saved: str, by: str) -> RestoreError:
+        return RestoreError(
+            f"operator {self.context.name!r} was saved with {saved}, which only {by} of event time can take over, with "
+            "the default trigger and no evictor; restore it with those, or go through a canonical savepoint, or give "
+            "the operator another uid"
+        )
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)
@@ -116,9 +121,10 @@ class WindowOperator(KeyedOperator):
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         taken = super().snapshot(barrier)
-        if _is_canonical(barrier):
-            return taken  # it says all that there is to say of each window
-        return replace(taken, lists=taken.lists | self._windows.lists())
+        lists = {name: each for name, each in taken.lists.items() if name not in _OWN_LISTS}  # those are restored ones
+        if not _is_canonical(barrier):  # which says all that there is to say of each window
+            lists |= self._windows.lists()
+        return replace(taken, lists=lists)
 
     def _keyed_snapshot(self, barrier: Barrier) -> KeyedSnapshot | None:
         keyed = super()._keyed_snapshot(barrier)

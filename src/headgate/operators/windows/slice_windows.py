@@ -112,7 +112,7 @@ class SliceWindows(WindowsInPanes):
     def _evaluated_ms(self) -> int:
         """Return until when the windows of all key groups have been evaluated, at the least."""
         watermark_ms = self._timers.watermark_ms
-        return self._until_ms if self.is_due(watermark_ms) else watermark_ms
+        return self._until_ms if self.is_due(watermark_ms) else max(self._until_ms, watermark_ms)
 
     def _to_windows(self) -> ToWindows:
         """Return what makes windows of slices, as of now."""
