@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import pytest
+
 from headgate import options
 from headgate.config import Settings
-from headgate.datastream import DataStream
-from headgate.datastream.window import TumblingEventTimeWindows
+from headgate.datastream import DataStream, OutputTag
+from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.operators.windows.operator import WindowOperator
 from headgate.testing.harness import OperatorHarness, Setup
 
+LATE: Final = OutputTag("late")
 SMALL: Final = Settings().with_value(options.STATE_BACKEND, "rocksdb").with_value(options.ROCKSDB_CACHE_SIZE, 40_000)
 
 
@@ -39,3 +42,28 @@ def test_room_that_is_made_meanwhile_takes_nothing_from_the_window() -> None:
         windows.finish(begun)
         left = windows.watermark(19, 10)
     assert sorted(first.records + left) == sorted((f"key {number}", 1) for number in range(count))
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("lateness_ms", [0, 20])
+@pytest.mark.parametrize("assigner", [TumblingEventTimeWindows(10, 0), SlidingEventTimeWindows(12, 10, -2)])
+def test_a_record_is_late_for_the_keys_whose_window_was_evaluated_before_a_restore(
+    assigner: Any, lateness_ms: int, backend: str
+) -> None:
+    def build(stream: DataStream) -> DataStream:
+        windows = stream.key_by(lambda record: record[0]).window(assigner).allowed_lateness(lateness_ms)
+        return windows.side_output_late_data(LATE).reduce(lambda one, other: (one[0], one[1] + other[1]))
+
+    setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+    with OperatorHarness.of_stream(build, setup=setup) as windows:
+        windows.process(*((key, 1) for key in "abcd"), timestamp_ms=5)
+        first = windows.operator.advance(9, 2)
+        assert first is not None
+        done, left = (first.records[0][0], next(key for key in "abcd" if (key, 1) not in first.records))
+        saved = windows.snapshot()
+    with OperatorHarness.of_stream(build, setup=setup, restored=[saved]) as windows:
+        again = windows.process((done, 10), (left, 10), timestamp_ms=6)
+        assert again == ([(done, 11)] if lateness_ms else [])
+        assert windows.side(LATE) == ([] if lateness_ms else [(done, 10)])
+        rest = windows.watermark(9)
+    assert sorted(first.records + rest) == sorted((key, 11 if key == left else 1) for key in "abcd")
