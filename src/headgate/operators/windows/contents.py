@@ -156,7 +156,10 @@ class Evicting(Contents):
         if not left:
             return None
         self._evictor.evict_before(left, len(left), window, self._times)
-        return self._fold([element.value for element in left]) if left else None
+        if not left:
+            self.clear()
+            return None
+        return self._fold([element.value for element in left])
 
     def evaluated(self, window: Window) -> None:
         if self._left:

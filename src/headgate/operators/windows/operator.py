@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
 from headgate.functions.context import TimeDomain
@@ -24,8 +24,11 @@ from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.operators.windows.windows_in_panes import EVALUATED
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
+
+_OWN_LISTS: Final = (PROGRESS, EVALUATED)
 
 
 class WindowOperator(KeyedOperator):
@@ -112,9 +115,10 @@ class WindowOperator(KeyedOperator):
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         taken = super().snapshot(barrier)
-        if _is_canonical(barrier):
-            return taken  # it says all that there is to say of each window
-        return replace(taken, lists=taken.lists | self._windows.lists())
+        lists = {name: each for name, each in taken.lists.items() if name not in _OWN_LISTS}  # those are restored ones
+        if not _is_canonical(barrier):  # which says all that there is to say of each window
+            lists |= self._windows.lists()
+        return replace(taken, lists=lists)
 
     def _keyed_snapshot(self, barrier: Barrier) -> KeyedSnapshot | None:
         keyed = super()._keyed_snapshot(barrier)

@@ -6,7 +6,7 @@ cell, and no timer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows
@@ -45,13 +45,37 @@ class OverlappingPanes(PaneWindows):
         self._panes.count(len(keys) * (self._size // self._slide))
         if self._panes.is_spilled:
             self._load(keys, times)
+        if not self._skipped:
+            self._add_to(self._panes_at, keys, times, records)
+            return
+        for key, time in zip(keys, times):  # noqa: B905  # lengths agree
+            self._add_one(key, time, records)
+
+    def _add_one(self, key: Any, time: int, records: Iterator[Any]) -> None:
+        """Add a record, which is a late one in windows that had been evaluated for the key before the start."""
+        evaluated = [each for each in self._namespaces_at(time) if key in self._skipped.get(each, ())]
+        if self._windowing.lateness_ms:
+            self._add_to(self._panes_at, [key], [time], records)
+            for each in evaluated:
+                self._evaluate_again(each, key, self._panes.by_window[each].open[key])
+        else:
+            left = [pane for pane in self._panes_at(time) if pane[0] not in evaluated]
+            self._add_to(lambda time: left, [key], [time], records)
+
+    def _add_to(
+        self,
+        panes_at: Callable[[int], list[tuple[Namespace, Pane]]],
+        keys: list[Any],
+        times: list[int],
+        records: Iterator[Any],
+    ) -> None:
         first, more = self._first, self._more
         start = end = 0
         panes: list[tuple[Namespace, Pane]] = []
         for key, time, value in zip(keys, times, records):  # noqa: B905  # lengths agree
             if time >= end or time < start:
                 start, end = self._slicing.slice_at(time)
-                panes = self._panes_at(time)
+                panes = panes_at(time)
             if not panes:
                 self._too_late(value, time)
             for namespace, pane in panes:

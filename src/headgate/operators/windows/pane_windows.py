@@ -56,6 +56,24 @@ class PaneWindows(WindowsInPanes):
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         if self._panes.is_spilled:
             self._panes.load(keys, map(self._namespace_at, timestamps))
+        if not self._skipped:
+            self._add(keys, timestamps, records)
+            return
+        for key, time in zip(keys, timestamps):  # noqa: B905  # lengths agree
+            self._add_one(key, time, records)
+
+    def _add_one(self, key: Any, time: int, records: Iterator[Any]) -> None:
+        """Add a record, which is a late one if its window had been evaluated for the key before the start."""
+        namespace = self._namespace_at(time)
+        if key not in self._skipped.get(namespace, ()):
+            self._add([key], [time], records)
+        elif self._windowing.lateness_ms:
+            self._add([key], [time], records)
+            self._evaluate_again(namespace, key, self._panes.by_window[namespace].open[key])
+        else:
+            self._too_late(next(records), time)
+
+    def _add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         first, more = self._first, self._more
         start = end = 0
         pane: Pane | None = None

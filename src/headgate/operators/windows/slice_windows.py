@@ -112,7 +112,7 @@ class SliceWindows(WindowsInPanes):
     def _evaluated_ms(self) -> int:
         """Return until when the windows of all key groups have been evaluated, at the least."""
         watermark_ms = self._timers.watermark_ms
-        return self._until_ms if self.is_due(watermark_ms) else watermark_ms
+        return self._until_ms if self.is_due(watermark_ms) else max(self._until_ms, watermark_ms)
 
     def _to_windows(self) -> ToWindows:
         """Return what makes windows of slices, as of now."""
@@ -157,11 +157,16 @@ class SliceWindows(WindowsInPanes):
         watermark_ms, progress = self._timers.watermark_ms, self._progress
         progress.passed(watermark_ms)
         self._until_ms = max(progress.floor_ms, watermark_ms)
-        if not progress.ahead:
+        if not progress.ahead and not self._skipped:
             self._add(keys, timestamps, records, self._until_ms)
             return
         for key, time in zip(keys, timestamps):  # noqa: B905  # lengths agree
-            self._add([key], [time], records, progress.of_group(self._group_of(key), watermark_ms))
+            self._add([key], [time], records, self._until_of(key, watermark_ms))
+
+    def _until_of(self, key: Any, watermark_ms: int) -> int:
+        """Return until when windows of a key have been evaluated, also those that a restore found half evaluated."""
+        skipped = [end - 1 for (_, end), keys in self._skipped.items() if key in keys]
+        return max([self._progress.of_group(self._group_of(key), watermark_ms), *skipped])
 
     def _add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], until_ms: int) -> None:
         """Add records of keys whose windows have been evaluated until then."""

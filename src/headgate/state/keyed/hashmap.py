@@ -195,6 +195,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
         columns = [self._columns.index(name) for name in states]
         self._panes = Panes(tuple(column for column in columns if column is not None), self.timers(timers)[0])
+        self._panes.notes_drops = self._notes_changes
         self.emptied += self._panes.adopt(self._cell_index.cells(), make)
         self._drop_empty()
         return self._panes
@@ -300,8 +301,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _begin_shared(self, base: IncrementBase | None, name: str) -> CellSnapshot:
         """Begin a snapshot that later ones may build on."""
         pending = self._begin(base, FileTerms(name, self.key_groups, self.is_incremental))
-        self._notes_changes = self.is_incremental
+        self._note_changes(self.is_incremental)
         return pending
+
+    def _note_changes(self, wanted: bool) -> None:
+        self._notes_changes = wanted
+        if self._panes is not None:
+            self._panes.notes_drops = wanted
 
     def _begin(
         self, base: IncrementBase | None, terms: FileTerms, form: SavepointFormat = SavepointFormat.NATIVE
@@ -349,7 +355,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         """Let go of the changes that no snapshot to come needs."""
         since = self._increments.kept_since
         self._changed = {generation: cells for generation, cells in self._changed.items() if generation > since}
-        self._notes_changes = since != NOTHING_KEPT
+        self._note_changes(since != NOTHING_KEPT)
         if not self._notes_changes:
             self._touched = []
         if self._panes is not None:

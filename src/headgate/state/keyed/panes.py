@@ -179,6 +179,8 @@ class Panes:
         self.columns = columns
         self.timers = timers
         self.by_window: dict[Namespace, Pane] = {}
+        self.notes_drops = False
+        """Whether a snapshot to come may have to tell what is gone."""
         self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
         """Returns, as of now, what makes of panes those that there would be if each window were kept by itself."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
@@ -227,7 +229,7 @@ class Panes:
     def drop(self, namespace: Namespace, generation: int) -> None:
         """A window is over."""
         pane = self.by_window.pop(namespace)
-        if pane.sealed:
+        if self.notes_drops and pane.sealed:
             self._dropped.setdefault(generation, []).append((namespace, [values for _, values in pane.sealed]))
 
     def drop_all(self) -> None:

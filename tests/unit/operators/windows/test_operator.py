@@ -360,6 +360,23 @@ def test_an_evictor_removes_records_for_good(evictor: Evictor[Any, Any], expecte
     assert [numbers for _, _, numbers in out] == expected
 
 
+def test_a_window_whose_records_are_all_evicted_is_empty() -> None:
+    class Below(Evictor[Any, Window]):
+        def evict_before(self, elements: list[TimestampedValue[Any]], size: int, window: Window, ctx: Any) -> None:
+            if sum(element.value[1] for element in elements) < 10:
+                elements.clear()
+
+    def build(keyed: Any) -> DataStream:
+        at_each = keyed.window(GlobalWindows.create()).trigger(CountTrigger.of(1))
+        stream: DataStream = at_each.evictor(Below()).apply(Numbers())
+        return stream
+
+    with harness(build) as windows:
+        assert add(windows, ("a", 4), ("a", 8)) == []
+        assert windows.state("window-contents") == {}
+        assert [numbers for _, _, numbers in add(windows, ("a", 12))] == [[12]]
+
+
 @pytest.mark.parametrize(
     ("evaluate", "expected"),
     [(lambda windows: windows.sum(1), ("a", 7)), (lambda windows: windows.aggregate(Sum()), 7)],

@@ -10,7 +10,7 @@ import pytest
 from headgate import options
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream
-from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.windows.operator import WindowOperator
@@ -248,6 +248,19 @@ def test_a_savepoint_goes_on_however_windows_are_kept(before: type[Sum], after: 
         assert windows.watermark(40) == [7, 6, 4]
 
 
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_savepoint_before_the_first_watermark_knows_what_was_evaluated_before_the_start(backend: str) -> None:
+    with harness(backend=backend) as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 9))
+        assert windows.watermark(9) == [1, 3]
+        saved = windows.snapshot()
+    with harness(backend=backend, restored=[saved]) as windows:
+        again = windows.savepoint()
+    assert not again.lists
+    with harness(Sum(), backend=backend, restored=[again]) as windows:
+        assert windows.watermark(40) == [3, 2]
+
+
 def test_a_savepoint_tells_of_half_evaluated_windows_by_key() -> None:
     with harness() as windows:
         add(windows, *((key, number, 8) for number, key in enumerate("abcdefg")))
@@ -271,6 +284,9 @@ def test_other_windows_cannot_take_over_slices() -> None:
         harness(assigner=SlidingEventTimeWindows(12, 4, 0), restored=[saved_in_slices()]).open()
     with pytest.raises(RestoreError, match=r"through a canonical savepoint"):
         harness(Sum(), restored=[saved_in_slices()]).open()
+    for assigner in (TumblingEventTimeWindows(10, 0), EventTimeSessionWindows(10)):
+        with pytest.raises(RestoreError, match=r"sliding windows in slices"):
+            harness(assigner=assigner, restored=[saved_in_slices()]).open()
 
 
 def test_a_merge_that_returns_nothing_is_named() -> None:
