@@ -257,8 +257,10 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _timer_index(self, column: int) -> HeapTimerIndex:
         index = HeapTimerIndex()
         for cell in self._cell_index.cells():
-            for timestamp_ms in cell[column] or ():
-                index.add(timestamp_ms, cell[KEY])
+            if cell[column] is not None:
+                cell[column] = timers = dict(cell[column])  # keys of a pane were saved with one and the same
+                for timestamp_ms in timers:
+                    index.add(timestamp_ms, cell[KEY])
         return index
 
     # --- clean-up of expired values
