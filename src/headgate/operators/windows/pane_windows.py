@@ -132,12 +132,12 @@ class PaneWindows(WindowsInPanes):
             self._backend.leave()
 
     def _begin_next(self) -> None:
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms == namespace[1] - 1:
-            self._begin_all(pane.due())
-        else:
+        if pane.is_evaluated:
             self._end(pane.items())
+        else:
+            self._begin_all(pane.due())

@@ -287,12 +287,12 @@ class SliceWindows(WindowsInPanes):
 
     def _begin_saved(self, sliced: int | None) -> None:
         """Do what is due next with a window that was saved by itself. `sliced` is the next one that slices have."""
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms != namespace[1] - 1:
+        if pane.is_evaluated:
             self._end(())
         elif namespace != (sliced, None if sliced is None else sliced + self._slicing.size):
             self._begin_all((key, self._values.of_saved(value)) for key, value in pane.due())
@@ -333,7 +333,7 @@ class SliceWindows(WindowsInPanes):
         slicing, starts = self._slicing, self._starts
         count = 0
         while count < len(starts) and slicing.over_ms(starts[count]) <= until_ms:
-            if slicing.last_ms(slicing.window_at(starts[count])) > self._until_ms:
+            if slicing.window_at(starts[count]) + slicing.size - 1 > self._until_ms:
                 break
             count += 1
         for start in starts[:count]:
