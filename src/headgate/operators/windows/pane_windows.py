@@ -46,9 +46,9 @@ class PaneWindows(WindowsInPanes):
         """Return whether the windows can lie in panes."""
         assigner = windowing.assigner
         return (
-            isinstance(assigner, TumblingEventTimeWindows | SlidingEventTimeWindows)
+            (type(assigner) is TumblingEventTimeWindows or type(assigner) is SlidingEventTimeWindows)
             and assigner.size == assigner.slide
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
         )
 

@@ -70,8 +70,8 @@ class SessionWindows(BulkWindows):
     def can_hold(windowing: Windowing, contents: Contents) -> bool:
         """Return whether the windows are such sessions."""
         return (
-            isinstance(windowing.assigner, EventTimeSessionWindows | DynamicEventTimeSessionWindows)
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            type(windowing.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
         )
 

@@ -20,7 +20,7 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.functions.windows.triggers import EventTimeTrigger
-from headgate.operators.base import USER_ERRORS
+from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
@@ -80,9 +80,9 @@ class SliceWindows(WindowsInPanes):
         """Return whether the windows can lie in slices."""
         assigner = windowing.assigner
         return (
-            isinstance(assigner, SlidingEventTimeWindows)
+            type(assigner) is SlidingEventTimeWindows
             and assigner.slide < assigner.size
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
             and contents.is_sliceable
             and clearing(function) is None
@@ -268,6 +268,10 @@ class SliceWindows(WindowsInPanes):
                     self._all_evaluated()
                     if self._slicing.has_window(*self._window):
                         self._until_ms = max(self._until_ms, self._window[1] - 1)
+        except UserCodeError:
+            raise
+        except USER_ERRORS as error:
+            raise UserCodeError(during=f"the slices of a window ({self._window[1] - 1})") from error
         finally:
             self._backend.leave()
 
