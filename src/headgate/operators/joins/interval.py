@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final, final
 
-from headgate.elements import Batch
+from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.joins import ProcessJoinFunction
@@ -156,14 +156,14 @@ class IntervalJoinOperator(KeyedOperator):
         timers = self._context.timers
         first_ms = timers.earliest_event_time_timer()
         if first_ms is None or over_ms < first_ms:
-            timers.register_event_time_timer(-(-over_ms // self._lag_ms) * self._lag_ms)
+            timers.register_event_time_timer(min(-(-over_ms // self._lag_ms) * self._lag_ms, MAX_TIMESTAMP))
 
     def _unmatched(self, open_side: _Open, time: int, value: Any, out: list[Any], times: list[int]) -> None:
         """Hand over a record that has matched none, if its side is an outer one."""
         if open_side.side.outer:
             pair = self._pair
             pair.is_left, pair.own_ms, pair.kept_ms = open_side.is_left, time, None
-            pair.result_ms = over_ms = time + open_side.side.upper_ms
+            pair.result_ms = over_ms = min(time + open_side.side.upper_ms, MAX_TIMESTAMP)
             results = self._join(value, None, pair) if open_side.is_left else self._join(None, value, pair)
             if results is not None:
                 out += results
@@ -192,7 +192,7 @@ class IntervalJoinOperator(KeyedOperator):
         if elements is None:
             return NEVER
         reach_ms: int = open_side.side.upper_ms
-        before_ms = until_ms - reach_ms
+        before_ms = until_ms if until_ms == MAX_TIMESTAMP else until_ms - reach_ms
         kept = [each for each in elements if each[0] > before_ms]
         if open_side.side.outer:
             over = [each for each in elements if each[0] <= before_ms and not each[2]]

@@ -34,9 +34,9 @@ class OverlappingPanes(PaneWindows):
     def can_hold(windowing: Windowing, contents: Contents) -> bool:
         assigner = windowing.assigner
         return (
-            isinstance(assigner, SlidingEventTimeWindows)
+            type(assigner) is SlidingEventTimeWindows
             and assigner.slide < assigner.size
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
         )
 

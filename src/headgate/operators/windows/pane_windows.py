@@ -45,9 +45,9 @@ class PaneWindows(WindowsInPanes):
         """Return whether the windows can lie in panes."""
         assigner = windowing.assigner
         return (
-            isinstance(assigner, TumblingEventTimeWindows | SlidingEventTimeWindows)
+            (type(assigner) is TumblingEventTimeWindows or type(assigner) is SlidingEventTimeWindows)
             and assigner.size == assigner.slide
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
         )
 
@@ -131,12 +131,12 @@ class PaneWindows(WindowsInPanes):
             self._backend.leave()
 
     def _begin_next(self) -> None:
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms == namespace[1] - 1:
-            self._begin_all(pane.due())
-        else:
+        if pane.is_evaluated:
             self._end(pane.items())
+        else:
+            self._begin_all(pane.due())

@@ -22,6 +22,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.saved_sessions import MergedSessions, cells_of, saved_keys
 from headgate.operators.windows.session_rows import SessionRows, SessionTerms
 from headgate.operators.windows.sessions import (
+    END_MAX,
     DueKeys,
     Session,
     columns_of,
@@ -69,8 +70,8 @@ class SessionWindows(BulkWindows):
     def can_hold(windowing: Windowing, contents: Contents) -> bool:
         """Return whether the windows are such sessions."""
         return (
-            isinstance(windowing.assigner, EventTimeSessionWindows | DynamicEventTimeSessionWindows)
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            type(windowing.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
         )
 
@@ -82,13 +83,15 @@ class SessionWindows(BulkWindows):
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         backend, watermark_ms, gap, gap_of = self._backend, self._timers.watermark_ms, self._gap, self._gap_of
         start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
-        first, more, note = self._first, self._more, self._due_keys.add
+        first, more, note, end_max = self._first, self._more, self._due_keys.add, END_MAX
         cell_of, generation = backend.cells.get, backend.generation
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
             until = time + (gap or gap_of(value))
+            if until > end_max:
+                until = end_max
             so_far, end = cell[value_at], cell[end_at]
             if so_far is not None and cell[start_at] <= time <= end:
                 if until > end:

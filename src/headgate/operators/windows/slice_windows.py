@@ -20,7 +20,7 @@ from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
 from headgate.functions.windows.triggers import EventTimeTrigger
-from headgate.operators.base import USER_ERRORS
+from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
@@ -80,9 +80,9 @@ class SliceWindows(WindowsInPanes):
         """Return whether the windows can lie in slices."""
         assigner = windowing.assigner
         return (
-            isinstance(assigner, SlidingEventTimeWindows)
+            type(assigner) is SlidingEventTimeWindows
             and assigner.slide < assigner.size
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and type(windowing.trigger) is EventTimeTrigger
             and isinstance(contents, PaneContents)
             and contents.is_sliceable
             and clearing(function) is None
@@ -268,6 +268,10 @@ class SliceWindows(WindowsInPanes):
                     self._all_evaluated()
                     if self._slicing.has_window(*self._window):
                         self._until_ms = max(self._until_ms, self._window[1] - 1)
+        except UserCodeError:
+            raise
+        except USER_ERRORS as error:
+            raise UserCodeError(during=f"the slices of a window ({self._window[1] - 1})") from error
         finally:
             self._backend.leave()
 
@@ -287,12 +291,12 @@ class SliceWindows(WindowsInPanes):
 
     def _begin_saved(self, sliced: int | None) -> None:
         """Do what is due next with a window that was saved by itself. `sliced` is the next one that slices have."""
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms != namespace[1] - 1:
+        if pane.is_evaluated:
             self._end(())
         elif namespace != (sliced, None if sliced is None else sliced + self._slicing.size):
             self._begin_all((key, self._values.of_saved(value)) for key, value in pane.due())
@@ -333,7 +337,7 @@ class SliceWindows(WindowsInPanes):
         slicing, starts = self._slicing, self._starts
         count = 0
         while count < len(starts) and slicing.over_ms(starts[count]) <= until_ms:
-            if slicing.last_ms(slicing.window_at(starts[count])) > self._until_ms:
+            if slicing.window_at(starts[count]) + slicing.size - 1 > self._until_ms:
                 break
             count += 1
         for start in starts[:count]:

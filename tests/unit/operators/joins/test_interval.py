@@ -10,6 +10,7 @@ import pytest
 from headgate.common import Time
 from headgate.datastream import DataStream, OutputTag, ProcessJoinFunction, StreamExecutionEnvironment
 from headgate.datastream.interval_join import IntervalJoined
+from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import ProgramError
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness
@@ -162,3 +163,21 @@ def test_programs_that_make_no_sense_are_refused() -> None:
         join.lower_bound_exclusive().process(Pairs())
     with pytest.raises(ProgramError, match="ProcessJoinFunction"):
         join.process(lambda left, right: (left, right))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_intervals_end_with_the_input_at_the_latest(how: str) -> None:
+    with joined(-1_000, 10, how=how) as harness:
+        assert harness.process("l", timestamp_ms=MAX_TIMESTAMP) == []
+        assert harness.process_second("r", timestamp_ms=MAX_TIMESTAMP - 2_000) == []
+        assert harness.process_second("near", timestamp_ms=MAX_TIMESTAMP - 5) == [("l", "near", MAX_TIMESTAMP)]
+        unmatched = [(None, "r", MAX_TIMESTAMP - 1_000)] if how == "full" else []
+        assert harness.watermark(MAX_TIMESTAMP - 1) == unmatched
+        assert harness.watermark(MAX_TIMESTAMP) == []
+        assert harness.state("left") == harness.state("right") == {}
+
+
+def test_a_record_without_a_match_is_known_to_have_none_by_the_end_of_the_input() -> None:
+    with joined(0, 10, how="left") as harness:
+        harness.process("l", timestamp_ms=MAX_TIMESTAMP - 1)
+        assert harness.watermark(MAX_TIMESTAMP) == [("l", None, MAX_TIMESTAMP)]

@@ -13,6 +13,7 @@ from headgate.datastream import AggregateFunction, DataStream
 from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
+from headgate.operators.base import UserCodeError
 from headgate.operators.windows.operator import WindowOperator
 from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.progress import WindowProgress
@@ -299,8 +300,9 @@ def test_a_merge_that_returns_nothing_is_named() -> None:
 
     with harness(Forgetful()) as windows:
         add(windows, ("a", 1, 5), ("a", 2, 6))
-        with pytest.raises(Exception, match="of Forgetful returned None"):
+        with pytest.raises(UserCodeError) as raised:
             windows.watermark(20)
+        assert "of Forgetful returned None" in str(raised.value.__cause__)
 
 
 @pytest.mark.parametrize("assigner", [TEN_BY_FOUR, TumblingEventTimeWindows(10, 0)])
