@@ -279,6 +279,5 @@ class SessionWindows(BulkWindows):
         self._begin(start, end)
         if not is_evaluated:
             self._evaluate_some(iter([(key, value)]))
-        if self._clears is not None and (is_evaluated or not self._lateness):
-            self._enter(key)
-            self._clears.clear(self._window_context)
+        if is_evaluated or not self._lateness:
+            self._clear(key)

@@ -87,8 +87,7 @@ class WindowsInPanes(BulkWindows):
         """Remove the window, and have the function clear its state."""
         if self._clears is not None:
             for key, _ in items:
-                self._enter(key)
-                self._clears.clear(self._window_context)
+                self._clear(key)
         self._panes.drop(self._window, self._backend.generation)
 
     # --- savepoints
