@@ -174,6 +174,10 @@ class KeyedBackend(Protocol):
         """Yield the keys of this subtask that have a value of the state. State must not change meanwhile."""
         ...
 
+    def namespaces_with(self, state_name: str) -> Iterator[Any]:
+        """Yield the namespaces with a value of the state, for each key anew. State must not change meanwhile."""
+        ...
+
     @property
     def has_states(self) -> bool:
         """Whether any state was declared or restored: without, there is nothing to save."""

@@ -18,6 +18,7 @@ from headgate.operators.windows.contents import STATE_NAME, First, More, PaneCon
 from headgate.operators.windows.slice_values import SlicesBetween
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.keyed.immutable import own
+from headgate.state.kinds.aggregating_state import merge_of
 from headgate.types.typeinfo import TypeInformation
 
 
@@ -114,15 +115,8 @@ class Aggregated(Combined):
         return bool(getattr(self._function, "mergeable", False))
 
     def combiner(self) -> More:
-        merge = self._function.merge
-
-        def combined(one: Any, other: Any) -> Any:
-            merged = merge(own(one), own(other))
-            if merged is None:
-                raise ProgramError(f"merge() of {type(self._function).__name__} returned None; return the accumulator")
-            return merged
-
-        return combined
+        merge = merge_of(self._function)
+        return lambda one, other: merge(own(one), own(other))
 
     def fold(self, values: list[Any]) -> list[Any]:
         accumulator = self._function.create_accumulator()

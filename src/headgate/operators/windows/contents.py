@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from headgate.errors import RestoreError
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
 from headgate.operators.base import Runtime, close_function, open_function
@@ -45,10 +46,17 @@ class Contents(ABC):
         """Return what the window function is given, None for nothing: then it is not called."""
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
-        """Declare the state, and open the program's function. Raises `UserCodeError`."""
+        """Declare the state, and open the program's function. Raises `UserCodeError`, `RestoreError`."""
         self._backend = backend
         self.described = self._descriptor()
-        self._state = backend.namespaced_state(self.described)
+        try:
+            self._state = backend.namespaced_state(self.described)
+        except RestoreError as error:
+            raise RestoreError(
+                f"{error}. It is what windows hold: one record with reduce(), an accumulator with aggregate(), all "
+                "records with process(), and their times, too, with an evictor. Keep these, or give the operator "
+                "another uid"
+            ) from error
         open_function(self._function, runtime)
 
     def close(self) -> None:
@@ -131,7 +139,7 @@ class Evicting(Contents):
         self._left: list[TimestampedValue[Any]] = []
 
     def _descriptor(self) -> StateDescriptor:
-        return ListStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY())
+        return ListStateDescriptor(STATE_NAME, Types.TUPLE([Types.LONG(), Types.PICKLED_BYTE_ARRAY()]))
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         super().open(runtime, backend, times)

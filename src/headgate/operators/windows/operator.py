@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
-from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
@@ -17,8 +16,9 @@ from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.pane_windows import PaneWindows
-from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.saved_windows import SavedWindows
 from headgate.operators.windows.session_rows import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
@@ -55,29 +55,23 @@ class WindowOperator(KeyedOperator):
 
     def _kind(self) -> type[Windows]:
         """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
-        kind = self._best_kind()
-        if kind is not SessionWindows and saved_keys(self._backend):
-            raise self._not_taken_over("sessions in the cells of keys", "sessions")
-        if kind is not SliceWindows and PROGRESS in self.context.restored.lists:
-            raise self._not_taken_over("sliding windows in slices", "sliding windows")
+        kind = self._layout()
+        saved = SavedWindows(self.context.name, self._backend, has_slices=PROGRESS in self.context.restored.lists)
+        saved.check(self._windowing, as_sessions=kind is SessionWindows, as_slices=kind is SliceWindows)
         return kind
 
-    def _best_kind(self) -> type[Windows]:
-        windowing, contents = self._windowing, self._contents
-        if SessionWindows.can_hold(windowing, contents):
+    def _layout(self) -> type[Windows]:
+        if SessionWindows.can_hold(self._windowing, self._contents):
             return SessionWindows
-        if windowing.merges:
+        if self._windowing.merges:
             return MergingWindows
-        if PaneWindows.can_hold(windowing, contents):
+        if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
-        return SliceWindows if SliceWindows.can_hold(windowing, contents, self._window_function) else CellWindows
-
-    def _not_taken_over(self, saved: str, by: str) -> RestoreError:
-        return RestoreError(
-            f"operator {self.context.name!r} was saved with {saved}, which only {by} of event time can take over, with "
-            "the default trigger and no evictor; restore it with those, or go through a canonical savepoint, or give "
-            "the operator another uid"
-        )
+        if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
+            return SliceWindows
+        if OverlappingPanes.can_hold(self._windowing, self._contents):
+            return OverlappingPanes
+        return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
         opened = Opened(self.context, runtime, self._backend, self._context.timers)

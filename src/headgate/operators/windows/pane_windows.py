@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Any, final
+from typing import Any
 
 from headgate.functions.windows.time_windows import (
     SlidingEventTimeWindows,
@@ -28,7 +28,6 @@ from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
 
 
-@final
 class PaneWindows(WindowsInPanes):
     """Tumbling windows of event time."""
 

@@ -229,12 +229,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         for cell in self.cells.values():
             cell.append(None)
 
-    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
-        column = self._columns.index(state_name)
-        if column is not None:
-            for cell in self._cell_index.cells():
-                if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
-                    yield cell[KEY] if namespace is None else cell[KEY][1]
+    def _cells_with(self, column: int) -> Iterator[Any]:
+        return (cell[KEY] for cell in self._cell_index.cells() if cell[column] is not None)
 
     def new_list(self, column: int, values: list[Any]) -> list[Any]:
         return values

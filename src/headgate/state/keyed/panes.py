@@ -209,6 +209,9 @@ class Panes:
             adopted.append(cell)
         return adopted
 
+    def count(self, entries: int) -> None:
+        """Note that a batch comes which may add so many entries."""
+
     def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
         """Read the values of these keys of a batch, each in a pane, where they are in a database only."""
 

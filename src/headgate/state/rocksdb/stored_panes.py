@@ -221,9 +221,8 @@ class StoredPanes(Panes):
 
     # --- making room
 
-    def count(self, keys: list[Any]) -> None:
-        """Note that a batch with these keys comes."""
-        self._room.left -= len(keys)
+    def count(self, entries: int) -> None:
+        self._room.left -= entries
 
     def excess(self) -> int:
         """Return how many entries more there are than there may be, and somewhat more, 0 for none."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
 
 from headgate import options
 from headgate.config import Settings
-from headgate.datastream import DataStream, OutputTag
+from headgate.datastream import AggregateFunction, DataStream, OutputTag
 from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.operators.windows.operator import WindowOperator
 from headgate.testing.harness import OperatorHarness, Setup
@@ -44,15 +45,42 @@ def test_room_that_is_made_meanwhile_takes_nothing_from_the_window() -> None:
     assert sorted(first.records + left) == sorted((f"key {number}", 1) for number in range(count))
 
 
+class Total(AggregateFunction):
+    """Adds up, and does not say that accumulators may be merged."""
+
+    def create_accumulator(self) -> tuple[str, int]:
+        return "", 0
+
+    def add(self, value: tuple[str, int], accumulator: tuple[str, int]) -> tuple[str, int]:
+        return value[0], accumulator[1] + value[1]
+
+    def get_result(self, accumulator: tuple[str, int]) -> tuple[str, int]:
+        return accumulator
+
+    def merge(self, acc_a: tuple[str, int], acc_b: tuple[str, int]) -> tuple[str, int]:
+        raise NotImplementedError
+
+
+def reduced(windows: Any) -> DataStream:
+    stream: DataStream = windows.reduce(lambda one, other: (one[0], one[1] + other[1]))
+    return stream
+
+
+def aggregated(windows: Any) -> DataStream:
+    stream: DataStream = windows.aggregate(Total())
+    return stream
+
+
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @pytest.mark.parametrize("lateness_ms", [0, 20])
+@pytest.mark.parametrize("compute", [reduced, aggregated])
 @pytest.mark.parametrize("assigner", [TumblingEventTimeWindows(10, 0), SlidingEventTimeWindows(12, 10, -2)])
 def test_a_record_is_late_for_the_keys_whose_window_was_evaluated_before_a_restore(
-    assigner: Any, lateness_ms: int, backend: str
+    assigner: Any, compute: Callable[[Any], DataStream], lateness_ms: int, backend: str
 ) -> None:
     def build(stream: DataStream) -> DataStream:
         windows = stream.key_by(lambda record: record[0]).window(assigner).allowed_lateness(lateness_ms)
-        return windows.side_output_late_data(LATE).reduce(lambda one, other: (one[0], one[1] + other[1]))
+        return compute(windows.side_output_late_data(LATE))
 
     setup = Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
     with OperatorHarness.of_stream(build, setup=setup) as windows:

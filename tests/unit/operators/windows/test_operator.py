@@ -37,7 +37,6 @@ from headgate.datastream.window import (
     TimeEvictor,
     TimestampedValue,
     TimeWindow,
-    TriggerResult,
     TumblingEventTimeWindows,
     Window,
     WindowAssigner,
@@ -391,49 +390,6 @@ def test_what_an_evictor_leaves_is_combined(evaluate: Callable[[Any], DataStream
 # --- classes of the program
 
 
-class AtEachRecord(EventTimeTrigger):  # type: ignore[misc]  # programs do that
-    """A program's own, made of the default one."""
-
-    def on_element(self, element: Any, timestamp: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        super().on_element(element, timestamp, window, ctx)
-        return TriggerResult.FIRE
-
-
-class WholeHundreds:
-    """What makes an assigner of its own of one that is there."""
-
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> list[TimeWindow]:
-        return [TimeWindow(0, 100)]
-
-
-class Tumbling(WholeHundreds, TumblingEventTimeWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-class Sliding(WholeHundreds, SlidingEventTimeWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-class Sessions(WholeHundreds, EventTimeSessionWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-@pytest.mark.parametrize(
-    "assigner", [TEN, SlidingEventTimeWindows(10, 8, 0), EventTimeSessionWindows.with_gap(Time.milliseconds(5))]
-)
-def test_a_trigger_made_of_the_default_one_decides(assigner: WindowAssigner[Any, Any]) -> None:
-    with harness(lambda keyed: keyed.window(assigner).trigger(AtEachRecord()).sum(1)) as windows:
-        assert add(windows, ("a", 3)) == [("a", 3)]
-
-
-@pytest.mark.parametrize("assigner", [Tumbling(10, 0), Sliding(10, 5, 0), Sessions(5)])
-def test_an_assigner_made_of_another_decides(assigner: WindowAssigner[Any, Any]) -> None:
-    with harness(lambda keyed: keyed.window(assigner).sum(1)) as windows:
-        add(windows, ("a", 3))
-        assert windows.watermark(98) == []
-        assert windows.watermark(99) == [("a", 3)]
-
-
 class Shift(TimeWindow):
     """A window with a name."""
 
@@ -566,7 +522,10 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: keyed.window(TEN).trigger("end"), r"takes a Trigger, such as .*, not 'end'"),
         (lambda keyed: keyed.window(TEN).evictor(len), r"takes an Evictor, such as"),
         (lambda keyed: keyed.window(TEN).allowed_lateness(-1), r"at least 0, not -1"),
-        (lambda keyed: keyed.window(TEN).side_output_late_data("late"), r"takes an OutputTag"),
+        (
+            lambda keyed: keyed.window(TEN).side_output_late_data("late"),
+            r"side_output_late_data\(\) takes an OutputTag",
+        ),
         (lambda keyed: keyed.window(TEN).apply(Labelled()), r"takes a WindowFunction, but Labelled is a Process"),
         (lambda keyed: keyed.window(TEN).process(Numbers), r"given the class Numbers itself"),
         (lambda keyed: keyed.window(TEN).process(lambda key, context, elements: []), r"takes a ProcessWindowFunction"),
@@ -575,10 +534,21 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: keyed.window(TEN).reduce(Total(), AllLabelled()), r"must be a WindowFunction or a Process"),
         (lambda keyed: keyed.window_all(TEN).apply(Numbers()), r"takes a AllWindowFunction, but Numbers"),
         (lambda keyed: TumblingEventTimeWindows.of(_any(10)), r"a length of time such as Time.minutes\(5\), not 10"),
-        (lambda keyed: TumblingEventTimeWindows(10, 10), r"an offset that is shorter than 10 ms"),
+        (lambda keyed: TumblingEventTimeWindows(10, 10), r"an offset of whole ms that is shorter than 10 ms"),
         (lambda keyed: TumblingEventTimeWindows(0, 0), r"more than 0 ms"),
         (lambda keyed: EventTimeSessionWindows(0), r"a gap of more than 0 ms"),
         (lambda keyed: keyed.count_window(0), r"at least 1"),
+        (lambda keyed: keyed.count_window(2.0), r"as whole numbers, not 2.0"),
+        (lambda keyed: keyed.count_window("2"), r"as whole numbers, not '2'"),
+        (lambda keyed: TumblingEventTimeWindows(_any(1000.5), 0), r"as whole numbers, not 1000.5"),
+        (lambda keyed: TumblingEventTimeWindows(_any(None), 0), r"as whole numbers, not None"),
+        (lambda keyed: TumblingEventTimeWindows(10, _any(0.5)), r"an offset of whole ms"),
+        (lambda keyed: EventTimeSessionWindows(_any("5")), r"as a whole number, not '5'"),
+        (lambda keyed: EventTimeSessionWindows.with_dynamic_gap(_any(len)), r"a SessionWindowTimeGapExtractor, not"),
+        (lambda keyed: CountTrigger(_any(1.5)), r"a count of at least 1, as a whole number, not 1.5"),
+        (lambda keyed: PurgingTrigger.of(_any(None)), r"give one, not None"),
+        (lambda keyed: CountEvictor.of(_any(True)), r"at least 0 records, as a whole number, not True"),
+        (lambda keyed: TimeEvictor.of(Time.milliseconds(-1)), r"records of at least 0 ms, as a whole number, not -1"),
     ],
 )
 def test_what_is_no_window_is_refused_when_the_program_is_built(build: Callable[[Any], Any], message: str) -> None:

@@ -14,8 +14,8 @@ from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTime
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
 from headgate.operators.base import UserCodeError
-from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
@@ -130,7 +130,7 @@ def test_a_record_is_kept_once_however_many_windows_it_is_in() -> None:
 def test_merge_is_not_called_unless_it_is_declared() -> None:
     with harness(Sum()) as windows:
         add(windows, ("a", 1, 5), ("a", 2, 9))
-        assert isinstance(windows_of(windows), CellWindows)
+        assert isinstance(windows_of(windows), OverlappingPanes)
         assert windows.watermark(20) == [1, 3, 3, 2]
 
 
