@@ -538,17 +538,6 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: TumblingEventTimeWindows(0, 0), r"more than 0 ms"),
         (lambda keyed: EventTimeSessionWindows(0), r"a gap of more than 0 ms"),
         (lambda keyed: keyed.count_window(0), r"at least 1"),
-        (lambda keyed: keyed.count_window(2.0), r"as whole numbers, not 2.0"),
-        (lambda keyed: keyed.count_window("2"), r"as whole numbers, not '2'"),
-        (lambda keyed: TumblingEventTimeWindows(_any(1000.5), 0), r"as whole numbers, not 1000.5"),
-        (lambda keyed: TumblingEventTimeWindows(_any(None), 0), r"as whole numbers, not None"),
-        (lambda keyed: TumblingEventTimeWindows(10, _any(0.5)), r"an offset of whole ms"),
-        (lambda keyed: EventTimeSessionWindows(_any("5")), r"as a whole number, not '5'"),
-        (lambda keyed: EventTimeSessionWindows.with_dynamic_gap(_any(len)), r"a SessionWindowTimeGapExtractor, not"),
-        (lambda keyed: CountTrigger(_any(1.5)), r"a count of at least 1, as a whole number, not 1.5"),
-        (lambda keyed: PurgingTrigger.of(_any(None)), r"give one, not None"),
-        (lambda keyed: CountEvictor.of(_any(True)), r"at least 0 records, as a whole number, not True"),
-        (lambda keyed: TimeEvictor.of(Time.milliseconds(-1)), r"records of at least 0 ms, as a whole number, not -1"),
     ],
 )
 def test_what_is_no_window_is_refused_when_the_program_is_built(build: Callable[[Any], Any], message: str) -> None:
