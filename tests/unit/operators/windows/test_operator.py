@@ -37,7 +37,6 @@ from headgate.datastream.window import (
     TimeEvictor,
     TimestampedValue,
     TimeWindow,
-    TriggerResult,
     TumblingEventTimeWindows,
     Window,
     WindowAssigner,
@@ -389,49 +388,6 @@ def test_what_an_evictor_leaves_is_combined(evaluate: Callable[[Any], DataStream
 
 
 # --- classes of the program
-
-
-class AtEachRecord(EventTimeTrigger):  # type: ignore[misc]  # programs do that
-    """A program's own, made of the default one."""
-
-    def on_element(self, element: Any, timestamp: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        super().on_element(element, timestamp, window, ctx)
-        return TriggerResult.FIRE
-
-
-class WholeHundreds:
-    """What makes an assigner of its own of one that is there."""
-
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> list[TimeWindow]:
-        return [TimeWindow(0, 100)]
-
-
-class Tumbling(WholeHundreds, TumblingEventTimeWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-class Sliding(WholeHundreds, SlidingEventTimeWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-class Sessions(WholeHundreds, EventTimeSessionWindows):  # type: ignore[misc]  # programs do that
-    pass
-
-
-@pytest.mark.parametrize(
-    "assigner", [TEN, SlidingEventTimeWindows(10, 8, 0), EventTimeSessionWindows.with_gap(Time.milliseconds(5))]
-)
-def test_a_trigger_made_of_the_default_one_decides(assigner: WindowAssigner[Any, Any]) -> None:
-    with harness(lambda keyed: keyed.window(assigner).trigger(AtEachRecord()).sum(1)) as windows:
-        assert add(windows, ("a", 3)) == [("a", 3)]
-
-
-@pytest.mark.parametrize("assigner", [Tumbling(10, 0), Sliding(10, 5, 0), Sessions(5)])
-def test_an_assigner_made_of_another_decides(assigner: WindowAssigner[Any, Any]) -> None:
-    with harness(lambda keyed: keyed.window(assigner).sum(1)) as windows:
-        add(windows, ("a", 3))
-        assert windows.watermark(98) == []
-        assert windows.watermark(99) == [("a", 3)]
 
 
 class Shift(TimeWindow):
