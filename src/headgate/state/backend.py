@@ -175,7 +175,7 @@ class KeyedBackend(Protocol):
         ...
 
     def namespaces_with(self, state_name: str) -> Iterator[Any]:
-        """Yield the namespaces with a value of the state, for each key anew. State must not change meanwhile."""
+        """Yield the namespace of each value of the state, once for each key. State must not change meanwhile."""
         ...
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
-from headgate.elements import MAX_TIMESTAMP
 from headgate.functions.windows.functions import (
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,
@@ -46,7 +45,7 @@ class BulkWindows(Windows):
 
     def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
         """Evaluate the window for these keys and values."""
-        out, result, last_ms = self.out, self._result, min(self._window[1] - 1, MAX_TIMESTAMP)
+        out, result, last_ms = self.out, self._result, self._window_context.current.max_timestamp()
         if result is not None:
             out += [emitted for _, value in position if (emitted := result(value)) is not None]
         else:

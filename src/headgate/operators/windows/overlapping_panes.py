@@ -6,11 +6,10 @@ cell, and no timer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, final
 
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.windows.contents import Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.pane_windows import PaneWindows
@@ -32,50 +31,38 @@ class OverlappingPanes(PaneWindows):
 
     @staticmethod
     def can_hold(windowing: Windowing, contents: Contents) -> bool:
-        assigner = windowing.assigner
-        return (
-            type(assigner) is SlidingEventTimeWindows
-            and assigner.slide < assigner.size
-            and type(windowing.trigger) is EventTimeTrigger
-            and isinstance(contents, PaneContents)
-        )
+        return windowing.overlaps and windowing.has_default_trigger and isinstance(contents, PaneContents)
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
-        times = list(timestamps)
-        self._panes.count(len(keys) * (self._size // self._slide))
-        if self._panes.is_spilled:
-            self._load(keys, times)
-        if not self._skipped:
-            self._add_to(self._panes_at, keys, times, records)
-            return
-        for key, time in zip(keys, times):  # noqa: B905  # lengths agree
-            self._add_one(key, time, records)
+        self._panes.count(len(keys) * -(-self._size // self._slide))
+        super().add(keys, timestamps, records)
+
+    def _load(self, keys: list[Any], timestamps: Iterable[int]) -> None:
+        times = zip(keys, timestamps)  # noqa: B905  # lengths agree
+        wanted = [(key, each) for key, time in times for each in self._namespaces_at(time)]
+        self._panes.load([key for key, _ in wanted], [each for _, each in wanted])
 
     def _add_one(self, key: Any, time: int, records: Iterator[Any]) -> None:
         """Add a record, which is a late one in windows that had been evaluated for the key before the start."""
         evaluated = [each for each in self._namespaces_at(time) if key in self._skipped.get(each, ())]
         if self._windowing.lateness_ms:
-            self._add_to(self._panes_at, [key], [time], records)
+            self._add([key], [time], records)
             for each in evaluated:
                 self._evaluate_again(each, key, self._panes.by_window[each].open[key])
         else:
-            left = [pane for pane in self._panes_at(time) if pane[0] not in evaluated]
-            self._add_to(lambda time: left, [key], [time], records)
+            self._add([key], [time], records, evaluated)
 
-    def _add_to(
-        self,
-        panes_at: Callable[[int], list[tuple[Namespace, Pane]]],
-        keys: list[Any],
-        times: list[int],
-        records: Iterator[Any],
+    def _add(
+        self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], but: Collection[Namespace] = ()
     ) -> None:
+        """Add records to their windows `but` these."""
         first, more = self._first, self._more
         start = end = 0
         panes: list[tuple[Namespace, Pane]] = []
-        for key, time, value in zip(keys, times, records):  # noqa: B905  # lengths agree
+        for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             if time >= end or time < start:
                 start, end = self._slicing.slice_at(time)
-                panes = panes_at(time)
+                panes = [each for each in self._panes_at(time) if each[0] not in but]
             if not panes:
                 self._too_late(value, time)
             for namespace, pane in panes:
@@ -86,10 +73,6 @@ class OverlappingPanes(PaneWindows):
                 values[key] = first(value) if so_far is None else more(value, so_far)
                 if pane.is_evaluated:
                     self._evaluate_again(namespace, key, values[key])
-
-    def _load(self, keys: list[Any], times: list[int]) -> None:
-        wanted = [(key, each) for key, time in zip(keys, times, strict=True) for each in self._namespaces_at(time)]
-        self._panes.load([key for key, _ in wanted], [each for _, each in wanted])
 
     def _panes_at(self, time: int) -> list[tuple[Namespace, Pane]]:
         """Return the panes of the windows that this time is in and that are not over, the last window first."""

@@ -17,7 +17,6 @@ from headgate.functions.windows.time_windows import (
     TumblingEventTimeWindows,
     check_timestamp,
 )
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
@@ -47,7 +46,7 @@ class PaneWindows(WindowsInPanes):
         return (
             (type(assigner) is TumblingEventTimeWindows or type(assigner) is SlidingEventTimeWindows)
             and assigner.size == assigner.slide
-            and type(windowing.trigger) is EventTimeTrigger
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
         )
 
@@ -55,12 +54,16 @@ class PaneWindows(WindowsInPanes):
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         if self._panes.is_spilled:
-            self._panes.load(keys, map(self._namespace_at, timestamps))
+            self._load(keys, timestamps)
         if not self._skipped:
             self._add(keys, timestamps, records)
             return
         for key, time in zip(keys, timestamps):  # noqa: B905  # lengths agree
             self._add_one(key, time, records)
+
+    def _load(self, keys: list[Any], timestamps: Iterable[int]) -> None:
+        """Read what the panes of these records have in a database only."""
+        self._panes.load(keys, map(self._namespace_at, timestamps))
 
     def _add_one(self, key: Any, time: int, records: Iterator[Any]) -> None:
         """Add a record, which is a late one if its window had been evaluated for the key before the start."""

@@ -1,7 +1,7 @@
 """Saved windows: whether what a restore found of windows can go on as those of the program.
 
-No snapshot says of which kind windows were: what they left in state does. Windows that nothing ever evaluates would be
-lost without a word.
+A snapshot does not record the kind of its windows; their namespaces and timers show it. Without this check, windows
+that the changed program never evaluates would be lost silently.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SavedWindows:
             self._check_kept(windowing, namespace)
 
     def _check_kept(self, windowing: Windowing, namespace: Any) -> None:
-        """Check windows that are each kept by itself, of which this is one's namespace."""
+        """Check windows that each have state of their own. `namespace` is that of one of them."""
         assigner, merged = windowing.assigner, next(self._backend.keys(MERGING_SET.name), None) is not None
         if merged is not windowing.merges:
             kind = "windows that merge" if merged else "windows that do not merge"

@@ -14,7 +14,6 @@ from typing import Any, Final, final
 
 from headgate.functions.windows.session_windows import DynamicEventTimeSessionWindows, EventTimeSessionWindows
 from headgate.functions.windows.time_windows import check_timestamp
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.bulk_windows import BulkWindows
 from headgate.operators.windows.contents import Contents, PaneContents
@@ -71,7 +70,7 @@ class SessionWindows(BulkWindows):
         """Return whether the windows are such sessions."""
         return (
             type(windowing.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
-            and type(windowing.trigger) is EventTimeTrigger
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
         )
 

@@ -19,7 +19,6 @@ from typing import Any, Final, final
 from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
@@ -78,11 +77,9 @@ class SliceWindows(WindowsInPanes):
     @staticmethod
     def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> bool:
         """Return whether the windows can lie in slices."""
-        assigner = windowing.assigner
         return (
-            type(assigner) is SlidingEventTimeWindows
-            and assigner.slide < assigner.size
-            and type(windowing.trigger) is EventTimeTrigger
+            windowing.overlaps
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
             and contents.is_sliceable
             and clearing(function) is None

@@ -10,7 +10,7 @@ import pytest
 from headgate import options
 from headgate.common import Time
 from headgate.config import Settings
-from headgate.datastream import AggregateFunction, ProcessWindowFunction
+from headgate.datastream import ProcessWindowFunction
 from headgate.datastream.window import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -25,6 +25,7 @@ from headgate.datastream.window import (
 )
 from headgate.errors import RestoreError
 from headgate.testing.harness import OperatorHarness, Setup
+from tests.unit.operators.windows.sums import MergeableSum
 
 SIZE: Final = Time.milliseconds(10)
 
@@ -32,20 +33,6 @@ SIZE: Final = Time.milliseconds(10)
 class Records(ProcessWindowFunction[Any, Any, Any, Any]):
     def process(self, key: Any, context: Any, elements: Any) -> Any:
         yield list(elements)
-
-
-class Total(AggregateFunction):
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + int(value[1])
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 def windows(assigner: Any, compute: Callable[[Any], Any] = lambda windowed: windowed.sum(1)) -> Any:
@@ -65,7 +52,7 @@ LISTS: Final = windows(TumblingEventTimeWindows.of(SIZE), lambda windowed: windo
 EVICTED: Final = windows(
     TumblingEventTimeWindows.of(SIZE), lambda windowed: windowed.evictor(CountEvictor.of(9)).process(Records())
 )
-AGGREGATED: Final = windows(TumblingEventTimeWindows.of(SIZE), lambda windowed: windowed.aggregate(Total()))
+AGGREGATED: Final = windows(TumblingEventTimeWindows.of(SIZE), lambda windowed: windowed.aggregate(MergeableSum()))
 
 
 def restored(before: Any, after: Any, backend: str = "hashmap") -> OperatorHarness:

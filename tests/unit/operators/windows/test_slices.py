@@ -23,32 +23,9 @@ from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.state.keyed.immutable import own
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from tests.unit.operators.windows.kept import kept
+from tests.unit.operators.windows.sums import MergeableSum, Sum
 
 TEN_BY_FOUR: Final = SlidingEventTimeWindows(10, 4, 0)
-
-
-class Sum(AggregateFunction):
-    """Adds up numbers, and has no `merge` worth the name."""
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + int(value[1])
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        raise NotImplementedError
-
-
-@final
-class MergeableSum(Sum):
-    mergeable = True
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 def build(stream: DataStream, function: AggregateFunction | None = None, assigner: Any = TEN_BY_FOUR) -> DataStream:
@@ -132,6 +109,13 @@ def test_merge_is_not_called_unless_it_is_declared() -> None:
         add(windows, ("a", 1, 5), ("a", 2, 9))
         assert isinstance(windows_of(windows), OverlappingPanes)
         assert windows.watermark(20) == [1, 3, 3, 2]
+
+
+@pytest.mark.parametrize("function", [Sum(), MergeableSum()])
+def test_records_without_timestamps_are_refused(function: AggregateFunction) -> None:
+    with harness(function) as windows, pytest.raises(UserCodeError) as raised:
+        windows.process_batch(Batch([("a", 1, 5)]))
+    assert "call assign_timestamps_and_watermarks(" in str(raised.value.__cause__)
 
 
 def test_nothing_grows_over_ten_thousand_windows() -> None:
