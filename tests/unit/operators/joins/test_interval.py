@@ -7,13 +7,16 @@ from typing import Any, Final
 
 import pytest
 
+from headgate import options
 from headgate.common import Time
+from headgate.config import Settings
 from headgate.datastream import DataStream, OutputTag, ProcessJoinFunction, StreamExecutionEnvironment
 from headgate.datastream.interval_join import IntervalJoined
 from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import ProgramError
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness
+from headgate.testing.saved_operator import Setup
 
 LATE_LEFT, LATE_RIGHT, SIDE = OutputTag("late left"), OutputTag("late right"), OutputTag("side")
 Change = Callable[[IntervalJoined], IntervalJoined]
@@ -29,12 +32,18 @@ def as_it_is(joined: IntervalJoined) -> IntervalJoined:
     return joined
 
 
-def joined(lower: int, upper: int, change: Change = as_it_is, how: str = "inner", function: Any = None) -> Any:
+def on(backend: str) -> Setup:
+    return Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+
+
+def joined(
+    lower: int, upper: int, change: Change = as_it_is, how: str = "inner", function: Any = None, **harness: Any
+) -> Any:
     def build(left: DataStream, right: DataStream) -> DataStream:
         join = left.key_by(lambda _: "key").interval_join(right.key_by(lambda _: "key"), how)
         return change(join.between(Time.milliseconds(lower), Time.milliseconds(upper))).process(function or Pairs())
 
-    return OperatorHarness.of_stream(build)
+    return OperatorHarness.of_stream(build, **harness)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,18 @@ def test_a_record_that_event_time_has_left_behind_matches_none_whether_or_not_it
         assert harness.process_second("r", timestamp_ms=10) == [("l", "r", 10)]
         harness.watermark(10)
         assert harness.process_second("r", timestamp_ms=10) == []
+
+
+@pytest.mark.parametrize("before", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("after", ["hashmap", "rocksdb"])
+def test_records_out_of_order_match_after_a_restore_into_any_backend(before: str, after: str) -> None:
+    with joined(-2, 2, setup=on(before)) as harness:
+        for time in (7, 3, 9, 5, 1):
+            harness.process_second(time, timestamp_ms=time)
+        saved = harness.savepoint()
+    with joined(-2, 2, setup=on(after), restored=[saved]) as harness:
+        harness.process_second(4, timestamp_ms=4)
+        assert sorted(right for _, right, _ in harness.process("left", timestamp_ms=5)) == [3, 4, 5, 7]
 
 
 def test_records_are_kept_no_longer_than_twice_the_interval() -> None:
