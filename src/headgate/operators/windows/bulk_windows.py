@@ -47,7 +47,12 @@ class BulkWindows(Windows):
         """Evaluate the window for these keys and values."""
         out, result, last_ms = self.out, self._result, self._window_context.current.max_timestamp()
         if result is not None:
-            out += [emitted for _, value in position if (emitted := result(value)) is not None]
+            none_made = self._none_made
+            out += [
+                emitted
+                for _, value in position
+                if (emitted := none_made() if value is None else result(value)) is not None
+            ]
         else:
             evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
             runtime, states = self._given_to

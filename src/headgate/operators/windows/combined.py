@@ -25,16 +25,15 @@ from headgate.types.typeinfo import TypeInformation
 class Combined(PaneContents):
     """One value, which a function has made of all records."""
 
+    result: Callable[[Any], Any]
+    """Returns what the window function is given for a value, None for nothing."""
+
     @abstractmethod
     def combiner(self) -> More:
         """Return what makes one value of two, and leaves both as they are. Only for contents that are sliceable."""
 
     def owner(self) -> First:
         return own
-
-    @abstractmethod
-    def result(self, value: Any) -> Any:
-        """Return what the window function is given, None for nothing."""
 
     def _checked(self, first: First, more: More) -> tuple[First, More]:
         """Have values checked as the state would check them, if the state is declared with a type."""
@@ -53,7 +52,7 @@ class Combined(PaneContents):
         return None if value is None else [value]
 
     def inputs_of(self, value: Any) -> list[Any] | None:
-        result = self.result(value)
+        result = self.none_made() if value is None else self.result(value)
         return None if result is None else [result]
 
     def slice_values(self, between: SlicesBetween) -> CombinedSlices:
@@ -67,6 +66,7 @@ class Reduced(Combined):
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
         self._function: Any = function
         self._type = type_info
+        self.result = _itself
 
     def _descriptor(self) -> StateDescriptor:
         return ReducingStateDescriptor(STATE_NAME, self._function, self._type)
@@ -95,8 +95,9 @@ class Reduced(Combined):
         function = method_of(self._function, "reduce")
         return self._checked(lambda value: value, lambda value, so_far: function(so_far, value))
 
-    def result(self, value: Any) -> Any:
-        return value
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @final
@@ -106,6 +107,7 @@ class Aggregated(Combined):
     def __init__(self, function: AggregateFunction, type_info: TypeInformation) -> None:
         self._function: AggregateFunction = function
         self._type = type_info
+        self.result = function.get_result
 
     def _descriptor(self) -> StateDescriptor:
         return AggregatingStateDescriptor(STATE_NAME, self._function, self._type)
@@ -128,12 +130,7 @@ class Aggregated(Combined):
         create, add = self._function.create_accumulator, self._function.add
         return self._checked(lambda value: add(value, create()), add)
 
-    def result(self, value: Any) -> Any:
-        if value is None:
-            self.none_made()
-        return self._function.get_result(value)
-
-    def none_made(self) -> None:
+    def none_made(self) -> Any:
         raise ProgramError(
             f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was changed "
             "in place"

@@ -119,8 +119,12 @@ class PaneContents(Contents):
     def slice_values(self, between: SlicesBetween) -> SliceValues:
         """Return what makes values of windows out of those of slices. Only for contents that are sliceable."""
 
-    def none_made(self) -> None:
-        """The program's function has returned None, which is no value: the next record is the first."""
+    def none_made(self) -> Any:
+        """Return the result of a window for which the program's function has returned None: none.
+
+        None is no value, so that the next record is the first. Raises `ProgramError` where it is an error.
+        """
+        return None
 
     def _check(self) -> First | None:
         """Return what checks a value as the state would; None if the state is not declared with a type."""

@@ -266,9 +266,10 @@ class SessionWindows(BulkWindows):
 
     def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
         """Emit what sessions come to, where there is no function to call."""
-        out, times = self.out, self.times
+        out, times, none_made = self.out, self.times, self._none_made
         for _, (_, end, value, is_evaluated) in position:
-            if not is_evaluated and (emitted := result(value)) is not None:
+            emitted = None if is_evaluated else none_made() if value is None else result(value)
+            if emitted is not None:
                 out.append(emitted)
                 times.append(end - 1)
 
