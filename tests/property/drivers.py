@@ -11,7 +11,6 @@ from greenlet import getcurrent, greenlet
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.drivers.ownership import (
-    owner_of,
     read_chain,
     record_base,
     store_as_owner,
@@ -162,7 +161,7 @@ def drive(job: Job, nonce: str, checkpoints: int) -> None:
 
 
 def name_of(manifest: Manifest) -> str:
-    return f"{owner_of(manifest)}:{manifest.checkpoint_id}"
+    return f"{manifest.owner}:{manifest.checkpoint_id}"
 
 
 def interleave(drivers: Sequence[Callable[[], object]], pick: Callable[[int], int]) -> None:

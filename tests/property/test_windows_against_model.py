@@ -38,7 +38,6 @@ class Collect(ProcessWindowFunction[Any, Result, str, TimeWindow]):
         yield key, window.start, window.end, tuple(number for _, number, _ in elements)
 
 
-@final
 class Numbers(AggregateFunction):
     """Gathers numbers in a list, which it changes in place."""
 
@@ -59,6 +58,13 @@ class Numbers(AggregateFunction):
 
 
 @final
+class Unmergeable(Numbers):
+    """Says nothing of `merge`."""
+
+    mergeable = False
+
+
+@final
 class Emit(ProcessWindowFunction[Any, Result, str, TimeWindow]):
     def process(
         self, key: str, context: ProcessWindowFunction.Context[TimeWindow], elements: Iterable[list[int]]
@@ -75,6 +81,11 @@ def _elements(windowed: Any) -> DataStream:
 
 def _aggregated(windowed: Any) -> DataStream:
     stream: DataStream = windowed.aggregate(Numbers(), Emit())
+    return stream
+
+
+def _not_merged(windowed: Any) -> DataStream:
+    stream: DataStream = windowed.aggregate(Unmergeable(), Emit())
     return stream
 
 
@@ -198,7 +209,7 @@ def overlapping(draw: st.DrawFn) -> tuple[Any, WindowModel]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _reduced])
+@pytest.mark.parametrize("evaluate", [_elements, _aggregated, _not_merged, _reduced])
 @settings(max_examples=300, deadline=None)
 @given(
     windows=overlapping(),

@@ -12,6 +12,8 @@ from headgate.datastream.window import TimeWindow
 class Count(AggregateFunction):
     """The number of records."""
 
+    mergeable = True  # so that sliding windows count each record once, by slice
+
     def create_accumulator(self) -> int:
         return 0
 

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, final
 
+from headgate.checkpoint.drivers.epochs import EpochOwner
 from headgate.checkpoint.handles import InFlightState, ListStateHandle, OperatorState, SubtaskState
 from headgate.checkpoint.seal import seal, unseal
 from headgate.elements import SavepointFormat
@@ -102,6 +103,11 @@ class Manifest:
     savepoint: SavepointFormat | None = None
     in_flight: tuple[InFlightState, ...] = ()
     nonce: str = ""
+
+    @property
+    def owner(self) -> EpochOwner:
+        """The driver that has stored it."""
+        return EpochOwner(self.epoch, self.nonce)
 
     def handles(self) -> list[StateHandle]:
         """Return the handles on all state that the checkpoint needs."""

@@ -158,7 +158,7 @@ def _observe(
     if manifest.job_id != job_id:
         return Damaged(f"{store.locate(path)} belongs to job {manifest.job_id}")
     troubles = file_troubles(store, manifest, sizes)
-    return Damaged(troubles[0]) if troubles else manifest
+    return Damaged(troubles[0], manifest.owner) if troubles else manifest
 
 
 def _read_lists(store: CheckpointStore, manifest: Manifest) -> StoredElements:

@@ -35,12 +35,12 @@ class AsOfJoined:
 
     def side_output_left_late_data(self, output_tag: OutputTag) -> AsOfJoined:
         """Send late records of the left stream to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_left_late_data", output_tag)
         return self._with(late_tags=(output_tag, self._asof.late_tags[1]))
 
     def side_output_right_late_data(self, output_tag: OutputTag) -> AsOfJoined:
         """Send late records of the right stream to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_right_late_data", output_tag)
         return self._with(late_tags=(self._asof.late_tags[0], output_tag))
 
     def process(self, func: ProcessJoinFunction, output_type: TypeInformation | None = None) -> DataStream:

@@ -214,10 +214,10 @@ def check_strategy(method: str, strategy: object) -> None:
         )
 
 
-def check_tag(tag: object) -> None:
+def check_tag(method: str, tag: object) -> None:
     """Raise ProgramError unless `tag` is an OutputTag."""
     if not isinstance(tag, OutputTag):
-        raise ProgramError(f"get_side_output() takes an OutputTag, such as OutputTag('late'), not {tag!r}")
+        raise ProgramError(f"{method}() takes an OutputTag, such as OutputTag('late'), not {tag!r}")
 
 
 def check_record_errors(errors: object, node: Node) -> FunctionFactory:

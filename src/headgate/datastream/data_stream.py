@@ -301,7 +301,7 @@ class DataStream(PartitionedStream):
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """Return the stream of the values that the operator's function yields with this tag, as `yield tag, value`."""
-        check_tag(output_tag)
+        check_tag("get_side_output", output_tag)
         only = self._only_input("get_side_output")
         upstream = replace(only, tag=output_tag.tag_id, tag_type=output_tag.type_info)
         return DataStream(self._environment, self._program, (upstream,), output_tag.type_info)

@@ -67,13 +67,13 @@ class IntervalJoined:
 
     def side_output_left_late_data(self, output_tag: OutputTag) -> IntervalJoined:
         """Send late records of the left stream to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_left_late_data", output_tag)
         self._late_tags[0] = output_tag
         return self
 
     def side_output_right_late_data(self, output_tag: OutputTag) -> IntervalJoined:
         """Send late records of the right stream to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_right_late_data", output_tag)
         self._late_tags[1] = output_tag
         return self
 

@@ -93,7 +93,7 @@ class _Windowed:
 
     def side_output_late_data(self, output_tag: OutputTag) -> Self:
         """Send records that come too late to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_late_data", output_tag)
         self._late_data_output_tag = output_tag
         return self
 

@@ -21,6 +21,9 @@ from headgate.state.handles import AggregatingState, ListState, MapState, Reduci
 class StatesByKind(KeyedStateStore):
     """Checks that a descriptor is of the kind that is asked for."""
 
+    any_given = False
+    """Whether a handle of a state has been given out, which may be used whenever a key is the current one."""
+
     def __init__(self, operator_name: str) -> None:
         self._operator_name = operator_name
 
@@ -42,6 +45,7 @@ class StatesByKind(KeyedStateStore):
     def _keyed(self, descriptor: StateDescriptor, kind: type[StateDescriptor]) -> Any:
         if not isinstance(descriptor, kind):
             raise ProgramError(f"operator {self._operator_name!r} needs a {kind.__name__} here, not {descriptor!r}")
+        self.any_given = True
         return self._state(descriptor)
 
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
-from headgate.elements import Batch
+from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.late import LateRecords
 from headgate.state.backend import KeyedBackend
@@ -50,5 +50,5 @@ class Waiting:
                 kept.append((time, value))
             first_ms = earliest()
             if first_ms is None or time + grace_ms < first_ms:
-                register(time + grace_ms)
+                register(min(time + grace_ms, MAX_TIMESTAMP))
         return Batch(out, times)

@@ -57,7 +57,7 @@ class PatternStream:
 
     def side_output_late_data(self, output_tag: OutputTag) -> PatternStream:
         """Send records that come behind the watermark to a side output, instead of dropping them."""
-        check_tag(output_tag)
+        check_tag("side_output_late_data", output_tag)
         return replace(self, _late_tag=output_tag)
 
     def process(self, func: PatternProcessFunction, output_type: TypeInformation | None = None) -> DataStream:

@@ -174,6 +174,10 @@ class KeyedBackend(Protocol):
         """Yield the keys of this subtask that have a value of the state. State must not change meanwhile."""
         ...
 
+    def namespaces_with(self, state_name: str) -> Iterator[Any]:
+        """Yield the namespace of each value of the state, once for each key. State must not change meanwhile."""
+        ...
+
     @property
     def has_states(self) -> bool:
         """Whether any state was declared or restored: without, there is nothing to save."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from headgate.checkpoint import paths, workflow
 from headgate.checkpoint.cleanup.registry import SharedFiles, SharedStateRegistry
+from headgate.checkpoint.drivers.epochs import Base, EpochOwner
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.handles import ListStateHandle, OperatorState
 from headgate.checkpoint.manifest import Manifest, OperatorShape, encode
@@ -146,6 +147,16 @@ def test_a_manifest_of_another_job_is_refused() -> None:
 def test_a_checkpoint_that_this_master_completed_cannot_vanish_unnoticed() -> None:
     with pytest.raises(RestoreError, match="checkpoint 2 was complete"):
         latest(store_of(manifest(1)), known_complete=TWO)
+
+
+def test_what_a_driver_stored_after_it_was_taken_over_is_not_missed_when_its_files_are_gone() -> None:
+    store = store_of(manifest(1, operator("op", keyed("op", 0, 127, file("chk-1/a1-op-0-keyed")))))
+    search = workflow.Search(known_complete=None, may_fall_back=False)
+    with pytest.raises(RestoreError, match="chk-1/a1-op-0-keyed is missing"):
+        workflow.resolve_latest(store, JOB, search)
+    chain = (Base(EpochOwner(9, "bb"), CheckpointId(0)),)
+    resolution = workflow.resolve_latest(store, JOB, replace(search, chain=chain))
+    assert (resolution.manifest, resolution.leftovers) == (None, (ONE,))
 
 
 def test_list_states_are_read_and_dealt_out() -> None:

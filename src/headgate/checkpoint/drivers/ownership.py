@@ -116,11 +116,6 @@ def decode_base(document: dict[str, object]) -> Base:
 # --- what only the owner may do ----------------------------------------------------------------------------------
 
 
-def owner_of(manifest: Manifest) -> EpochOwner:
-    """Return the driver that has stored the manifest."""
-    return EpochOwner(manifest.epoch, manifest.nonce)
-
-
 def store_as_owner(
     store: CheckpointStore, manifest: Manifest, savepoint: CheckpointStore | None
 ) -> Stored | Refused | Superseded:
@@ -130,7 +125,7 @@ def store_as_owner(
     of one, unless the job is recorded to end with it. Raises InDoubt, after which only `settle_as_owner` may follow,
     and whatever a defect raises before the write is issued; nothing else.
     """
-    own = owner_of(manifest)
+    own = manifest.owner
     try:
         if savepoint is None:
             _claim_id(store, manifest)
@@ -162,13 +157,13 @@ def _completed(
     result = put(store if savepoint is None else savepoint, path, data)
     if savepoint is None:
         result = _attested(store, manifest, data, result)
-    return _unless_superseded(store, owner_of(manifest), result)
+    return _unless_superseded(store, manifest.owner, result)
 
 
 def _attested(store: CheckpointStore, manifest: Manifest, data: bytes, result: Stored | Refused) -> Stored | Refused:
     """Write the evidence of a manifest that is stored. Raises InDoubt when that fails: the manifest stays."""
     if isinstance(result, Stored):
-        evidence = Evidence(manifest.checkpoint_id, owner_of(manifest), digest_of(data))
+        evidence = Evidence(manifest.checkpoint_id, manifest.owner, digest_of(data))
         try:
             attest(store, evidence)
         except StorageError as error:
@@ -193,7 +188,7 @@ def attest_restored(store: CheckpointStore, manifest: Manifest) -> None:
     if data is None:
         raise missing(store.locate(path))
     store.secure(path)
-    attest(store, Evidence(manifest.checkpoint_id, owner_of(manifest), digest_of(data)))
+    attest(store, Evidence(manifest.checkpoint_id, manifest.owner, digest_of(data)))
 
 
 def _claim_id(store: CheckpointStore, manifest: Manifest) -> None:

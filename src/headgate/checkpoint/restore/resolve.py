@@ -31,9 +31,10 @@ class Torn:
 @final
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """There is a manifest that was whole once; `reason` names the file."""
+    """There is a manifest that was whole once; `reason` names the file. `owner` has stored it, None if unknown."""
 
     reason: str
+    owner: EpochOwner | None = None
 
 
 Observed = Manifest | Torn | Damaged
@@ -121,8 +122,9 @@ def _checkpoints_seen(facts: RestoreFacts) -> set[CheckpointId]:
 
 def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
     observed = facts.manifests.get(checkpoint_id, Torn())
-    if isinstance(observed, Manifest) and not _counts(observed, facts.chain):
-        return Torn()
+    owner = None if isinstance(observed, Torn) else observed.owner
+    if owner is not None and not is_valid(owner, checkpoint_id, facts.chain):
+        return Torn()  # a later driver started from before it, and may have deleted its files
     evidence = facts.evidence.get(checkpoint_id)
     if isinstance(observed, Torn) and evidence is not None and evidence.stop:
         return Damaged(
@@ -135,10 +137,6 @@ def _observed(checkpoint_id: CheckpointId, facts: RestoreFacts) -> Observed:
     if isinstance(observed, Manifest) and observed.checkpoint_id != checkpoint_id:
         return Damaged(f"{paths.metadata(checkpoint_id)} is the manifest of checkpoint {observed.checkpoint_id}")
     return observed
-
-
-def _counts(manifest: Manifest, chain: Chain) -> bool:
-    return is_valid(EpochOwner(manifest.epoch, manifest.nonce), manifest.checkpoint_id, chain)
 
 
 def _refusal(checkpoint_id: CheckpointId, reason: str) -> str:

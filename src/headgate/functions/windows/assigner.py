@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
+from numbers import Integral
 from typing import Any, Generic, TypeVar
 
 from headgate.errors import ProgramError
@@ -95,3 +96,12 @@ def millis_of(what: str, length: Time | Duration) -> int:
     if isinstance(length, Duration):
         return length.to_millis()
     raise ProgramError(f"{what} must be a length of time such as Time.minutes(5), not {length!r}")
+
+
+def is_whole(*numbers: object) -> bool:
+    """Return whether all are whole numbers.
+
+    >>> is_whole(1, 2), is_whole(1, 0.5), is_whole(True)
+    (True, False, False)
+    """
+    return all(isinstance(number, Integral) and not isinstance(number, bool) for number in numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from headgate.errors import ProgramError
-from headgate.functions.windows.assigner import WindowAssigner
+from headgate.functions.windows.assigner import WindowAssigner, is_whole
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.triggers import CountTrigger, NeverTrigger, PurgingTrigger
 from headgate.functions.windows.window import GLOBAL_WINDOW, CountWindow, GlobalWindow
@@ -17,9 +17,10 @@ class _CountWindows(WindowAssigner[Any, CountWindow]):
     """Windows of so many records of a key, one beginning every `slide` records. The key's records are counted."""
 
     def __init__(self, window_size: int, window_slide: int, name: str) -> None:
-        if window_size < 1 or window_slide < 1:
+        if not is_whole(window_size, window_slide) or window_size < 1 or window_slide < 1:
             raise ProgramError(
-                f"windows of records need a size and a slide of at least 1, not {window_size} and {window_slide}"
+                "windows of records need a size and a slide of at least 1, as whole numbers, not "
+                f"{window_size!r} and {window_slide!r}"
             )
         self._size = window_size
         self._slide = window_slide

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
 
 from headgate.errors import ProgramError
-from headgate.functions.windows.assigner import millis_of
+from headgate.functions.windows.assigner import is_whole, millis_of
 from headgate.functions.windows.window import Window
 from headgate.types.instant import Duration, Time
 
@@ -87,8 +87,8 @@ class CountEvictor(_BeforeOrAfter[T, W]):
 
     def __init__(self, max_count: int, do_evict_after: bool = False) -> None:
         super().__init__(do_evict_after)
-        if max_count < 0:
-            raise ProgramError(f"a CountEvictor keeps at least 0 records, not {max_count}")
+        if not is_whole(max_count) or max_count < 0:
+            raise ProgramError(f"a CountEvictor keeps at least 0 records, as a whole number, not {max_count!r}")
         self._max_count = max_count
 
     @staticmethod
@@ -109,6 +109,8 @@ class TimeEvictor(_BeforeOrAfter[T, W]):
 
     def __init__(self, window_size: int, do_evict_after: bool = False) -> None:
         super().__init__(do_evict_after)
+        if not is_whole(window_size) or window_size < 0:
+            raise ProgramError(f"a TimeEvictor keeps records of at least 0 ms, as a whole number, not {window_size!r}")
         self._window_size = window_size
 
     @staticmethod

@@ -11,6 +11,7 @@ from headgate.functions.windows.assigner import (
     MergingWindowAssigner,
     SessionWindowTimeGapExtractor,
     WindowAssigner,
+    is_whole,
     millis_of,
 )
 from headgate.functions.windows.time_windows import check_timestamp
@@ -35,8 +36,10 @@ class _Sessions(MergingWindowAssigner[Any, TimeWindow]):
 
 class _FixedGap(_Sessions):
     def __init__(self, session_gap: int) -> None:
-        if session_gap <= 0:
-            raise ProgramError(f"{type(self).__name__} needs a gap of more than 0 ms, not {session_gap}")
+        if not is_whole(session_gap) or session_gap <= 0:
+            raise ProgramError(
+                f"{type(self).__name__} needs a gap of more than 0 ms, as a whole number, not {session_gap!r}"
+            )
         self.session_gap = session_gap
 
     def gap_ms(self, element: Any) -> int:
@@ -48,14 +51,19 @@ class _FixedGap(_Sessions):
 
 class _DynamicGap(_Sessions):
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
+        if not isinstance(session_window_time_gap_extractor, SessionWindowTimeGapExtractor):
+            raise ProgramError(
+                "a gap that depends on the record is given by a SessionWindowTimeGapExtractor, not "
+                f"{session_window_time_gap_extractor!r}"
+            )
         self._extractor = session_window_time_gap_extractor
 
     def gap_ms(self, element: Any) -> int:
         gap_ms = self._extractor.extract(element)
-        if gap_ms <= 0:
+        if not is_whole(gap_ms) or gap_ms <= 0:
             raise ProgramError(
                 f"{type(self._extractor).__name__}.extract() returned {gap_ms!r}, but the gap of a session must be "
-                "more than 0 ms"
+                "more than 0 ms, as a whole number"
             )
         return gap_ms
 
@@ -97,7 +105,7 @@ class DynamicEventTimeSessionWindows(_DynamicGap, _EventTimeSessions):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicEventTimeSessionWindows:
-        """Return the assigner."""
+        """Return the assigner. Raises ProgramError."""
         return DynamicEventTimeSessionWindows(extractor)
 
 
@@ -107,7 +115,7 @@ class DynamicProcessingTimeSessionWindows(_DynamicGap, _ProcessingTimeSessions):
 
     @staticmethod
     def with_dynamic_gap(extractor: SessionWindowTimeGapExtractor) -> DynamicProcessingTimeSessionWindows:
-        """Return the assigner."""
+        """Return the assigner. Raises ProgramError."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
 

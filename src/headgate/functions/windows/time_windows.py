@@ -6,7 +6,7 @@ from typing import Any, final
 
 from headgate.elements import MIN_TIMESTAMP
 from headgate.errors import ProgramError
-from headgate.functions.windows.assigner import WindowAssigner, millis_of
+from headgate.functions.windows.assigner import WindowAssigner, is_whole, millis_of
 from headgate.functions.windows.trigger import Trigger
 from headgate.functions.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
 from headgate.functions.windows.window import TimeWindow
@@ -21,10 +21,12 @@ class TimeWindows(WindowAssigner[Any, TimeWindow]):
 
     def __init__(self, size: int, slide: int, offset: int) -> None:
         name = type(self).__name__
-        if size <= 0 or slide <= 0:
-            raise ProgramError(f"{name} needs a size and a slide of more than 0 ms, not {size} and {slide}")
-        if abs(offset) >= slide:
-            raise ProgramError(f"{name} needs an offset that is shorter than {slide} ms, not {offset} ms")
+        if not is_whole(size, slide) or size <= 0 or slide <= 0:
+            raise ProgramError(
+                f"{name} needs a size and a slide of more than 0 ms, as whole numbers, not {size!r} and {slide!r}"
+            )
+        if not is_whole(offset) or abs(offset) >= slide:
+            raise ProgramError(f"{name} needs an offset of whole ms that is shorter than {slide} ms, not {offset!r}")
         self.size = size
         self.slide = slide
         self.offset = offset

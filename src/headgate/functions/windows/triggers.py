@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
 from headgate.errors import ProgramError
-from headgate.functions.windows.assigner import millis_of
+from headgate.functions.windows.assigner import is_whole, millis_of
 from headgate.functions.windows.trigger import Trigger, TriggerResult
 from headgate.functions.windows.window import GlobalWindow, TimeWindow, Window
 from headgate.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
@@ -108,8 +108,10 @@ class _Continuous(QuietTrigger[TimeWindow]):
     """Fires at each multiple of an interval while the window has records; `fire-time` holds the next time."""
 
     def __init__(self, interval: int) -> None:
-        if interval <= 0:
-            raise ProgramError(f"{type(self).__name__} needs an interval of more than 0 ms, not {interval}")
+        if not is_whole(interval) or interval <= 0:
+            raise ProgramError(
+                f"{type(self).__name__} needs an interval of more than 0 ms, as a whole number, not {interval!r}"
+            )
         self.interval = interval
         self.state_desc = ReducingStateDescriptor("fire-time", min, Types.LONG())
 
@@ -223,8 +225,8 @@ class CountTrigger(QuietTrigger[Window]):
     """Fires each time the window has had so many more records."""
 
     def __init__(self, window_size: int) -> None:
-        if window_size < 1:
-            raise ProgramError(f"a CountTrigger needs a count of at least 1, not {window_size}")
+        if not is_whole(window_size) or window_size < 1:
+            raise ProgramError(f"a CountTrigger needs a count of at least 1, as a whole number, not {window_size!r}")
         self._window_size = window_size
         self._count = ReducingStateDescriptor("count", lambda count, more: count + more, Types.LONG())
 
@@ -290,11 +292,13 @@ class PurgingTrigger(Trigger[Any, Window]):
     """Does as another trigger does, and has the contents go whenever that fires."""
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
+        if not isinstance(nested_trigger, Trigger):
+            raise ProgramError(f"a PurgingTrigger purges where another Trigger fires: give one, not {nested_trigger!r}")
         self.nested_trigger = nested_trigger
 
     @staticmethod
     def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
-        """Return the trigger."""
+        """Return the trigger. Raises ProgramError."""
         return PurgingTrigger(nested_trigger)
 
     def on_element(self, element: Any, timestamp: int, window: Window, ctx: Trigger.TriggerContext) -> TriggerResult:
@@ -317,4 +321,4 @@ class PurgingTrigger(Trigger[Any, Window]):
 
 
 def _purging(result: TriggerResult) -> TriggerResult:
-    return TriggerResult.FIRE_AND_PURGE if result.is_fire() else result
+    return TriggerResult.FIRE_AND_PURGE if result is _FIRE else result

@@ -36,7 +36,7 @@ class TimeWindow(Window):
         self.end = end
 
     def max_timestamp(self) -> int:
-        return self.end - 1
+        return self.end - 1 if self.end <= MAX_TIMESTAMP else MAX_TIMESTAMP
 
     def intersects(self, other: TimeWindow) -> bool:
         """Return whether the windows overlap, or touch."""

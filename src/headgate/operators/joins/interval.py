@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Final, final
 
-from headgate.elements import Batch
+from headgate.elements import MAX_TIMESTAMP, Batch
 from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.joins import ProcessJoinFunction
 from headgate.operators.base import USER_ERRORS, Runtime, UserCodeError
 from headgate.operators.calls import many_of_pair
 from headgate.operators.joins.context import JoinContext
+from headgate.operators.joins.reach import keep, put_in_order, within
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
 from headgate.operators.late import LateRecords
 from headgate.state.descriptors import ListStateDescriptor
@@ -78,10 +79,14 @@ class IntervalJoinOperator(KeyedOperator):
     def _bound(self, function: Any, runtime: Runtime) -> KeyedCall:
         self._join = many_of_pair(function.process_element)
         self._pair = JoinContext()
-        kind = Types.PICKLED_BYTE_ARRAY()
-        buffers = [self._backend.state(ListStateDescriptor(name, kind)) for name in ("left", "right")]
+        buffers = [self._open_buffer(name) for name in ("left", "right")]
         self._left, self._right = (self._open_side(index, buffers) for index in (0, 1))
         return no_call
+
+    def _open_buffer(self, name: str) -> ListState[Any]:
+        buffer: ListState[Any] = self._backend.state(ListStateDescriptor(name, Types.PICKLED_BYTE_ARRAY()))
+        put_in_order(self._backend, name, buffer.column)
+        return buffer
 
     def _open_side(self, index: int, buffers: list[ListState[Any]]) -> _Open:
         side, other = self._sides[index], self._sides[1 - index]
@@ -127,16 +132,18 @@ class IntervalJoinOperator(KeyedOperator):
             first_ms = lower_ms + (time if time > watermark_ms else watermark_ms + 1)
             last_ms = time + upper_ms
             others, kept_here = cell[other], cell[own]
-            found = others and [each for each in others if first_ms <= each[0] <= last_ms]
+            found = others and within(others, first_ms, last_ms)
             if found:
-                pair.own_ms = time
+                pair.own_ms = pair.result_ms = later_ms = time
                 for kept_ms, kept, _ in found:
                     pair.kept_ms = kept_ms
-                    pair.result_ms = later_ms = time if time > kept_ms else kept_ms
+                    if kept_ms > time or later_ms > time:
+                        times += repeat(later_ms, len(out) - len(times))
+                        pair.result_ms = later_ms = kept_ms if kept_ms > time else time
                     results = join(value, kept, pair) if is_left else join(kept, value, pair)
                     if results is not None:
                         out += results
-                        times += repeat(later_ms, len(out) - len(times))
+                times += repeat(later_ms, len(out) - len(times))
                 if current.marks:
                     current.other.update([_marked(each, first_ms, last_ms) for each in others])
             if last_ms <= watermark_ms:
@@ -144,7 +151,7 @@ class IntervalJoinOperator(KeyedOperator):
                     self._unmatched(current, time, value, out, times)
                 continue
             if kept_here is not None:
-                kept_here.append((time, value, bool(found)))
+                keep(kept_here, (time, value, bool(found)))
             else:
                 current.own.add((time, value, bool(found)))
             if side.outer or (kept_here is None and others is None):
@@ -156,14 +163,14 @@ class IntervalJoinOperator(KeyedOperator):
         timers = self._context.timers
         first_ms = timers.earliest_event_time_timer()
         if first_ms is None or over_ms < first_ms:
-            timers.register_event_time_timer(-(-over_ms // self._lag_ms) * self._lag_ms)
+            timers.register_event_time_timer(min(-(-over_ms // self._lag_ms) * self._lag_ms, MAX_TIMESTAMP))
 
     def _unmatched(self, open_side: _Open, time: int, value: Any, out: list[Any], times: list[int]) -> None:
         """Hand over a record that has matched none, if its side is an outer one."""
         if open_side.side.outer:
             pair = self._pair
             pair.is_left, pair.own_ms, pair.kept_ms = open_side.is_left, time, None
-            pair.result_ms = over_ms = time + open_side.side.upper_ms
+            pair.result_ms = over_ms = min(time + open_side.side.upper_ms, MAX_TIMESTAMP)
             results = self._join(value, None, pair) if open_side.is_left else self._join(None, value, pair)
             if results is not None:
                 out += results
@@ -192,7 +199,7 @@ class IntervalJoinOperator(KeyedOperator):
         if elements is None:
             return NEVER
         reach_ms: int = open_side.side.upper_ms
-        before_ms = until_ms - reach_ms
+        before_ms = until_ms if until_ms == MAX_TIMESTAMP else until_ms - reach_ms
         kept = [each for each in elements if each[0] > before_ms]
         if open_side.side.outer:
             over = [each for each in elements if each[0] <= before_ms and not each[2]]

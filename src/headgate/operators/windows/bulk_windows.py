@@ -9,8 +9,6 @@ from typing import Any
 from headgate.functions.windows.functions import (
     PassThroughAllWindowFunction,
     PassThroughWindowFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
 )
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.combined import Combined
@@ -32,10 +30,13 @@ class BulkWindows(Windows):
         passes = type(function) in (PassThroughWindowFunction, PassThroughAllWindowFunction)
         self._result = contents.result if passes and isinstance(contents, Combined) else None
         """Makes the result of a value where there is no window function to call."""
-        self._has_context = isinstance(function, ProcessWindowFunction | ProcessAllWindowFunction)
         self._window: tuple[int, int] = (0, 0)
         """The start and the end of the window that is evaluated."""
-        self._window_context.enter_window = lambda: self._backend.namespaces.set(self._window)
+        self._key: Any = None
+        """The key whose window is evaluated. It is the current one of the state where the function may use any."""
+        self._given_to = (opened.runtime, self._window_states)
+        self._window_context.enter_key = lambda: self._enter_key(self._key)
+        self._window_context.enter_window = self._enter_window
 
     def _begin(self, start: int, end: int) -> None:
         """Make a window the one that is evaluated."""
@@ -44,20 +45,39 @@ class BulkWindows(Windows):
 
     def _evaluate_some(self, position: Iterator[tuple[Any, Any]]) -> None:
         """Evaluate the window for these keys and values."""
-        out, result, last_ms = self.out, self._result, self._window[1] - 1
+        out, result, last_ms = self.out, self._result, self._window_context.current.max_timestamp()
         if result is not None:
-            out += [emitted for _, value in position if (emitted := result(value)) is not None]
+            none_made = self._none_made
+            out += [
+                emitted
+                for _, value in position
+                if (emitted := none_made() if value is None else result(value)) is not None
+            ]
         else:
             evaluate, context, inputs_of = self._evaluate, self._window_context, self._inputs_of
+            runtime, states = self._given_to
             for key, value in position:
                 inputs = inputs_of(value)
                 if inputs is not None:
-                    if self._has_context:
-                        self._enter(key)
+                    self._key = key
+                    if runtime.any_given or states.any_given:
+                        self._enter()
                     out += evaluate(untyped(key), context, inputs)
         self.times += repeat(last_ms, len(out) - len(self.times))
 
-    def _enter(self, key: Any) -> None:
-        """Make a key the current one of the state, without a window: the context sets that when it is asked."""
-        self._enter_key(key)
+    def _enter(self) -> None:
+        """Make the key the current one of the state, without a window."""
+        self._enter_key(self._key)
         self._backend.namespaces.cell = NO_CELL
+
+    def _enter_window(self) -> None:
+        """Make the key and the window the current ones of the state."""
+        self._enter_key(self._key)
+        self._backend.namespaces.set(self._window)
+
+    def _clear(self, key: Any) -> None:
+        """Have the window function clear its state of the window."""
+        if self._clears is not None:
+            self._key = key
+            self._enter()
+            self._clears.clear(self._window_context)

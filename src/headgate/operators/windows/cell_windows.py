@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP
+from headgate.errors import ProgramError
 from headgate.functions.context import TimeDomain
 from headgate.functions.windows.trigger import TriggerResult
 from headgate.functions.windows.window import Window
@@ -78,6 +79,11 @@ class CellWindows(Windows):
 
     def _act(self, result: TriggerResult, window: Window, time_ms: int) -> None:
         """Do what the trigger says, at this time, with the contents of the window, whose cell is the current one."""
+        if not isinstance(result, TriggerResult):
+            raise ProgramError(
+                f"{type(self._trigger).__name__} returned {result!r}: return a TriggerResult, such as "
+                "TriggerResult.CONTINUE, from on_element(), on_event_time() and on_processing_time()"
+            )
         if result.is_fire():
             inputs = self._contents.inputs(window)
             if inputs is not None:

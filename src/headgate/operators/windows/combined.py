@@ -18,11 +18,15 @@ from headgate.operators.windows.contents import STATE_NAME, First, More, PaneCon
 from headgate.operators.windows.slice_values import SlicesBetween
 from headgate.state.descriptors import AggregatingStateDescriptor, ReducingStateDescriptor, StateDescriptor
 from headgate.state.keyed.immutable import own
+from headgate.state.kinds.aggregating_state import merge_of
 from headgate.types.typeinfo import TypeInformation
 
 
 class Combined(PaneContents):
     """One value, which a function has made of all records."""
+
+    result: Callable[[Any], Any]
+    """Returns what the window function is given for a value, None for nothing."""
 
     @abstractmethod
     def combiner(self) -> More:
@@ -30,10 +34,6 @@ class Combined(PaneContents):
 
     def owner(self) -> First:
         return own
-
-    @abstractmethod
-    def result(self, value: Any) -> Any:
-        """Return what the window function is given, None for nothing."""
 
     def _checked(self, first: First, more: More) -> tuple[First, More]:
         """Have values checked as the state would check them, if the state is declared with a type."""
@@ -52,7 +52,7 @@ class Combined(PaneContents):
         return None if value is None else [value]
 
     def inputs_of(self, value: Any) -> list[Any] | None:
-        result = self.result(value)
+        result = self.none_made() if value is None else self.result(value)
         return None if result is None else [result]
 
     def slice_values(self, between: SlicesBetween) -> CombinedSlices:
@@ -66,6 +66,7 @@ class Reduced(Combined):
     def __init__(self, function: ReduceFunction | Callable[[Any, Any], Any], type_info: TypeInformation) -> None:
         self._function: Any = function
         self._type = type_info
+        self.result = _itself
 
     def _descriptor(self) -> StateDescriptor:
         return ReducingStateDescriptor(STATE_NAME, self._function, self._type)
@@ -94,8 +95,9 @@ class Reduced(Combined):
         function = method_of(self._function, "reduce")
         return self._checked(lambda value: value, lambda value, so_far: function(so_far, value))
 
-    def result(self, value: Any) -> Any:
-        return value
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @final
@@ -105,6 +107,7 @@ class Aggregated(Combined):
     def __init__(self, function: AggregateFunction, type_info: TypeInformation) -> None:
         self._function: AggregateFunction = function
         self._type = type_info
+        self.result = function.get_result
 
     def _descriptor(self) -> StateDescriptor:
         return AggregatingStateDescriptor(STATE_NAME, self._function, self._type)
@@ -114,15 +117,8 @@ class Aggregated(Combined):
         return bool(getattr(self._function, "mergeable", False))
 
     def combiner(self) -> More:
-        merge = self._function.merge
-
-        def combined(one: Any, other: Any) -> Any:
-            merged = merge(own(one), own(other))
-            if merged is None:
-                raise ProgramError(f"merge() of {type(self._function).__name__} returned None; return the accumulator")
-            return merged
-
-        return combined
+        merge = merge_of(self._function)
+        return lambda one, other: merge(own(one), own(other))
 
     def fold(self, values: list[Any]) -> list[Any]:
         accumulator = self._function.create_accumulator()
@@ -134,12 +130,7 @@ class Aggregated(Combined):
         create, add = self._function.create_accumulator, self._function.add
         return self._checked(lambda value: add(value, create()), add)
 
-    def result(self, value: Any) -> Any:
-        if value is None:
-            self.none_made()
-        return self._function.get_result(value)
-
-    def none_made(self) -> None:
+    def none_made(self) -> Any:
         raise ProgramError(
             f"add() of {type(self._function).__name__} returned None; return the accumulator, also when it was changed "
             "in place"

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from headgate.errors import RestoreError
 from headgate.functions.windows.evictors import Evictor, TimestampedValue
 from headgate.functions.windows.window import Window
 from headgate.operators.base import Runtime, close_function, open_function
@@ -45,10 +46,17 @@ class Contents(ABC):
         """Return what the window function is given, None for nothing: then it is not called."""
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
-        """Declare the state, and open the program's function. Raises `UserCodeError`."""
+        """Declare the state, and open the program's function. Raises `UserCodeError`, `RestoreError`."""
         self._backend = backend
         self.described = self._descriptor()
-        self._state = backend.namespaced_state(self.described)
+        try:
+            self._state = backend.namespaced_state(self.described)
+        except RestoreError as error:
+            raise RestoreError(
+                f"{error}. It is what windows hold: one record with reduce(), an accumulator with aggregate(), all "
+                "records with process(), and their times, too, with an evictor. Keep these, or give the operator "
+                "another uid"
+            ) from error
         open_function(self._function, runtime)
 
     def close(self) -> None:
@@ -111,8 +119,12 @@ class PaneContents(Contents):
     def slice_values(self, between: SlicesBetween) -> SliceValues:
         """Return what makes values of windows out of those of slices. Only for contents that are sliceable."""
 
-    def none_made(self) -> None:
-        """The program's function has returned None, which is no value: the next record is the first."""
+    def none_made(self) -> Any:
+        """Return the result of a window for which the program's function has returned None: none.
+
+        None is no value, so that the next record is the first. Raises `ProgramError` where it is an error.
+        """
+        return None
 
     def _check(self) -> First | None:
         """Return what checks a value as the state would; None if the state is not declared with a type."""
@@ -131,7 +143,7 @@ class Evicting(Contents):
         self._left: list[TimestampedValue[Any]] = []
 
     def _descriptor(self) -> StateDescriptor:
-        return ListStateDescriptor(STATE_NAME, Types.PICKLED_BYTE_ARRAY())
+        return ListStateDescriptor(STATE_NAME, Types.TUPLE([Types.LONG(), Types.PICKLED_BYTE_ARRAY()]))
 
     def open(self, runtime: Runtime, backend: KeyedBackend, times: Evictor.EvictorContext) -> None:
         super().open(runtime, backend, times)
@@ -148,7 +160,10 @@ class Evicting(Contents):
         if not left:
             return None
         self._evictor.evict_before(left, len(left), window, self._times)
-        return self._fold([element.value for element in left]) if left else None
+        if not left:
+            self.clear()
+            return None
+        return self._fold([element.value for element in left])
 
     def evaluated(self, window: Window) -> None:
         if self._left:

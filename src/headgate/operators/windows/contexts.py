@@ -103,15 +103,17 @@ class WindowStates(StatesByKind):
 class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction.Context[Any]):
     """What window functions may ask."""
 
-    __slots__ = ("_runtime", "_states", "_timers", "current", "enter_window")
+    __slots__ = ("_runtime", "_states", "_timers", "current", "enter_key", "enter_window")
 
     def __init__(self, timers: KeyedTimerService, runtime: RuntimeContext, states: WindowStates) -> None:
         self._timers = timers
         self._runtime = runtime
         self._states = states
         self.current: Window = GLOBAL_WINDOW
+        self.enter_key: Callable[[], None] | None = None
+        """Sets the current key of the state. None: whoever evaluates the window has set it."""
         self.enter_window: Callable[[], None] | None = None
-        """Sets the current window of the state. None: whoever evaluates the window has set it."""
+        """Sets the current key and window of the state. None: whoever evaluates the window has set them."""
 
     def window(self) -> Any:
         return self.current
@@ -128,4 +130,6 @@ class WindowContext(ProcessWindowFunction.Context[Any], ProcessAllWindowFunction
         return self._states
 
     def global_state(self) -> KeyedStateStore:
+        if self.enter_key is not None:
+            self.enter_key()
         return self._runtime

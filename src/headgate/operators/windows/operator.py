@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
+from typing import Any, Final
 
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, SavepointFormat
-from headgate.errors import RestoreError
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import OperatorSnapshot, Runtime
 from headgate.operators.keyed import KeyedCall, KeyedOperator, no_call
@@ -17,15 +16,19 @@ from headgate.operators.windows.cell_windows import CellWindows
 from headgate.operators.windows.contents import Contents
 from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.merging_windows import MergingWindows
+from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.pane_windows import PaneWindows
-from headgate.operators.windows.saved_sessions import saved_keys
+from headgate.operators.windows.saved_windows import SavedWindows
 from headgate.operators.windows.session_rows import SessionRows
 from headgate.operators.windows.session_windows import SessionWindows
 from headgate.operators.windows.slice_windows import PROGRESS, SliceWindows
 from headgate.operators.windows.windowing import Windowing
 from headgate.operators.windows.windows import WINDOWS_OPEN, Opened, Windows
+from headgate.operators.windows.windows_in_panes import EVALUATED
 from headgate.state.backend import KeyedSnapshot
 from headgate.time.timers import Timers
+
+_OWN_LISTS: Final = (PROGRESS, EVALUATED)
 
 
 class WindowOperator(KeyedOperator):
@@ -51,27 +54,23 @@ class WindowOperator(KeyedOperator):
         return isinstance(self._windows, CellWindows)
 
     def _kind(self) -> type[Windows]:
-        """Return how windows lie in state. Raises `RestoreError` where that state cannot be taken over."""
+        """Return how windows lie in state. Raises `RestoreError` where what was saved cannot be taken over."""
+        kind = self._layout()
+        saved = SavedWindows(self.context.name, self._backend, has_slices=PROGRESS in self.context.restored.lists)
+        saved.check(self._windowing, as_sessions=kind is SessionWindows, as_slices=kind is SliceWindows)
+        return kind
+
+    def _layout(self) -> type[Windows]:
         if SessionWindows.can_hold(self._windowing, self._contents):
             return SessionWindows
-        if saved_keys(self._backend):
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sessions in the cells of keys, which only sessions "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
         if self._windowing.merges:
             return MergingWindows
         if PaneWindows.can_hold(self._windowing, self._contents):
             return PaneWindows
         if SliceWindows.can_hold(self._windowing, self._contents, self._window_function):
             return SliceWindows
-        if PROGRESS in self.context.restored.lists:
-            raise RestoreError(
-                f"operator {self.context.name!r} was saved with sliding windows in slices, which only sliding windows "
-                "of event time can take over, with the default trigger and no evictor; restore it with those, or go "
-                "through a canonical savepoint, or give the operator another uid"
-            )
+        if OverlappingPanes.can_hold(self._windowing, self._contents):
+            return OverlappingPanes
         return CellWindows
 
     def _bound(self, function: object, runtime: Runtime) -> KeyedCall:
@@ -116,9 +115,10 @@ class WindowOperator(KeyedOperator):
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         taken = super().snapshot(barrier)
-        if _is_canonical(barrier):
-            return taken  # it says all that there is to say of each window
-        return replace(taken, lists=taken.lists | self._windows.lists())
+        lists = {name: each for name, each in taken.lists.items() if name not in _OWN_LISTS}  # those are restored ones
+        if not _is_canonical(barrier):  # which says all that there is to say of each window
+            lists |= self._windows.lists()
+        return replace(taken, lists=lists)
 
     def _keyed_snapshot(self, barrier: Barrier) -> KeyedSnapshot | None:
         keyed = super()._keyed_snapshot(barrier)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Any, final
+from typing import Any
 
 from headgate.functions.windows.time_windows import (
     SlidingEventTimeWindows,
@@ -17,7 +17,6 @@ from headgate.functions.windows.time_windows import (
     TumblingEventTimeWindows,
     check_timestamp,
 )
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.functions.windows.window import TimeWindow
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction
@@ -28,7 +27,6 @@ from headgate.state.keyed.panes import Namespace, Pane
 from headgate.time.timers import EVENT_TIMERS
 
 
-@final
 class PaneWindows(WindowsInPanes):
     """Tumbling windows of event time."""
 
@@ -46,9 +44,9 @@ class PaneWindows(WindowsInPanes):
         """Return whether the windows can lie in panes."""
         assigner = windowing.assigner
         return (
-            isinstance(assigner, TumblingEventTimeWindows | SlidingEventTimeWindows)
+            (type(assigner) is TumblingEventTimeWindows or type(assigner) is SlidingEventTimeWindows)
             and assigner.size == assigner.slide
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
         )
 
@@ -56,7 +54,29 @@ class PaneWindows(WindowsInPanes):
 
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         if self._panes.is_spilled:
-            self._panes.load(keys, map(self._namespace_at, timestamps))
+            self._load(keys, timestamps)
+        if not self._skipped:
+            self._add(keys, timestamps, records)
+            return
+        for key, time in zip(keys, timestamps):  # noqa: B905  # lengths agree
+            self._add_one(key, time, records)
+
+    def _load(self, keys: list[Any], timestamps: Iterable[int]) -> None:
+        """Read what the panes of these records have in a database only."""
+        self._panes.load(keys, map(self._namespace_at, timestamps))
+
+    def _add_one(self, key: Any, time: int, records: Iterator[Any]) -> None:
+        """Add a record, which is a late one if its window had been evaluated for the key before the start."""
+        namespace = self._namespace_at(time)
+        if key not in self._skipped.get(namespace, ()):
+            self._add([key], [time], records)
+        elif self._windowing.lateness_ms:
+            self._add([key], [time], records)
+            self._evaluate_again(namespace, key, self._panes.by_window[namespace].open[key])
+        else:
+            self._too_late(next(records), time)
+
+    def _add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         first, more = self._first, self._more
         start = end = 0
         pane: Pane | None = None
@@ -114,12 +134,12 @@ class PaneWindows(WindowsInPanes):
             self._backend.leave()
 
     def _begin_next(self) -> None:
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms == namespace[1] - 1:
-            self._begin_all(pane.due())
-        else:
+        if pane.is_evaluated:
             self._end(pane.items())
+        else:
+            self._begin_all(pane.due())

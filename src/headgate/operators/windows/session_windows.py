@@ -14,7 +14,6 @@ from typing import Any, Final, final
 
 from headgate.functions.windows.session_windows import DynamicEventTimeSessionWindows, EventTimeSessionWindows
 from headgate.functions.windows.time_windows import check_timestamp
-from headgate.functions.windows.triggers import EventTimeTrigger
 from headgate.operators.base import USER_ERRORS, UserCodeError, last_index
 from headgate.operators.windows.bulk_windows import BulkWindows
 from headgate.operators.windows.contents import Contents, PaneContents
@@ -22,6 +21,7 @@ from headgate.operators.windows.evaluation import AnyWindowFunction
 from headgate.operators.windows.saved_sessions import MergedSessions, cells_of, saved_keys
 from headgate.operators.windows.session_rows import SessionRows, SessionTerms
 from headgate.operators.windows.sessions import (
+    END_MAX,
     DueKeys,
     Session,
     columns_of,
@@ -69,8 +69,8 @@ class SessionWindows(BulkWindows):
     def can_hold(windowing: Windowing, contents: Contents) -> bool:
         """Return whether the windows are such sessions."""
         return (
-            isinstance(windowing.assigner, EventTimeSessionWindows | DynamicEventTimeSessionWindows)
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            type(windowing.assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
         )
 
@@ -82,13 +82,15 @@ class SessionWindows(BulkWindows):
     def add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any]) -> None:
         backend, watermark_ms, gap, gap_of = self._backend, self._timers.watermark_ms, self._gap, self._gap_of
         start_at, end_at, value_at, others_at = self._start, self._end, self._value, self._others
-        first, more, note = self._first, self._more, self._due_keys.add
+        first, more, note, end_max = self._first, self._more, self._due_keys.add, END_MAX
         cell_of, generation = backend.cells.get, backend.generation
         for key, time, value in zip(keys, timestamps, records):  # noqa: B905  # lengths agree
             cell = cell_of(key)
             if cell is None or cell[GENERATION] != generation:
                 cell = backend.enter(key, cell)
             until = time + (gap or gap_of(value))
+            if until > end_max:
+                until = end_max
             so_far, end = cell[value_at], cell[end_at]
             if so_far is not None and cell[start_at] <= time <= end:
                 if until > end:
@@ -264,9 +266,10 @@ class SessionWindows(BulkWindows):
 
     def _emit_all(self, position: Iterator[tuple[Any, Session]], result: Callable[[Any], Any]) -> None:
         """Emit what sessions come to, where there is no function to call."""
-        out, times = self.out, self.times
+        out, times, none_made = self.out, self.times, self._none_made
         for _, (_, end, value, is_evaluated) in position:
-            if not is_evaluated and (emitted := result(value)) is not None:
+            emitted = None if is_evaluated else none_made() if value is None else result(value)
+            if emitted is not None:
                 out.append(emitted)
                 times.append(end - 1)
 
@@ -276,6 +279,5 @@ class SessionWindows(BulkWindows):
         self._begin(start, end)
         if not is_evaluated:
             self._evaluate_some(iter([(key, value)]))
-        if self._clears is not None and (is_evaluated or not self._lateness):
-            self._enter(key)
-            self._clears.clear(self._window_context)
+        if is_evaluated or not self._lateness:
+            self._clear(key)

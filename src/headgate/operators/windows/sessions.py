@@ -24,6 +24,9 @@ Session = tuple[int, int, Any, bool]
 Columns = tuple[int | None, int | None, Any, list[Session] | None]
 """What a key's cell holds: start, end and value of the open session, and the others; None for what is not there."""
 
+END_MAX: Final = MAX_TIMESTAMP + 1
+"""No session ends later, so that each is evaluated by the end of the input."""
+
 END: Final = "window-session-end"
 OTHERS: Final = "window-sessions"
 

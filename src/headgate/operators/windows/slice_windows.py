@@ -19,8 +19,7 @@ from typing import Any, Final, final
 from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import RestoreError, SerializationError
 from headgate.functions.windows.time_windows import SlidingEventTimeWindows, check_timestamp
-from headgate.functions.windows.triggers import EventTimeTrigger
-from headgate.operators.base import USER_ERRORS
+from headgate.operators.base import USER_ERRORS, UserCodeError
 from headgate.operators.windows.contents import STATE_NAME, Contents, PaneContents
 from headgate.operators.windows.evaluation import AnyWindowFunction, clearing
 from headgate.operators.windows.progress import WindowProgress
@@ -78,11 +77,9 @@ class SliceWindows(WindowsInPanes):
     @staticmethod
     def can_hold(windowing: Windowing, contents: Contents, function: AnyWindowFunction) -> bool:
         """Return whether the windows can lie in slices."""
-        assigner = windowing.assigner
         return (
-            isinstance(assigner, SlidingEventTimeWindows)
-            and assigner.slide < assigner.size
-            and isinstance(windowing.trigger, EventTimeTrigger)
+            windowing.overlaps
+            and windowing.has_default_trigger
             and isinstance(contents, PaneContents)
             and contents.is_sliceable
             and clearing(function) is None
@@ -112,7 +109,7 @@ class SliceWindows(WindowsInPanes):
     def _evaluated_ms(self) -> int:
         """Return until when the windows of all key groups have been evaluated, at the least."""
         watermark_ms = self._timers.watermark_ms
-        return self._until_ms if self.is_due(watermark_ms) else watermark_ms
+        return self._until_ms if self.is_due(watermark_ms) else max(self._until_ms, watermark_ms)
 
     def _to_windows(self) -> ToWindows:
         """Return what makes windows of slices, as of now."""
@@ -157,11 +154,16 @@ class SliceWindows(WindowsInPanes):
         watermark_ms, progress = self._timers.watermark_ms, self._progress
         progress.passed(watermark_ms)
         self._until_ms = max(progress.floor_ms, watermark_ms)
-        if not progress.ahead:
+        if not progress.ahead and not self._skipped:
             self._add(keys, timestamps, records, self._until_ms)
             return
         for key, time in zip(keys, timestamps):  # noqa: B905  # lengths agree
-            self._add([key], [time], records, progress.of_group(self._group_of(key), watermark_ms))
+            self._add([key], [time], records, self._until_of(key, watermark_ms))
+
+    def _until_of(self, key: Any, watermark_ms: int) -> int:
+        """Return until when windows of a key have been evaluated, also those that a restore found half evaluated."""
+        skipped = [end - 1 for (_, end), keys in self._skipped.items() if key in keys]
+        return max([self._progress.of_group(self._group_of(key), watermark_ms), *skipped])
 
     def _add(self, keys: list[Any], timestamps: Iterable[int], records: Iterator[Any], until_ms: int) -> None:
         """Add records of keys whose windows have been evaluated until then."""
@@ -263,6 +265,10 @@ class SliceWindows(WindowsInPanes):
                     self._all_evaluated()
                     if self._slicing.has_window(*self._window):
                         self._until_ms = max(self._until_ms, self._window[1] - 1)
+        except UserCodeError:
+            raise
+        except USER_ERRORS as error:
+            raise UserCodeError(during=f"the slices of a window ({self._window[1] - 1})") from error
         finally:
             self._backend.leave()
 
@@ -282,12 +288,12 @@ class SliceWindows(WindowsInPanes):
 
     def _begin_saved(self, sliced: int | None) -> None:
         """Do what is due next with a window that was saved by itself. `sliced` is the next one that slices have."""
-        due_ms, namespace = heapq.heappop(self._due)
+        _, namespace = heapq.heappop(self._due)
         pane = self._panes.by_window.get(namespace)
         if pane is None:
             return
         self._begin(*namespace)
-        if due_ms != namespace[1] - 1:
+        if pane.is_evaluated:
             self._end(())
         elif namespace != (sliced, None if sliced is None else sliced + self._slicing.size):
             self._begin_all((key, self._values.of_saved(value)) for key, value in pane.due())
@@ -328,7 +334,7 @@ class SliceWindows(WindowsInPanes):
         slicing, starts = self._slicing, self._starts
         count = 0
         while count < len(starts) and slicing.over_ms(starts[count]) <= until_ms:
-            if slicing.last_ms(slicing.window_at(starts[count])) > self._until_ms:
+            if slicing.window_at(starts[count]) + slicing.size - 1 > self._until_ms:
                 break
             count += 1
         for start in starts[:count]:

@@ -51,8 +51,8 @@ class Windows(ABC):
         self._evaluate = evaluation(function)
         self._clears = clearing(function)
         self._trigger_context = TriggerContext(self._timers, runtime, self._backend)
-        states = WindowStates(context.name, self._backend, merging=windowing.merges)
-        self._window_context = WindowContext(self._timers, runtime, states)
+        self._window_states = WindowStates(context.name, self._backend, merging=windowing.merges)
+        self._window_context = WindowContext(self._timers, runtime, self._window_states)
         self._late = LateRecords(context, windowing.late_tag)
         self.out: list[Any] = []
         self.times: list[int] = []

@@ -61,7 +61,8 @@ class WindowsInPanes(BulkWindows):
 
     def _new_pane(self, namespace: Namespace) -> Pane:
         """Return the pane of a window that is not over, which from now on is among those to become due."""
-        last_ms, cleanup_ms = namespace[1] - 1, self._windowing.cleanup_ms(TimeWindow(*namespace))
+        window = TimeWindow(*namespace)
+        last_ms, cleanup_ms = window.max_timestamp(), self._windowing.cleanup_ms(window)
         stays = cleanup_ms > last_ms
         pane = Pane({last_ms: None, cleanup_ms: None}, {cleanup_ms: None} if stays else None)
         pane.is_evaluated = last_ms <= self._timers.watermark_ms
@@ -86,8 +87,7 @@ class WindowsInPanes(BulkWindows):
         """Remove the window, and have the function clear its state."""
         if self._clears is not None:
             for key, _ in items:
-                self._enter(key)
-                self._clears.clear(self._window_context)
+                self._clear(key)
         self._panes.drop(self._window, self._backend.generation)
 
     # --- savepoints

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +11,7 @@ from headgate.errors import InternalError
 from headgate.ids import CheckpointId
 from headgate.state.backend import BackendContext
 from headgate.state.formats.schema import StateMeta
-from headgate.state.keyed.cells import NO_CELL, Cell
+from headgate.state.keyed.cells import NO_CELL, Cell, namespace_of
 from headgate.state.keyed.cleanup import IncrementalCleanup
 from headgate.state.keyed.columns import ExpiryFilter, StateColumns, meta_of, snapshot_filter
 from headgate.state.keyed.increments import Increments
@@ -87,6 +87,24 @@ class CellBackend(ABC, Generic[Index]):
     def _filters_at(self, now_ms: int) -> dict[int, Filter]:
         """Return what leaves expired values out of a whole snapshot, by column."""
         return {column: partial(_filtered, filter_, now_ms) for column, filter_ in self._filters.items()}
+
+    # --- what there is
+
+    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
+        for key in self._found(state_name):
+            if namespace_of(key) == namespace:
+                yield key if namespace is None else key[1]
+
+    def namespaces_with(self, state_name: str) -> Iterator[Any]:
+        return (name for key in self._found(state_name) if (name := namespace_of(key)) is not None)
+
+    def _found(self, state_name: str) -> Iterator[Any]:
+        column = self._columns.index(state_name)
+        return iter(()) if column is None else self._cells_with(column)
+
+    @abstractmethod
+    def _cells_with(self, column: int) -> Iterator[Any]:
+        """Yield the keys of the cells that hold something in a column."""
 
     # --- namespaces
 

@@ -195,6 +195,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def panes(self, states: Sequence[str], timers: str, make: Callable[[Namespace], Pane], *, copies: int = 1) -> Panes:
         columns = [self._columns.index(name) for name in states]
         self._panes = Panes(tuple(column for column in columns if column is not None), self.timers(timers)[0])
+        self._panes.notes_drops = self._notes_changes
         self.emptied += self._panes.adopt(self._cell_index.cells(), make)
         self._drop_empty()
         return self._panes
@@ -228,12 +229,8 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         for cell in self.cells.values():
             cell.append(None)
 
-    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
-        column = self._columns.index(state_name)
-        if column is not None:
-            for cell in self._cell_index.cells():
-                if cell[column] is not None and namespace_of(cell[KEY]) == namespace:
-                    yield cell[KEY] if namespace is None else cell[KEY][1]
+    def _cells_with(self, column: int) -> Iterator[Any]:
+        return (cell[KEY] for cell in self._cell_index.cells() if cell[column] is not None)
 
     def new_list(self, column: int, values: list[Any]) -> list[Any]:
         return values
@@ -256,8 +253,10 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _timer_index(self, column: int) -> HeapTimerIndex:
         index = HeapTimerIndex()
         for cell in self._cell_index.cells():
-            for timestamp_ms in cell[column] or ():
-                index.add(timestamp_ms, cell[KEY])
+            if cell[column] is not None:
+                cell[column] = timers = dict(cell[column])  # keys of a pane were saved with one and the same
+                for timestamp_ms in timers:
+                    index.add(timestamp_ms, cell[KEY])
         return index
 
     # --- clean-up of expired values
@@ -304,8 +303,13 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
     def _begin_shared(self, base: IncrementBase | None, name: str) -> CellSnapshot:
         """Begin a snapshot that later ones may build on."""
         pending = self._begin(base, FileTerms(name, self.key_groups, self.is_incremental))
-        self._notes_changes = self.is_incremental
+        self._note_changes(self.is_incremental)
         return pending
+
+    def _note_changes(self, wanted: bool) -> None:
+        self._notes_changes = wanted
+        if self._panes is not None:
+            self._panes.notes_drops = wanted
 
     def _begin(
         self, base: IncrementBase | None, terms: FileTerms, form: SavepointFormat = SavepointFormat.NATIVE
@@ -353,7 +357,7 @@ class HashMapBackend(CellBackend[HeapTimerIndex]):
         """Let go of the changes that no snapshot to come needs."""
         since = self._increments.kept_since
         self._changed = {generation: cells for generation, cells in self._changed.items() if generation > since}
-        self._notes_changes = since != NOTHING_KEPT
+        self._note_changes(since != NOTHING_KEPT)
         if not self._notes_changes:
             self._touched = []
         if self._panes is not None:

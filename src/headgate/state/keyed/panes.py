@@ -179,6 +179,8 @@ class Panes:
         self.columns = columns
         self.timers = timers
         self.by_window: dict[Namespace, Pane] = {}
+        self.notes_drops = False
+        """Whether a snapshot to come may have to tell what is gone."""
         self.to_windows: Callable[[], ToWindows] = lambda: lambda panes: panes
         """Returns, as of now, what makes of panes those that there would be if each window were kept by itself."""
         self._dropped: dict[int, list[tuple[Namespace, list[dict[Any, Any]]]]] = {}
@@ -207,6 +209,9 @@ class Panes:
             adopted.append(cell)
         return adopted
 
+    def count(self, entries: int) -> None:
+        """Note that a batch comes which may add so many entries."""
+
     def load(self, keys: Iterable[Any], namespaces: Iterable[Namespace]) -> None:
         """Read the values of these keys of a batch, each in a pane, where they are in a database only."""
 
@@ -224,7 +229,7 @@ class Panes:
     def drop(self, namespace: Namespace, generation: int) -> None:
         """A window is over."""
         pane = self.by_window.pop(namespace)
-        if pane.sealed:
+        if self.notes_drops and pane.sealed:
             self._dropped.setdefault(generation, []).append((namespace, [values for _, values in pane.sealed]))
 
     def drop_all(self) -> None:

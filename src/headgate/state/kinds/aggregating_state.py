@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar, final, runtime_checkable
 
 from headgate.errors import ProgramError
@@ -105,7 +105,20 @@ class TtlAggregatingState(AggregatingState[Any, Any]):
 def _merged(
     descriptor: AggregatingStateDescriptor, target: Any | None, sources: Sequence[Any], now_ms: int
 ) -> Any | None:
-    return folded(expiring(descriptor.get_agg_function().merge, descriptor.ttl, now_ms), target, sources)
+    merge = merge_of(descriptor.get_agg_function())
+    return folded(expiring(merge, descriptor.ttl, now_ms), target, sources)
+
+
+def merge_of(function: Aggregation) -> Callable[[Any, Any], Any]:
+    """Return the `merge` of a function, which raises `ProgramError` for None: nothing would be left of the values."""
+
+    def merge(one: Any, other: Any) -> Any:
+        merged = function.merge(one, other)
+        if merged is None:
+            raise ProgramError(f"merge() of {type(function).__name__} returned None; return the accumulator")
+        return merged
+
+    return merge
 
 
 AGGREGATING: Final = StateKind["AggregatingStateDescriptor"](

@@ -26,7 +26,7 @@ from headgate.state.formats.schema import StateMeta
 from headgate.state.formats.snapshot import VALUES
 from headgate.state.formats.unpickle import loader
 from headgate.state.keyed.cell_snapshot import FileTerms
-from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED, namespace_of
+from headgate.state.keyed.cells import FIRST, GENERATION, KEY, SAVED
 from headgate.state.keyed.changelog import Changelog
 from headgate.state.keyed.increments import IncrementBase
 from headgate.state.keyed.panes import Namespace, Pane
@@ -113,14 +113,9 @@ class RocksDBBackend(CellCache):
         self._store.cells.flush([cell for cell in self.cells.values() if cell[SAVED] != cell[GENERATION]])
         self.cells.clear()
 
-    def keys(self, state_name: str, namespace: Any = None) -> Iterator[Any]:
-        column = self._columns.index(state_name)
-        if column is None:
-            return
+    def _cells_with(self, column: int) -> Iterator[Any]:
         cached = ((cell[KEY], cell[column]) for cell in list(self.cells.values()))
-        for key, value in chain(cached, self._rows_without_cells(column)):
-            if value is not None and namespace_of(key) == namespace:
-                yield key if namespace is None else key[1]
+        return (key for key, value in chain(cached, self._rows_without_cells(column)) if value is not None)
 
     def _rows_without_cells(self, column: int) -> Iterator[tuple[Any, Any]]:
         """Yield the keys of rows whose cells are not in the cache, with what they have in a column."""
@@ -153,7 +148,7 @@ class RocksDBBackend(CellCache):
         cells_bytes = self._cache_bytes // _CELLS_PART
         self._panes = panes = StoredPanes(rows, self._cache_bytes - cells_bytes, copies)
         self._cache_bytes = cells_bytes
-        self.prefetch = panes.count
+        self.prefetch = lambda keys: panes.count(len(keys))
         panes.restore(make)
         return panes
 

@@ -221,9 +221,8 @@ class StoredPanes(Panes):
 
     # --- making room
 
-    def count(self, keys: list[Any]) -> None:
-        """Note that a batch with these keys comes."""
-        self._room.left -= len(keys)
+    def count(self, entries: int) -> None:
+        self._room.left -= entries
 
     def excess(self) -> int:
         """Return how many entries more there are than there may be, and somewhat more, 0 for none."""
@@ -270,8 +269,7 @@ class StoredPanes(Panes):
         for some in chunks(items):
             self._write_some(namespace, pane, timers_of, some, generation)
         keys = [key for key, _ in items]
-        for key in keys:
-            del pane.open[key]
+        pane.open = dict(islice(pane.open.items(), entries, None))  # a new one: the window may be half evaluated
         if keys:
             self._stored_of(namespace, pane).let_go_of(keys)
             self.is_spilled = True

@@ -11,7 +11,7 @@ from typing import Final, final
 from headgate.checkpoint import paths
 from headgate.checkpoint.drivers import epochs
 from headgate.checkpoint.drivers.epochs import NOBODY, Chain, EpochOwner
-from headgate.checkpoint.drivers.ownership import decode_base, owner_of
+from headgate.checkpoint.drivers.ownership import decode_base
 from headgate.checkpoint.manifest import Manifest, decode
 from headgate.checkpoint.seal import is_torn, unseal
 from headgate.checkpoint.store import MemoryStore
@@ -97,7 +97,7 @@ class Ledger:
             self._base_recorded(tuple(map(decode_base, unseal(data, path)["chain"])))
 
     def _manifest_written(self, path: str, manifest: Manifest) -> None:
-        if self._highest_claim() > owner_of(manifest):
+        if self._highest_claim() > manifest.owner:
             self._world.note(
                 "ledger", f"{path} of attempt {manifest.attempt} was stored by a driver that is taken over"
             )
@@ -187,7 +187,7 @@ class Ledger:
             self._world.violated(f"a driver starts from {chain[-1].checkpoint_id}, but checkpoint {newest} is durable")
         doubtful, self._doubtful = self._doubtful, {}
         for path, manifest in doubtful.items():
-            if epochs.is_valid(owner_of(manifest), manifest.checkpoint_id, chain) and path in self._memory.files:
+            if epochs.is_valid(manifest.owner, manifest.checkpoint_id, chain) and path in self._memory.files:
                 self._count(path, manifest)
 
     def _has_ended(self) -> bool:

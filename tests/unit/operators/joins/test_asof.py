@@ -227,3 +227,10 @@ def test_both_modes_find_the_same(mode: RuntimeExecutionMode) -> None:
         (("b", 5), None, 5),
         (("c", 20), None, 20),
     ]
+
+
+def test_the_grace_time_ends_with_the_input() -> None:
+    with harness(latest) as join:
+        join.process_second("r", timestamp_ms=MAX_TIMESTAMP - 1)
+        join.process("l", timestamp_ms=MAX_TIMESTAMP)
+        assert join.watermark(MAX_TIMESTAMP) == [("l", "r", MAX_TIMESTAMP)]

@@ -7,12 +7,16 @@ from typing import Any, Final
 
 import pytest
 
+from headgate import options
 from headgate.common import Time
+from headgate.config import Settings
 from headgate.datastream import DataStream, OutputTag, ProcessJoinFunction, StreamExecutionEnvironment
 from headgate.datastream.interval_join import IntervalJoined
+from headgate.elements import MAX_TIMESTAMP
 from headgate.errors import ProgramError
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness
+from headgate.testing.saved_operator import Setup
 
 LATE_LEFT, LATE_RIGHT, SIDE = OutputTag("late left"), OutputTag("late right"), OutputTag("side")
 Change = Callable[[IntervalJoined], IntervalJoined]
@@ -28,12 +32,18 @@ def as_it_is(joined: IntervalJoined) -> IntervalJoined:
     return joined
 
 
-def joined(lower: int, upper: int, change: Change = as_it_is, how: str = "inner", function: Any = None) -> Any:
+def on(backend: str) -> Setup:
+    return Setup(settings=Settings().with_value(options.STATE_BACKEND, backend))
+
+
+def joined(
+    lower: int, upper: int, change: Change = as_it_is, how: str = "inner", function: Any = None, **harness: Any
+) -> Any:
     def build(left: DataStream, right: DataStream) -> DataStream:
         join = left.key_by(lambda _: "key").interval_join(right.key_by(lambda _: "key"), how)
         return change(join.between(Time.milliseconds(lower), Time.milliseconds(upper))).process(function or Pairs())
 
-    return OperatorHarness.of_stream(build)
+    return OperatorHarness.of_stream(build, **harness)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +105,18 @@ def test_a_record_that_event_time_has_left_behind_matches_none_whether_or_not_it
         assert harness.process_second("r", timestamp_ms=10) == [("l", "r", 10)]
         harness.watermark(10)
         assert harness.process_second("r", timestamp_ms=10) == []
+
+
+@pytest.mark.parametrize("before", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("after", ["hashmap", "rocksdb"])
+def test_records_out_of_order_match_after_a_restore_into_any_backend(before: str, after: str) -> None:
+    with joined(-2, 2, setup=on(before)) as harness:
+        for time in (7, 3, 9, 5, 1):
+            harness.process_second(time, timestamp_ms=time)
+        saved = harness.savepoint()
+    with joined(-2, 2, setup=on(after), restored=[saved]) as harness:
+        harness.process_second(4, timestamp_ms=4)
+        assert sorted(right for _, right, _ in harness.process("left", timestamp_ms=5)) == [3, 4, 5, 7]
 
 
 def test_records_are_kept_no_longer_than_twice_the_interval() -> None:
@@ -162,3 +184,21 @@ def test_programs_that_make_no_sense_are_refused() -> None:
         join.lower_bound_exclusive().process(Pairs())
     with pytest.raises(ProgramError, match="ProcessJoinFunction"):
         join.process(lambda left, right: (left, right))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_intervals_end_with_the_input_at_the_latest(how: str) -> None:
+    with joined(-1_000, 10, how=how) as harness:
+        assert harness.process("l", timestamp_ms=MAX_TIMESTAMP) == []
+        assert harness.process_second("r", timestamp_ms=MAX_TIMESTAMP - 2_000) == []
+        assert harness.process_second("near", timestamp_ms=MAX_TIMESTAMP - 5) == [("l", "near", MAX_TIMESTAMP)]
+        unmatched = [(None, "r", MAX_TIMESTAMP - 1_000)] if how == "full" else []
+        assert harness.watermark(MAX_TIMESTAMP - 1) == unmatched
+        assert harness.watermark(MAX_TIMESTAMP) == []
+        assert harness.state("left") == harness.state("right") == {}
+
+
+def test_a_record_without_a_match_is_known_to_have_none_by_the_end_of_the_input() -> None:
+    with joined(0, 10, how="left") as harness:
+        harness.process("l", timestamp_ms=MAX_TIMESTAMP - 1)
+        assert harness.watermark(MAX_TIMESTAMP) == [("l", None, MAX_TIMESTAMP)]

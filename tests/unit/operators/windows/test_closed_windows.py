@@ -23,6 +23,7 @@ from headgate.datastream.window import (
     WindowAssigner,
 )
 from headgate.operators.keyed import KeyedOperator
+from headgate.operators.windows.operator import WindowOperator
 from headgate.state.rocksdb.backend import RocksDBBackend
 from headgate.state.rocksdb.row_keys import LAYOUTS_ROW
 from headgate.testing.harness import OperatorHarness, Setup
@@ -41,7 +42,7 @@ def through_windows(harness: Any, first: int, last: int) -> None:
     for window in range(first, last):
         harness.process((window % 7, 1), timestamp_ms=window * 10)
         harness.watermark(window * 10 - 1)
-        if window % 500 == 0:
+        if window % 500 == 0 and harness.setup.checkpointing:
             harness.snapshot()
             harness.complete()
 
@@ -72,6 +73,23 @@ def test_memory_is_flat_over_ten_thousand_windows(kind: str, backend: str) -> No
         finally:
             tracemalloc.stop()
     assert grown < BYTES_MAX
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize("checkpointing", [False, True])
+def test_windows_that_waited_for_late_records_are_forgotten(checkpointing: bool, incremental: bool) -> None:
+    def build(stream: DataStream) -> DataStream:
+        windows = stream.key_by(lambda record: record[0]).window(ASSIGNERS["tumbling"]).allowed_lateness(20)
+        return windows.reduce(lambda one, other: (one[0], one[1] + other[1]))
+
+    settings = Settings().with_value(options.CHECKPOINT_INCREMENTAL, incremental)
+    setup = Setup(settings=settings, checkpointing=checkpointing)
+    with OperatorHarness.of_stream(build, setup=setup) as harness:
+        through_windows(harness, 0, 600)
+        panes = cast("WindowOperator", harness.operator)._windows._panes  # type: ignore[attr-defined]
+        assert len(panes.by_window) == 3
+        gone = sum(map(len, panes._dropped.values()))
+        assert gone == (99 if checkpointing and incremental else 0), "those since the checkpoint"
 
 
 def rows_of(harness: OperatorHarness) -> int:

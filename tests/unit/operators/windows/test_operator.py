@@ -360,6 +360,23 @@ def test_an_evictor_removes_records_for_good(evictor: Evictor[Any, Any], expecte
     assert [numbers for _, _, numbers in out] == expected
 
 
+def test_a_window_whose_records_are_all_evicted_is_empty() -> None:
+    class Below(Evictor[Any, Window]):
+        def evict_before(self, elements: list[TimestampedValue[Any]], size: int, window: Window, ctx: Any) -> None:
+            if sum(element.value[1] for element in elements) < 10:
+                elements.clear()
+
+    def build(keyed: Any) -> DataStream:
+        at_each = keyed.window(GlobalWindows.create()).trigger(CountTrigger.of(1))
+        stream: DataStream = at_each.evictor(Below()).apply(Numbers())
+        return stream
+
+    with harness(build) as windows:
+        assert add(windows, ("a", 4), ("a", 8)) == []
+        assert windows.state("window-contents") == {}
+        assert [numbers for _, _, numbers in add(windows, ("a", 12))] == [[12]]
+
+
 @pytest.mark.parametrize(
     ("evaluate", "expected"),
     [(lambda windows: windows.sum(1), ("a", 7)), (lambda windows: windows.aggregate(Sum()), 7)],
@@ -505,7 +522,10 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: keyed.window(TEN).trigger("end"), r"takes a Trigger, such as .*, not 'end'"),
         (lambda keyed: keyed.window(TEN).evictor(len), r"takes an Evictor, such as"),
         (lambda keyed: keyed.window(TEN).allowed_lateness(-1), r"at least 0, not -1"),
-        (lambda keyed: keyed.window(TEN).side_output_late_data("late"), r"takes an OutputTag"),
+        (
+            lambda keyed: keyed.window(TEN).side_output_late_data("late"),
+            r"side_output_late_data\(\) takes an OutputTag",
+        ),
         (lambda keyed: keyed.window(TEN).apply(Labelled()), r"takes a WindowFunction, but Labelled is a Process"),
         (lambda keyed: keyed.window(TEN).process(Numbers), r"given the class Numbers itself"),
         (lambda keyed: keyed.window(TEN).process(lambda key, context, elements: []), r"takes a ProcessWindowFunction"),
@@ -514,7 +534,7 @@ def test_a_combination_that_is_none_is_none_at_all() -> None:
         (lambda keyed: keyed.window(TEN).reduce(Total(), AllLabelled()), r"must be a WindowFunction or a Process"),
         (lambda keyed: keyed.window_all(TEN).apply(Numbers()), r"takes a AllWindowFunction, but Numbers"),
         (lambda keyed: TumblingEventTimeWindows.of(_any(10)), r"a length of time such as Time.minutes\(5\), not 10"),
-        (lambda keyed: TumblingEventTimeWindows(10, 10), r"an offset that is shorter than 10 ms"),
+        (lambda keyed: TumblingEventTimeWindows(10, 10), r"an offset of whole ms that is shorter than 10 ms"),
         (lambda keyed: TumblingEventTimeWindows(0, 0), r"more than 0 ms"),
         (lambda keyed: EventTimeSessionWindows(0), r"a gap of more than 0 ms"),
         (lambda keyed: keyed.count_window(0), r"at least 1"),

@@ -33,13 +33,14 @@ def kind_of(each: OperatorHarness) -> Any:
     return type(each.operator._windows)
 
 
-@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize("storage", [(backend, each) for backend in ("hashmap", "rocksdb") for each in (False, True)])
 @pytest.mark.parametrize(("before", "after"), [(CellWindows, PaneWindows), (PaneWindows, CellWindows)])
 @pytest.mark.parametrize(("lateness_ms", "later_ms"), [(0, 0), (0, 20), (20, 0)])
 def test_windows_go_on_in_another_layout(
-    before: Any, after: Any, incremental: bool, lateness_ms: int, later_ms: int
+    before: Any, after: Any, storage: tuple[str, bool], lateness_ms: int, later_ms: int
 ) -> None:
-    settings = Settings().with_value(options.STATE_BACKEND, "rocksdb").with_value(options.ROCKSDB_CACHE_SIZE, 1)
+    backend, incremental = storage
+    settings = Settings().with_value(options.STATE_BACKEND, backend).with_value(options.ROCKSDB_CACHE_SIZE, 1)
     settings = settings.with_value(options.CHECKPOINT_INCREMENTAL, incremental)
     with harness(before, lateness_ms, settings, []) as windows:
         assert kind_of(windows) is before

@@ -10,11 +10,12 @@ import pytest
 from headgate import options
 from headgate.config import Settings
 from headgate.datastream import AggregateFunction, DataStream
-from headgate.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
+from headgate.datastream.window import EventTimeSessionWindows, SlidingEventTimeWindows, TumblingEventTimeWindows
 from headgate.elements import MIN_TIMESTAMP, Batch
 from headgate.errors import RestoreError
-from headgate.operators.windows.cell_windows import CellWindows
+from headgate.operators.base import UserCodeError
 from headgate.operators.windows.operator import WindowOperator
+from headgate.operators.windows.overlapping_panes import OverlappingPanes
 from headgate.operators.windows.progress import WindowProgress
 from headgate.operators.windows.slice_windows import SliceWindows
 from headgate.operators.windows.slicing import Slicing
@@ -22,32 +23,9 @@ from headgate.operators.windows.two_stacks import TwoStacks
 from headgate.state.keyed.immutable import own
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from tests.unit.operators.windows.kept import kept
+from tests.unit.operators.windows.sums import MergeableSum, Sum
 
 TEN_BY_FOUR: Final = SlidingEventTimeWindows(10, 4, 0)
-
-
-class Sum(AggregateFunction):
-    """Adds up numbers, and has no `merge` worth the name."""
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + int(value[1])
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        raise NotImplementedError
-
-
-@final
-class MergeableSum(Sum):
-    mergeable = True
-
-    def merge(self, acc_a: int, acc_b: int) -> int:
-        return acc_a + acc_b
 
 
 def build(stream: DataStream, function: AggregateFunction | None = None, assigner: Any = TEN_BY_FOUR) -> DataStream:
@@ -129,8 +107,15 @@ def test_a_record_is_kept_once_however_many_windows_it_is_in() -> None:
 def test_merge_is_not_called_unless_it_is_declared() -> None:
     with harness(Sum()) as windows:
         add(windows, ("a", 1, 5), ("a", 2, 9))
-        assert isinstance(windows_of(windows), CellWindows)
+        assert isinstance(windows_of(windows), OverlappingPanes)
         assert windows.watermark(20) == [1, 3, 3, 2]
+
+
+@pytest.mark.parametrize("function", [Sum(), MergeableSum()])
+def test_records_without_timestamps_are_refused(function: AggregateFunction) -> None:
+    with harness(function) as windows, pytest.raises(UserCodeError) as raised:
+        windows.process_batch(Batch([("a", 1, 5)]))
+    assert "call assign_timestamps_and_watermarks(" in str(raised.value.__cause__)
 
 
 def test_nothing_grows_over_ten_thousand_windows() -> None:
@@ -248,6 +233,19 @@ def test_a_savepoint_goes_on_however_windows_are_kept(before: type[Sum], after: 
         assert windows.watermark(40) == [7, 6, 4]
 
 
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_savepoint_before_the_first_watermark_knows_what_was_evaluated_before_the_start(backend: str) -> None:
+    with harness(backend=backend) as windows:
+        add(windows, ("a", 1, 5), ("a", 2, 9))
+        assert windows.watermark(9) == [1, 3]
+        saved = windows.snapshot()
+    with harness(backend=backend, restored=[saved]) as windows:
+        again = windows.savepoint()
+    assert not again.lists
+    with harness(Sum(), backend=backend, restored=[again]) as windows:
+        assert windows.watermark(40) == [3, 2]
+
+
 def test_a_savepoint_tells_of_half_evaluated_windows_by_key() -> None:
     with harness() as windows:
         add(windows, *((key, number, 8) for number, key in enumerate("abcdefg")))
@@ -271,6 +269,9 @@ def test_other_windows_cannot_take_over_slices() -> None:
         harness(assigner=SlidingEventTimeWindows(12, 4, 0), restored=[saved_in_slices()]).open()
     with pytest.raises(RestoreError, match=r"through a canonical savepoint"):
         harness(Sum(), restored=[saved_in_slices()]).open()
+    for assigner in (TumblingEventTimeWindows(10, 0), EventTimeSessionWindows(10)):
+        with pytest.raises(RestoreError, match=r"sliding windows in slices"):
+            harness(assigner=assigner, restored=[saved_in_slices()]).open()
 
 
 def test_a_merge_that_returns_nothing_is_named() -> None:
@@ -283,8 +284,9 @@ def test_a_merge_that_returns_nothing_is_named() -> None:
 
     with harness(Forgetful()) as windows:
         add(windows, ("a", 1, 5), ("a", 2, 6))
-        with pytest.raises(Exception, match="of Forgetful returned None"):
+        with pytest.raises(UserCodeError) as raised:
             windows.watermark(20)
+        assert "of Forgetful returned None" in str(raised.value.__cause__)
 
 
 @pytest.mark.parametrize("assigner", [TEN_BY_FOUR, TumblingEventTimeWindows(10, 0)])

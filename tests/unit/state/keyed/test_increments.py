@@ -148,12 +148,17 @@ def test_a_restored_checkpoint_with_files_of_its_own_is_not_built_upon() -> None
 @pytest.mark.slow
 def test_keys_that_come_and_go_between_two_checkpoints_leave_nothing_in_memory_nor_in_the_file() -> None:
     job = Job(keys=3000)
-    job.checkpoint()
-    tracemalloc.start()
-    try:
+
+    def come_and_go() -> None:
         for key in range(10_000, 20_000):
             job.put(key, 0)
             job.put(key, None)
+
+    come_and_go()  # the key groups of so many keys are remembered
+    job.checkpoint()
+    tracemalloc.start()
+    try:
+        come_and_go()
         kept_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -19,6 +19,7 @@ def made(namespace: Namespace) -> Pane:
 
 def panes_with(**values: Any) -> tuple[Panes, Pane]:
     panes = Panes((COLUMN,), TIMERS)
+    panes.notes_drops = True
     pane = panes.by_window[MINUTE] = made(MINUTE)
     pane.open.update(values)
     return panes, pane
@@ -74,6 +75,14 @@ def test_what_is_gone_is_told_to_the_next_increment_if_a_snapshot_had_it() -> No
     assert snapshot(panes, 3, since=1) == {("a", MINUTE): "gone"}  # the increment before may have failed
     panes.base_moved(3)
     assert snapshot(panes, 4, since=3) == {}
+
+
+def test_what_is_gone_is_not_kept_where_no_snapshot_tells_of_it() -> None:
+    panes, _ = panes_with(a=1)
+    panes.notes_drops = False
+    panes.seal(1)
+    panes.drop(MINUTE, 2)
+    assert not panes._dropped
 
 
 def test_a_whole_snapshot_tells_of_nothing_that_is_gone() -> None:
