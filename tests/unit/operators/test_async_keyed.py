@@ -110,8 +110,11 @@ def test_states_of_all_kinds_have_coroutines_and_plain_methods(backend: str) -> 
 async def clears(self: Scripted, record: Any, ctx: Any) -> None:
     if record[1] == "fill":
         self.list.add(1)
-        self.map.put("a", 1)
+        self.map.put_all({"a": 1, "b": 2})
         self.value.update(1)
+    elif record[1] == "remove":
+        self.map.remove("a")
+        assert list(self.map.items()) == [("b", 2)]
     else:
         await self.list.async_clear()
         await self.map.async_clear()
@@ -126,7 +129,10 @@ def test_what_is_cleared_is_gone(backend: str) -> None:
     with harness_of(clears, backend=backend) as harness:
         harness.process(("k", "fill"))
         harness.later()
-        assert (harness.state("list"), harness.state("map")) == ({"k": [1]}, {"k": {"a": 1}})
+        assert (harness.state("list"), harness.state("map")) == ({"k": [1]}, {"k": {"a": 1, "b": 2}})
+        harness.process(("k", "remove"))
+        harness.later()
+        assert harness.state("map") == {"k": {"b": 2}}
         harness.process(("k", "clear"))
         harness.later()
         assert [harness.state(name) for name in ("list", "map", "value")] == [{}, {}, {}]
@@ -261,7 +267,7 @@ def test_reads_of_many_keys_that_wait_together_are_one() -> None:
         operator._backend.prefetch = noted
         harness.process(("a", 0), ("b", 0), ("c", 0), ("a", 0))
         assert harness.later() == [None] * 4
-        assert read[0] == ["a", "b", "c"]
+        assert [keys for keys in read if len(keys) > 1] == [["a", "b", "c"]]
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:
