@@ -195,7 +195,7 @@ class StageTask:
 
     def _end_key(self, chain: Chain) -> None:
         head = self._operators[0]
-        if isinstance(head, KeyedOperator) and self._key is not None:
+        if isinstance(head, KeyedOperator) and head.room is None and self._key is not None:
             self._work_off(chain)
             chain.current = head
             for out in head.end_keys(chain.records_max):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Collection
@@ -125,6 +126,16 @@ def check_process_function(function: object, kind: type[Function]) -> None:
     _check_kind(function, kind)
     if not isinstance(function, Function):
         raise ProgramError(f"{_METHODS[kind]}() takes a {kind.__name__}, not {function!r}: make a subclass of it")
+
+
+def check_not_async(function: Function) -> None:
+    """Raise ProgramError for a function whose methods are coroutines, which this operator would not await."""
+    for method in (getattr(function, name, None) for name in ("process_element", "on_timer")):
+        if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
+            raise ProgramError(
+                f"{method.__name__}() of {type(function).__name__} is declared with async def: call "
+                "enable_async_state() on the keyed stream before process()"
+            )
 
 
 def _check_kind(function: object, kind: type[Function]) -> None:

@@ -13,6 +13,7 @@ from headgate.datastream.batches import batch_calls
 from headgate.datastream.broadcast_stream import BroadcastConnectedStream, BroadcastStream
 from headgate.datastream.checks import (
     check_function,
+    check_not_async,
     check_other_stream,
     check_positive,
     check_process_function,
@@ -48,6 +49,7 @@ from headgate.functions.watermarks import WatermarkStrategy
 from headgate.functions.windows.assigner import WindowAssigner
 from headgate.functions.windows.count_windows import count_windows
 from headgate.graph.logical import AnyOperatorFactory, Partitioning
+from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.batch_calls import BatchCallFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.custom_partition import CustomPartition
@@ -448,6 +450,7 @@ class KeyedStream(DataStream):
         )
         super().__init__(origin._environment, origin._program, inputs, origin._output_type)
         self._origin = origin
+        self._has_async_state = False
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: TypeInformation | None = None) -> DataStream:
         """Turn each record into one record; `func` may use keyed state."""
@@ -473,7 +476,18 @@ class KeyedStream(DataStream):
     ) -> DataStream:
         """Call a `KeyedProcessFunction` for each record; what it yields or returns is the new stream."""
         check_process_function(func, KeyedProcessFunction)
+        if self._has_async_state:
+            return self._then("KEYED PROCESS", AsyncKeyedFactory(func), output_type)
+        check_not_async(func)
         return self._then("KEYED PROCESS", KeyedProcessFactory(func), output_type)
+
+    def enable_async_state(self) -> KeyedStream:
+        """Let `process` take a function whose methods are coroutines, with state that is read while others go on.
+
+        See `docs/async.md`. Returns the stream itself.
+        """
+        self._has_async_state = True
+        return self
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the records of each key; for each record, the combination so far is emitted."""

@@ -16,7 +16,15 @@ from headgate.functions.connected import KeyedCoProcessFunction
 from headgate.functions.context import TimeDomain
 from headgate.functions.record_errors import RecordErrors
 from headgate.ids import CheckpointId
-from headgate.operators.base import USER_ERRORS, Operator, OperatorContext, OperatorSnapshot, UserCodeError, last_index
+from headgate.operators.base import (
+    USER_ERRORS,
+    Operator,
+    OperatorContext,
+    OperatorSnapshot,
+    Runtime,
+    UserCodeError,
+    last_index,
+)
 from headgate.operators.calls import many
 from headgate.operators.keyed_context import KeyedContext
 from headgate.operators.sides import split_sides
@@ -79,13 +87,16 @@ class KeyedOperator(Operator):
         )
         if context.restored.keyed:
             backend.restore(context.restored.keyed, f"keyed state of operator {context.uid!r}")
-        self._runtime = self._user.open(context, backend)
+        self._runtime = self._open_function(context)
         self._context = self._make_context()
         self._call = self._user.guarded(self._bind(self._user.function, self._runtime))
         self._on_timer = many(getattr(self._user.function, "on_timer", _nothing))
         if context.restored.keyed and self._has_timers():
             self._context.timers.restore()
         self._set_alarm()
+
+    def _open_function(self, context: OperatorContext) -> Runtime:
+        return self._user.open(context, self._backend)
 
     def _make_context(self) -> KeyedContext:
         return KeyedContext(self._backend, self.context.services.clock)

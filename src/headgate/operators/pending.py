@@ -114,9 +114,13 @@ class PendingOperator(Operator, ABC):
     def hold(self, progress: Watermark | WatermarkStatus) -> bool:
         if not self.has_pending:
             return False
+        self.put_behind(progress)
+        return True
+
+    def put_behind(self, progress: Watermark | WatermarkStatus) -> None:
+        """Put a watermark or status behind the inputs so far."""
         self._segments[-1].end = progress
         self._segments.append(_Segment())
-        return True
 
     def resume(self, records_max: int) -> list[Flow]:
         self.woken = False
@@ -132,11 +136,15 @@ class PendingOperator(Operator, ABC):
                 _append(flows, results, pending.timestamp)
             elif segment.inputs or segment.end is None:
                 return flows
-            else:
+            elif self.reach(segment.end):
                 flows.append(segment.end)
                 self._segments.popleft()
         self.woken = True
         return flows
+
+    def reach(self, progress: Watermark | WatermarkStatus) -> bool:
+        """Do what is due when all inputs before it have ended; return whether it may leave, or waits for new ones."""
+        return True
 
     def _first_done(self, segment: _Segment) -> PendingInput | None:
         """Return the input whose results leave next, None while there is none."""
@@ -152,8 +160,12 @@ class PendingOperator(Operator, ABC):
         del self._segment_of[pending]
         return segment.inputs.pop(pending) or []
 
+    def in_order(self) -> list[PendingInput]:
+        """Return the inputs in the order in which a restore is to begin them."""
+        return [pending for segment in self._segments for pending in segment.inputs]
+
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        inputs = [pending for segment in self._segments for pending in segment.inputs]
+        inputs = self.in_order()
         values = [(pending.record, pending.timestamp, pending.key) for pending in inputs]
         if self._keyed:
             elements = ListElements.by_key(values, [key_hash_code(pending.key) for pending in inputs])

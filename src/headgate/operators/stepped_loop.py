@@ -80,14 +80,14 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self, clock: Clock) -> None:
-        self._injected = clock
+        self.clock = clock
         self.poll = _Poll(clock)
         """What is readable once a file or socket is that a coroutine waits for: to be watched while nothing is done."""
         self.poll.stop = self.stop
         super().__init__(self.poll)
 
     def time(self) -> float:
-        return self._injected.monotonic_ms() / 1000.0
+        return self.clock.monotonic_ms() / 1000.0
 
     @property
     def wake_ms(self) -> float | None:
@@ -97,13 +97,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     @property
     def is_ready(self) -> bool:
         """Whether there was more to do at the end of the last step."""
-        return self.wake_ms is not None and self.wake_ms <= self._injected.monotonic_ms()
+        return self.wake_ms is not None and self.wake_ms <= self.clock.monotonic_ms()
 
     def step(self, wait_s: float = 0.0) -> None:
         """Let coroutines go on, a few rounds at most; if none can, wait first. Blocks for `wait_s` at most."""
         self.poll.rounds_left = ROUNDS_MAX
         self.poll.wait_s = wait_s
-        self.poll.until_ms = self._injected.monotonic_ms() + wait_s * 1000.0 + STEP_MS
+        self.poll.until_ms = self.clock.monotonic_ms() + wait_s * 1000.0 + STEP_MS
         self.run_forever()
 
     def call(self, work: Callable[[], T]) -> T:

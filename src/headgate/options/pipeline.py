@@ -44,6 +44,14 @@ BUFFER_TIMEOUT: Final = Option[int](
     "Longest time that a record waits for its batch to fill; 0: it is sent at once.",
     ("execution.buffer-timeout",),
 )
+ASYNC_STATE_LIMIT: Final = Option[int](
+    "execution.async-state.in-flight-records-limit",
+    INTEGER,
+    6000,
+    "How many records and timers of a subtask wait or are under way at a time after enable_async_state().",
+    (),
+    1,
+)
 RUNTIME_MODE: Final = Option[str](
     "execution.runtime-mode",
     one_of("STREAMING", "BATCH", "AUTOMATIC"),

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from headgate.clock import VirtualClock
 from headgate.datastream.data_stream import DataStream
-from headgate.elements import Barrier, Batch, Flow, SavepointOrder
+from headgate.elements import Barrier, Batch, Flow, SavepointOrder, Watermark
 from headgate.functions.metrics import MetricGroup
 from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.base import Operator, OperatorContext, OperatorFactory, OperatorSnapshot
@@ -196,7 +196,12 @@ class OperatorHarness:
         return self._emitted(self.operator.process(batch))
 
     def watermark(self, timestamp_ms: int, records_max: int = 1000) -> list[Any]:
-        """Take event time to `timestamp_ms`; return what timers that are due emit, in pieces of `records_max`."""
+        """Take event time to `timestamp_ms`; return what timers that are due emit, in pieces of `records_max`.
+
+        An operator with coroutines under way takes it when they have ended, in `advance_time`.
+        """
+        if self.operator.room is not None and self.operator.hold(Watermark(timestamp_ms)):
+            return self.later()
         out: list[Any] = []
         while (fired := self.operator.advance(timestamp_ms, records_max)) is not None:
             out += self._emitted(fired).records

@@ -63,7 +63,7 @@ class Timers:
         Raises StateAccessError where there is no current key, or for a time that is not a whole number of 64 bits.
         """
         if type(timestamp) is not int or not -_TIME_MAX <= timestamp < _TIME_MAX:
-            timestamp = _whole(timestamp)
+            timestamp = whole_time(timestamp)
         cell = self._owner.cell
         timers = cell[self._column]
         if timers is None:
@@ -124,7 +124,7 @@ def _forget(timestamp_ms: int, key: object) -> None:
     """Keep no timer."""
 
 
-def _whole(timestamp: object) -> int:
+def whole_time(timestamp: object) -> int:
     """Return the time as an int. Raises StateAccessError if it is not a whole number of 64 bits."""
     number = getattr(timestamp, "__index__", None)
     if number is None:

@@ -124,6 +124,9 @@ class CellBackend(ABC, Generic[Index]):
             content = None if cell[column] is None else form.plain(cell[column])
             form.put(self, cell, column, merged(descriptor, content, stored, self._context.clock.wall_ms()))
 
+    async def loaded(self) -> None:
+        """Return at once: the current key's cell is in memory."""
+
     # --- what columns hold of lists and maps
 
     @abstractmethod

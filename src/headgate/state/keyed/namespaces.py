@@ -46,6 +46,9 @@ class NamespaceView:
             cell = backend.enter(key, cell)
         return cell
 
+    async def loaded(self) -> None:
+        """Return at once: the current cell is in memory."""
+
     def new_list(self, column: int, values: list[Any]) -> ListLike:
         return self._backend.list_of(self.cell, column, values)
 

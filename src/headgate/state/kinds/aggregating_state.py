@@ -64,6 +64,16 @@ class AggregatingState(SingleHandle, Generic[IN, OUT]):
         else:
             self._owner.cell[self._column] = self._accumulated(value, self._owner.cell[self._column])
 
+    async def async_get(self) -> OUT | None:
+        """Do as `get` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.get()
+
+    async def async_add(self, value: IN | None) -> None:
+        """Do as `add` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.add(value)
+
     def _accumulated(self, value: IN, accumulator: Any) -> Any:
         if accumulator is None:
             accumulator = self._function.create_accumulator()

@@ -68,6 +68,15 @@ class Handle:
         """Where the state lies in a cell, for operators that look at it themselves."""
         return self._column
 
+    def clear(self) -> None:
+        """Remove what the current key has."""
+        raise NotImplementedError
+
+    async def async_clear(self) -> None:
+        """Do as `clear` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.clear()
+
     def _fit(self, value: Any) -> Any:
         """Return the value, which is not None, as one of the declared type. Raises `StateAccessError` if it is none."""
         fitted = self._type_check.value(value)

@@ -58,6 +58,26 @@ class ListState(ContainerHandle, Generic[T]):
         """
         self._replace(self._checked("update()", values))
 
+    async def async_get(self) -> Iterable[T]:
+        """Do as `get` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.get()
+
+    async def async_add(self, value: T) -> None:
+        """Do as `add` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.add(value)
+
+    async def async_add_all(self, values: Iterable[T]) -> None:
+        """Do as `add_all` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.add_all(values)
+
+    async def async_update(self, values: Iterable[T]) -> None:
+        """Do as `update` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.update(values)
+
     def _extend(self, fresh: list[Any]) -> None:
         elements = self._owner.cell[self._column]
         if elements is None:

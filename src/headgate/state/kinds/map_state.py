@@ -94,6 +94,51 @@ class MapState(ContainerHandle, Generic[K, V]):
         """Return whether the map has no keys."""
         return not self._owner.cell[self._column]
 
+    async def async_get(self, key: K) -> V | None:
+        """Do as `get` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.get(key)
+
+    async def async_put(self, key: K, value: V) -> None:
+        """Do as `put` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.put(key, value)
+
+    async def async_put_all(self, dict_value: Mapping[K, V] | None) -> None:
+        """Do as `put_all` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.put_all(dict_value)
+
+    async def async_remove(self, key: K) -> None:
+        """Do as `remove` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.remove(key)
+
+    async def async_contains(self, key: K) -> bool:
+        """Do as `contains` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.contains(key)
+
+    async def async_items(self) -> Iterable[tuple[K, V]]:
+        """Do as `items` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.items()
+
+    async def async_keys(self) -> Iterable[K]:
+        """Do as `keys` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.keys()
+
+    async def async_values(self) -> Iterable[V]:
+        """Do as `values` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.values()
+
+    async def async_is_empty(self) -> bool:
+        """Do as `is_empty` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.is_empty()
+
     def __getitem__(self, key: K) -> V | None:
         return self.get(key)
 

@@ -60,6 +60,10 @@ class HandleOwner(Protocol):
     emptied: list[Cell]
     """Where a handle notes a cell in which it set a column to None."""
 
+    async def loaded(self) -> None:
+        """Wait until the current key's cell is in memory."""
+        ...
+
     def new_list(self, column: int, values: list[Any]) -> ListLike:
         """Return a container of these values, which takes the place of what the column of the current cell holds."""
         ...

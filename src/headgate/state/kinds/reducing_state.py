@@ -54,6 +54,16 @@ class ReducingState(SingleHandle, Generic[T]):
         else:
             self._owner.cell[self._column] = value
 
+    async def async_get(self) -> T | None:
+        """Do as `get` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.get()
+
+    async def async_add(self, value: T | None) -> None:
+        """Do as `add` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.add(value)
+
     def _combined(self, so_far: T | None, value: T) -> T | None:
         combined: T | None = value if so_far is None else self._combine(so_far, value)
         if type(combined) is not self._fitting and combined is not None:

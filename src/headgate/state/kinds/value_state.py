@@ -32,6 +32,16 @@ class ValueState(SingleHandle, Generic[T]):
             value = self._fit(value)
         self._owner.cell[self._column] = value
 
+    async def async_value(self) -> T | None:
+        """Do as `value` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        return self.value()
+
+    async def async_update(self, value: T | None) -> None:
+        """Do as `update` does, once the state of the key is in memory."""
+        await self._owner.loaded()
+        self.update(value)
+
 
 @final
 class TtlValueState(ValueState[Any]):

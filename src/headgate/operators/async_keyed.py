@@ -1,0 +1,287 @@
+"""Asynchronous functions on a keyed stream: invocations of different keys are under way at the same time.
+
+Each is a transaction. Records and timers of one key follow each other; a watermark waits for all earlier invocations,
+and later ones wait for it and the timers that it fires. A snapshot holds the state without those
+under way, and their inputs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast, final
+
+from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
+from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.context import TimeDomain
+from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, Runtime, UserCodeError
+from headgate.operators.calls import expect_records
+from headgate.operators.drafts import Draft, cell_of
+from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
+from headgate.operators.keyed import KeyedOperator, no_call
+from headgate.operators.pending import PendingInput, PendingOperator
+from headgate.operators.sides import split_sides
+from headgate.options import ASYNC_STATE_LIMIT
+from headgate.state.backend import KeyedBackend
+from headgate.state.keyed.cells import KEY
+from headgate.time.timers import Timers
+from headgate.types.output_tag import OutputTag
+from headgate.types.typed_key import untyped
+
+EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
+
+
+@final
+class AsyncKeyedOperator(PendingOperator, KeyedOperator):
+    """Runs the coroutines of a `KeyedProcessFunction`."""
+
+    def __init__(self, function: KeyedProcessFunction) -> None:
+        PendingOperator.__init__(self, 1, ordered=False, keyed=True)
+        KeyedOperator.__init__(self, function, lambda _function, _runtime: no_call)
+        self._function = function
+        self._queues: dict[Any, deque[PendingInput]] = {}
+        """The inputs of each key before the next watermark, the one under way first."""
+        self._begun = self._segments[0]
+        """The inputs that may begin are those of this segment."""
+        self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
+        self._failure: UserCodeError | None = None
+
+    def open(self, context: OperatorContext) -> None:
+        self._capacity = context.settings.get(ASYNC_STATE_LIMIT)
+        self._loop = context.services.event_loop()
+        super().open(context)
+
+    def _open_function(self, context: OperatorContext) -> Runtime:
+        self._owner = DraftOwner(self._backend, self._loop)
+        return self._loop.call(partial(self._user.open, context, cast("KeyedBackend", self._owner)))
+
+    _is_over = False
+    """Whether a batch job has fired its last timers of event time: those of processing time may register no more."""
+
+    # --- which inputs begin
+
+    def _add(self, pending: PendingInput) -> None:
+        self._put(self._segments[-1], pending)
+
+    def _put(self, segment: Any, pending: PendingInput) -> None:
+        segment.inputs[pending] = None
+        self._segment_of[pending] = segment
+        if segment is self._begun:
+            self._enqueue(pending)
+
+    def _enqueue(self, pending: PendingInput) -> None:
+        queue = self._queues.setdefault(pending.key, deque())
+        queue.append(pending)
+        if len(queue) == 1:
+            self._to_begin.append(pending)
+
+    def begin(self, pending: PendingInput) -> None:
+        timer = pending.record if type(pending.record) is FiredTimer else None
+        draft = Draft(self._backend, pending.key, self._owner.forms)
+        time = pending.timestamp if timer is None else timer.timestamp
+        domain = EVENT if timer is None else timer.domain
+        invocation = Invocation(draft, self._context.timers, time, domain)
+        self._calls[pending] = invocation, self._loop.create_task(self._invoke(pending, invocation))
+
+    async def _invoke(self, pending: PendingInput, invocation: Invocation) -> None:
+        invocation.begin()
+        try:
+            results = await self._results(pending.record, invocation)
+        except (*USER_ERRORS, asyncio.CancelledError) as error:
+            self._failed(pending, error)
+        else:
+            if pending in self._calls:
+                self.done(pending, results)
+
+    async def _results(self, record: Any, invocation: Invocation) -> list[Any]:
+        method: Callable[[Any, Any], Any] = self._function.process_element
+        if type(record) is FiredTimer:
+            method, record = self._function.on_timer, record.timestamp
+        given = method(record, invocation)
+        if inspect.isasyncgen(given):
+            return [each async for each in given]
+        results = await given if inspect.isawaitable(given) else given
+        if results is None:
+            return []
+        expect_records(results, method)
+        return list(results)
+
+    def _failed(self, pending: PendingInput, error: BaseException) -> None:
+        if pending not in self._calls or self._failure is not None:
+            return
+        key, record = untyped(pending.key), pending.record
+        if type(record) is FiredTimer:
+            self._failure = UserCodeError(key=key, during=f"on_timer({record.timestamp})")
+        else:
+            self._failure = UserCodeError(record=record, key=key)
+        self._failure.__cause__ = error
+        self.woken = True
+
+    # --- how they end
+
+    def resume(self, records_max: int) -> list[Flow]:
+        if self._failure is not None:
+            raise self._failure
+        flows = super().resume(records_max)
+        self._open_segment()
+        self._begin()
+        self._left()
+        return [self._main(flow) for flow in flows] if OutputTag.in_use else flows
+
+    def _main(self, flow: Flow) -> Flow:
+        if not isinstance(flow, Batch):
+            return flow
+        main, sides = split_sides(flow.records, flow.timestamps)
+        self.sides = (*self.sides, *sides)
+        return main
+
+    def _left(self) -> None:
+        self._backend.leave()
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        super()._set_alarm()
+        if self.room <= 0:
+            self.wake_ms = None
+
+    def _open_segment(self) -> None:
+        if self._segments[0] is not self._begun:
+            self._begun = self._segments[0]
+            for pending in self._begun.inputs:
+                self._enqueue(pending)
+
+    def _take(self, segment: Any, pending: PendingInput) -> list[Any]:
+        """Apply what the invocation has written, and let the next one of the key begin."""
+        results = super()._take(segment, pending)
+        invocation, _ = self._calls.pop(pending)
+        invocation.draft.apply()
+        queue = self._queues[pending.key]
+        queue.popleft()
+        for change in invocation.changes:
+            self._change(pending.key, queue, change.timer, registered=change.registered)
+        if queue:
+            self._to_begin.append(queue[0])
+        else:
+            del self._queues[pending.key]
+        return results
+
+    def _change(self, key: Any, queue: deque[PendingInput], timer: FiredTimer, *, registered: bool) -> None:
+        """Register or delete a timer, which may have been fired and wait for its turn."""
+        if self._is_over and timer.domain is PROCESSING:
+            return
+        fired = next((each for each in queue if each.record == timer and type(each.record) is FiredTimer), None)
+        if registered and fired is None:
+            later = self._fired_later(queue, timer)
+            if later is None:
+                self._backend.cell = cell_of(self._backend, key)
+                times = self._context.timers
+                register = (
+                    times.register_event_time_timer if timer.domain is EVENT else times.register_processing_time_timer
+                )
+                register(timer.timestamp)
+            else:
+                self._insert(queue, later, PendingInput(timer, timer.timestamp, key))
+        elif not registered and fired is not None:
+            queue.remove(fired)
+            del self._begun.inputs[fired], self._segment_of[fired]
+        elif not registered:
+            self._backend.cell = cell_of(self._backend, key)
+            times = self._context.timers
+            delete = times.delete_event_time_timer if timer.domain is EVENT else times.delete_processing_time_timer
+            delete(timer.timestamp)
+
+    def _fired_later(self, queue: deque[PendingInput], timer: FiredTimer) -> int | None:
+        """Return the place of the first event-time timer that was fired, but is later than this one."""
+        for at, each in enumerate(queue):
+            fired = each.record
+            if (
+                type(fired) is FiredTimer
+                and fired.domain is timer.domain is EVENT
+                and fired.timestamp > timer.timestamp
+            ):
+                return at
+        return None
+
+    def _insert(self, queue: deque[PendingInput], at: int, pending: PendingInput) -> None:
+        self._begun.inputs[pending] = None
+        self._segment_of[pending] = self._begun
+        queue.insert(at, pending)
+
+    # --- time
+
+    def hold(self, progress: Watermark | WatermarkStatus) -> bool:
+        if super().hold(progress):
+            return True
+        event = self._context.timers.event
+        if not isinstance(progress, Watermark) or event is None or event.head_ms > progress.timestamp_ms:
+            return False
+        self.put_behind(progress)
+        self.woken = True
+        return True
+
+    def reach(self, progress: Watermark | WatermarkStatus) -> bool:
+        self._open_segment()
+        if not isinstance(progress, Watermark):
+            return True
+        timers = self._context.timers
+        timers.watermark_ms = progress.timestamp_ms
+        if timers.event is not None:
+            self._fire_into(self._begun, timers.event, progress.timestamp_ms, EVENT)
+        if self.context.all_keys and timers.processing is not None and not self._begun.inputs:
+            self._is_over = True
+            self._fire_into(self._begun, timers.processing, MAX_TIMESTAMP, PROCESSING)
+        return not self._begun.inputs
+
+    def _fire_into(self, segment: Any, timers: Timers, until_ms: int, domain: TimeDomain) -> None:
+        """Add an input for each timer that is due, as many as there is room for."""
+        for time_ms in timers.due(until_ms, max(1, self.room)):
+            timestamp = time_ms if domain is EVENT else None
+            self._put(segment, PendingInput(FiredTimer(time_ms, domain), timestamp, self._backend.cell[KEY]))
+
+    def tick(self, now_ms: float) -> list[Flow]:
+        processing = self._context.timers.processing
+        if processing is not None and self.room > 0:
+            wall_ms = self.context.services.clock.wall_ms()
+            self._fire_into(self._segments[-1], processing, wall_ms, PROCESSING)
+        self._background_ms = self._backend.background(now_ms)
+        self._begin()
+        self._left()
+        return []
+
+    # --- checkpoints
+
+    def in_order(self) -> list[PendingInput]:
+        turns = {key: iter(queue) for key, queue in self._queues.items()}
+        first = [next(turns[pending.key]) for pending in self._begun.inputs]
+        return first + [
+            pending for segment in self._segments if segment is not self._begun for pending in segment.inputs
+        ]
+
+    def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
+        self._backend.leave()
+        state = KeyedOperator.snapshot(self, barrier)
+        return replace(state, lists={**state.lists, **super().snapshot(barrier).lists})
+
+    def close(self) -> None:
+        """Cancel the invocations under way, whose effects nobody sees, and then close the function."""
+        calls, self._calls = self._calls, {}
+        for _, task in calls.values():
+            task.cancel()
+        self._loop.step()
+        self._loop.call_and_wait(self._user.close)
+        self._backend.close()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AsyncKeyedFactory:
+    """Makes an `AsyncKeyedOperator`."""
+
+    function: KeyedProcessFunction
+
+    def create(self) -> AsyncKeyedOperator:
+        return AsyncKeyedOperator(self.function)

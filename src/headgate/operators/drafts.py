@@ -1,0 +1,147 @@
+"""Drafts: the state of a key as one invocation sees it, with what it has written, and nobody else sees yet.
+
+A draft stands in the place of a cell, so the handles of all kinds of state work on it. What is read is read from the
+state; what is written stays here until `apply`. One invocation of a key is under way at a time, so nothing that it
+has read changes meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, final
+
+from headgate.state.backend import KeyedBackend
+from headgate.state.keyed.cells import GENERATION, Cell
+from headgate.state.keyed.immutable import own
+from headgate.state.kinds.forms import LIST, MAP, StoredForm
+
+
+@final
+class DraftList:
+    """The list that a column holds, which `base` returns, or a new one in its place; with elements that were added."""
+
+    def __init__(self, base: Callable[[], Any] | None, added: list[Any]) -> None:
+        self._base = base
+        self.added = added
+
+    def append(self, element: Any) -> None:
+        """Add an element at the end."""
+        self.added.append(own(element))
+
+    def extend(self, elements: list[Any]) -> None:
+        """Add elements at the end."""
+        self.added += map(own, elements)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([own(element) for part in (self._there(), self.added) for element in part])
+
+    def __len__(self) -> int:
+        return len(self._there()) + len(self.added)
+
+    def _there(self) -> Any:
+        return () if self._base is None else self._base()
+
+    def apply(self, content: Any) -> None:
+        """Write to the list that the column holds."""
+        if self.added:
+            content.extend(self.added)
+
+
+@final
+class DraftMap:
+    """The map that a column holds, with entries that were set or removed. `base` as in `DraftList`."""
+
+    def __init__(self, base: Callable[[], Any] | None) -> None:
+        self._base = base
+        self.written: dict[Any, Any] = {}
+        self.removed: dict[Any, None] = {}
+
+    def get(self, key: Any) -> Any:
+        """Return the value of the key, None when there is none."""
+        if key in self.written:
+            return own(self.written[key])
+        return None if self._base is None or key in self.removed else own(self._base().get(key))
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """Return keys with their values."""
+        return [(key, self.get(key)) for key in self.keys()]
+
+    def keys(self) -> Iterable[Any]:
+        """Return the keys: those that were there, then new ones."""
+        there = [] if self._base is None else [key for key in self._base().keys() if key not in self.removed]  # noqa: SIM118
+        return list(dict.fromkeys([*there, *self.written]))
+
+    def values(self) -> Iterable[Any]:
+        """Return the values."""
+        return [value for _, value in self.items()]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.written[key] = own(value)
+
+    def __delitem__(self, key: Any) -> None:
+        self.written.pop(key, None)
+        self.removed[key] = None
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.written or (self._base is not None and key not in self.removed and key in self._base())
+
+    def __len__(self) -> int:
+        return len(list(self.keys()))
+
+    def apply(self, content: Any) -> None:
+        """Write to the map that the column holds."""
+        for key in self.removed:
+            if key in content:
+                del content[key]
+        for key, value in self.written.items():
+            content[key] = value
+
+
+@final
+class Draft(dict[int, Any]):
+    """The columns of a key's cell that an invocation has read or written."""
+
+    def __init__(self, backend: KeyedBackend, key: Any, forms: dict[int, StoredForm]) -> None:
+        super().__init__()
+        self.key = key
+        self._backend = backend
+        self._forms = forms
+        self._written: set[int] = set()
+
+    def __missing__(self, column: int) -> Any:
+        content, form = self._content(column), self._forms[column]
+        if content is not None and form is LIST:
+            content = DraftList(lambda: self._content(column), [])
+        elif content is not None and form is MAP:
+            content = DraftMap(lambda: self._content(column))
+        else:
+            content = own(content)
+        super().__setitem__(column, content)
+        return content
+
+    def __setitem__(self, column: int, content: Any) -> None:
+        self._written.add(column)
+        super().__setitem__(column, content if isinstance(content, DraftList | DraftMap) else own(content))
+
+    def _content(self, column: int) -> Any:
+        return cell_of(self._backend, self.key)[column]
+
+    def apply(self) -> None:
+        """Write to the state what was written here."""
+        cell = cell_of(self._backend, self.key)
+        for column, content in self.items():
+            if column not in self._written:
+                if isinstance(content, DraftList | DraftMap):
+                    content.apply(cell[column])
+            else:
+                form = self._forms[column]
+                stored = form.plain(content) if content is not None else None
+                form.put(self._backend, cell, column, stored)  # type: ignore[arg-type]  # every backend is a CellOwner
+
+
+def cell_of(backend: KeyedBackend, key: Any) -> Cell:
+    """Return the cell of a key, safe to read and change."""
+    cell = backend.cells.get(key)
+    if cell is None or cell[GENERATION] != backend.generation:
+        cell = backend.enter(key, cell)
+    return cell

@@ -1,0 +1,154 @@
+"""Invocations: calls of a user's coroutine for a record or a timer, each with what it has written so far."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.functions.api import KeyedProcessFunction
+from headgate.functions.context import TimeDomain, TimerService
+from headgate.operators.drafts import Draft, DraftList, DraftMap
+from headgate.operators.keyed_context import KeyedTimerService
+from headgate.operators.stepped_loop import SteppedLoop
+from headgate.state.backend import KeyedBackend
+from headgate.state.descriptors import StateDescriptor
+from headgate.state.keyed.cells import NO_CELL
+from headgate.state.kinds.binding import bind
+from headgate.state.kinds.forms import StoredForm
+from headgate.time.timers import whole_time
+from headgate.types.typed_key import untyped
+
+_UNDER_WAY: Final[ContextVar[Invocation]] = ContextVar("invocation")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FiredTimer:
+    """In the place of a record: a timer that was due, and stays one until its invocation begins."""
+
+    timestamp: int
+    domain: TimeDomain
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TimerChange:
+    """A timer that an invocation has registered, or else deleted."""
+
+    timer: FiredTimer
+    registered: bool
+
+
+@final
+class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
+    """One call: its context, its timers, and the draft of its key's state."""
+
+    __slots__ = ("_domain", "_times", "changes", "draft")
+
+    def __init__(self, draft: Draft, times: KeyedTimerService, timestamp: int | None, domain: TimeDomain) -> None:
+        super().__init__()
+        self.draft = draft
+        self.changes: list[TimerChange] = []
+        self._times = times
+        self._timestamp = timestamp
+        self._domain = domain
+
+    def begin(self) -> None:
+        """Be the one that handles of state stand for, in the task that calls this and in tasks that it creates."""
+        _UNDER_WAY.set(self)
+
+    def get_current_key(self) -> Any:
+        return untyped(self.draft.key)
+
+    def timer_service(self) -> TimerService:
+        return self
+
+    def time_domain(self) -> TimeDomain:
+        return self._domain
+
+    def current_processing_time(self) -> int:
+        return self._times.current_processing_time()
+
+    def current_watermark(self) -> int:
+        return self._times.current_watermark()
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        self._change(timestamp, TimeDomain.EVENT_TIME, registered=True)
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        self._change(timestamp, TimeDomain.PROCESSING_TIME, registered=True)
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        self._change(timestamp, TimeDomain.EVENT_TIME, registered=False)
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        self._change(timestamp, TimeDomain.PROCESSING_TIME, registered=False)
+
+    def _change(self, timestamp: int, domain: TimeDomain, *, registered: bool) -> None:
+        self.changes.append(TimerChange(FiredTimer(whole_time(timestamp), domain), registered))
+
+
+@final
+class DraftOwner:
+    """What handles see in place of a backend: the draft of the invocation that uses them."""
+
+    def __init__(self, backend: KeyedBackend, loop: SteppedLoop) -> None:
+        self.emptied = _Nowhere()
+        self.forms: dict[int, StoredForm] = {}
+        self._backend = backend
+        self._loop = loop
+        self._clock = loop.clock
+        self._handles: dict[str, Any] = {}
+        self._wanted: dict[Any, Any] = {}
+
+    def state(self, descriptor: StateDescriptor) -> Any:
+        """Return the handle of a state; raises as that of a backend does."""
+        column = self._backend.state(descriptor).column
+        if descriptor.name not in self._handles:
+            self.forms[column] = descriptor.kind.form
+            self._handles[descriptor.name] = bind(descriptor, self, column, self._clock)  # type: ignore[arg-type]
+        return self._handles[descriptor.name]
+
+    @property
+    def cell(self) -> Any:
+        """The draft of the invocation under way; NO_CELL where there is none."""
+        invocation = _UNDER_WAY.get(None)
+        return NO_CELL if invocation is None else invocation.draft
+
+    async def loaded(self) -> None:
+        """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""
+        key = self.cell.key
+        if self._backend.prefetch is None or key in self._backend.cells:
+            return
+        if not self._wanted:
+            self._loop.call_soon(self._load)
+        await self._wanted.setdefault(key, self._loop.create_future())
+
+    def _load(self) -> None:
+        wanted, self._wanted = self._wanted, {}
+        if self._backend.prefetch is not None:
+            self._backend.prefetch(list(wanted))
+        for future in wanted.values():
+            if not future.done():
+                future.set_result(None)
+
+    def new_list(self, column: int, values: list[Any]) -> DraftList:
+        """Return a list that takes the place of what the column holds."""
+        return DraftList(None, values)
+
+    def new_map(self, column: int) -> DraftMap:
+        """Return an empty map that takes the place of what the column holds."""
+        return DraftMap(None)
+
+    def drop(self, column: int) -> None:
+        """Remove the list or map that the column holds."""
+        self.cell[column] = None
+
+
+@final
+class _Nowhere(list[Any]):
+    """Where drafts are noted that may be empty: nobody asks."""
+
+    def append(self, cell: Any) -> None:
+        pass
