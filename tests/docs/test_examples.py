@@ -58,7 +58,7 @@ def test_file_to_file_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_every_example_has_a_test() -> None:
     tested = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
-    programs = [*EXAMPLES.glob("*.py"), *(EXAMPLES / "state").glob("*.py")]
+    programs = [path for folder in (".", "state", "services") for path in (EXAMPLES / folder).glob("*.py")]
     assert [path.name for path in programs if path.name not in tested] == []
 
 
