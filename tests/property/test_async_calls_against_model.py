@@ -71,18 +71,20 @@ def alone(record: Asked) -> list[Any]:
 
 
 class Subtasks:
-    """The subtasks of the operator: records go to them by key."""
+    """The subtasks of the operator: records go to them by key, or in turn."""
 
     def __init__(
-        self, method: str, capacity: int, parallelism: int = 1, restored: tuple[SavedOperator, ...] = ()
+        self, made_by: tuple[str, int, bool], parallelism: int = 1, restored: tuple[SavedOperator, ...] = ()
     ) -> None:
+        method, capacity, self.keyed = made_by
         strategy = AsyncRetryStrategy.fixed_delay(
             FURTHER_CALLS, BACKOFF_MS, empty_result_predicate, has_exception_predicate
         )
 
         def build(stream: DataStream) -> DataStream:
-            keyed, timeout = stream.key_by(lambda record: record.number), Time.milliseconds(TIMEOUT_MS)
-            made: DataStream = getattr(AsyncDataStream, method)(keyed, Scripted(), timeout, strategy, capacity)
+            asked = stream.key_by(lambda record: record.number) if self.keyed else stream
+            timeout = Time.milliseconds(TIMEOUT_MS)
+            made: DataStream = getattr(AsyncDataStream, method)(asked, Scripted(), timeout, strategy, capacity)
             return made
 
         self.harnesses = [
@@ -94,7 +96,11 @@ class Subtasks:
 
     def process(self, records: list[Asked]) -> None:
         for harness in self.harnesses:
-            harness.process(*[record for record in records if harness.owns(record.number)])
+            harness.process(*[record for record in records if self.goes_to(harness, record.number)])
+
+    def goes_to(self, harness: OperatorHarness, number: int) -> bool:
+        place = harness.setup
+        return harness.owns(number) if self.keyed else number % place.parallelism == place.subtask
 
     def watermark(self, timestamp_ms: int) -> None:
         for harness in self.harnesses:
@@ -130,9 +136,13 @@ EVENTS = st.one_of(
     events=st.lists(EVENTS, max_size=25),
     capacity=st.integers(1, 6),
     method=st.sampled_from(["ordered_wait_with_retry", "unordered_wait_with_retry"]),
+    keyed=st.booleans(),
 )
-def test_each_record_has_the_results_that_it_has_alone(events: list[Any], capacity: int, method: str) -> None:
-    subtasks = Subtasks(method, capacity)
+def test_each_record_has_the_results_that_it_has_alone(
+    events: list[Any], capacity: int, method: str, keyed: bool
+) -> None:
+    made_by = method, capacity, keyed
+    subtasks = Subtasks(made_by)
     records: list[Asked] = []
     segments, out = [0], list[Any]()
     saved: tuple[Any, int, int] = ((), 0, 0)
@@ -154,7 +164,7 @@ def test_each_record_has_the_results_that_it_has_alone(events: list[Any], capaci
         else:  # what has come in since the snapshot comes in again, and what has left since is not seen by others
             subtasks.close()
             state, read, emitted = saved
-            subtasks, out, crashed = Subtasks(method, capacity, number, state), out[:emitted], True
+            subtasks, out, crashed = Subtasks(made_by, number, state), out[:emitted], True
             subtasks.process(records[read:])
     out += subtasks.advance(100_000)
     assert not any(harness.operator.has_pending for harness in subtasks.harnesses)

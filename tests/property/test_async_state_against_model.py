@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate import options
@@ -21,19 +22,21 @@ from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 from headgate.types.typeinfo import Types
 
 END_MS = 10_000
+TIMEOUT_MS = 3
 
 
 class Order(NamedTuple):
-    """A record: how long its call waits for each service, and a timer that it sets."""
+    """A record: how long its call waits for each service, how the first tries end, and a timer that it sets."""
 
     key: str
     amount: int
     waits_ms: tuple[int, int]
+    failures: tuple[str, ...]
     timer_ms: int
 
 
 class Ledger(KeyedProcessFunction):
-    """Awaits between all that it reads and writes. Timers set and delete timers."""
+    """Awaits between all that it reads and writes, also in tasks of its own. Timers set and delete timers."""
 
     waits = True
 
@@ -43,12 +46,13 @@ class Ledger(KeyedProcessFunction):
         self.seen = runtime_context.get_map_state(MapStateDescriptor("seen", Types.LONG(), Types.LIST(Types.LONG())))
 
     async def process_element(self, value: Order, ctx: Any) -> list[Any]:  # type: ignore[override]
-        total = await self.total.async_value() or 0
-        await self.wait(value.waits_ms[0])
+        total, seen = await self.both(self.total.async_value(), self.seen.async_get(value.amount % 3))
+        total = total or 0
+        await self.ask(value.waits_ms[0], value.failures)
         await self.total.async_update(total + value.amount)
         await self.log.async_add(value.amount)
-        amounts = [*(await self.seen.async_get(value.amount % 3) or []), value.amount]
-        await self.wait(value.waits_ms[1])
+        amounts = [*(seen or []), value.amount]
+        await self.ask(value.waits_ms[1])
         await self.seen.async_put(value.amount % 3, amounts)
         ctx.timer_service().register_event_time_timer(value.timer_ms)
         if value.amount % 4 == 0:
@@ -58,7 +62,7 @@ class Ledger(KeyedProcessFunction):
 
     async def on_timer(self, timestamp: int, ctx: Any) -> list[Any]:  # type: ignore[override]
         total = await self.total.async_value() or 0
-        await self.wait(timestamp % 7)
+        await self.ask(timestamp % 7)
         await self.total.async_update(total + 1)
         if timestamp % 3 == 0:
             await self.log.async_clear()
@@ -66,9 +70,20 @@ class Ledger(KeyedProcessFunction):
             ctx.timer_service().delete_event_time_timer(timestamp + 10)
         return [(ctx.get_current_key(), timestamp, total, list(self.log.get()))]
 
-    async def wait(self, ms: int) -> None:
-        if self.waits:
-            await asyncio.sleep(ms / 1e3)
+    async def ask(self, ms: int, failures: tuple[str, ...] = ()) -> None:
+        """Wait for a service, and ask it again when it refuses or does not answer in time."""
+        if not self.waits:
+            return
+        for failure in failures:
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(TIMEOUT_MS / 1e3):
+                    await asyncio.sleep(ms / 1e3 if failure == "refused" else 1e3)
+                    raise ConnectionRefusedError
+        await asyncio.sleep(ms / 1e3)
+
+    async def both(self, first: Coroutine[Any, Any, Any], second: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Read twice at the same time."""
+        return list(await asyncio.gather(first, second)) if self.waits else [await first, await second]
 
 
 def driven(coroutine: Coroutine[Any, Any, list[Any]]) -> list[Any]:
@@ -95,7 +110,12 @@ class InOrder(Ledger):
 
 waits = st.integers(0, 5)
 orders = st.builds(
-    Order, st.sampled_from("abc"), st.integers(0, 9), st.tuples(waits, waits), st.integers(0, 12).map(lambda at: at * 5)
+    Order,
+    st.sampled_from("abc"),
+    st.integers(0, 9),
+    st.tuples(waits, waits),
+    st.lists(st.sampled_from(["refused", "too late"]), max_size=2).map(tuple),
+    st.sampled_from([0, 5, 15, 20, 30, 35, 60]),
 )
 backends = st.sampled_from(["hashmap", "rocksdb"])
 
@@ -179,52 +199,116 @@ def test_results_and_state_are_those_of_one_call_after_the_other(events: list[An
         assert states([harness]) == states([model])
 
 
-@settings(deadline=None, max_examples=60)
+ORDERS = st.lists(orders, min_size=1, max_size=4)
+TWO_TIMERS = [Order("a", 1, (0, 0), (), 0), Order("a", 1, (0, 0), (), 5)]
+"""The timer of the first one sets another, which comes before that of the second, although this one is due already."""
+FAULTS = st.sampled_from(["save", "crash", "rescale"])
+EPOCHS = st.tuples(st.integers(1, 40), st.integers(0, 6), FAULTS)
+
+
+def steps_of(events: list[Any], last: tuple[int, int, str]) -> list[Any]:
+    """Return the steps of events, the last of which is the end of event time.
+
+    A watermark is given as the milliseconds since the one before. It comes again after a fault while its timers are
+    called. No record comes behind one that waits: that is no part of a snapshot.
+    """
+    steps: list[Any] = []
+    time_ms = 0
+    for event in [*events, (END_MS, *last[1:])]:
+        if isinstance(event, tuple):
+            later_ms, passing_ms, fault = event
+            time_ms += later_ms
+            steps += [Watermark(time_ms), passing_ms, fault, Watermark(time_ms), "settle"]
+        else:
+            steps += event if isinstance(event, list) else [event]
+    return steps
+
+
+class Run:
+    """The subtasks of the operator, and what came out of them, over crashes."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self.found: list[Flow] = []
+        self.subtasks: list[OperatorHarness] = []
+        self.saved: tuple[list[SavedOperator], int, int] = ([], 0, 0)
+        self.start(1)
+
+    def start(self, parallelism: int) -> int:
+        """Go on from what is saved; return the place of the event that comes next."""
+        for each in self.subtasks:
+            each.close()
+        snapshots, length, at = self.saved
+        del self.found[length:]
+        self.subtasks = [running(self.backend, snapshots, subtask, parallelism) for subtask in range(parallelism)]
+        for each in self.subtasks:
+            each.open()
+        return at
+
+    def save(self, at: int) -> None:
+        self.saved = [each.snapshot() for each in self.subtasks], len(self.found), at
+
+    def record(self, order: Order) -> None:
+        next(each for each in self.subtasks if each.owns(order.key)).process(order)
+
+    def watermark(self, watermark: Watermark) -> None:
+        for each in self.subtasks:
+            if not each.operator.hold(watermark):
+                assert each.operator.advance(watermark.timestamp_ms, 100) is None
+
+    def passed(self, ms: int) -> None:
+        self.found += [flow for each in self.subtasks for flow in passed(each, ms)]
+
+    def settled(self) -> None:
+        """Have all that is pending end."""
+        while any(each.operator.has_pending for each in self.subtasks):
+            self.passed(1)
+
+
+@settings(deadline=None, max_examples=40)
 @given(
-    events=st.lists(st.one_of(orders, st.integers(1, 6), st.sampled_from(["save", "crash", "rescale"])), max_size=25),
+    events=st.lists(st.one_of(ORDERS, st.integers(1, 6), FAULTS, EPOCHS), max_size=10),
+    end=EPOCHS,
     backend=backends,
 )
-def test_no_call_is_lost_or_counts_twice_over_crashes_and_another_parallelism(events: list[Any], backend: str) -> None:
-    """A record, milliseconds that pass, a snapshot, the loss of all that came after it, or a snapshot for others."""
+@example(events=[TWO_TIMERS, 6], end=(1, 0, "rescale"), backend="hashmap")
+def test_no_call_is_lost_or_counts_twice_over_crashes_and_another_parallelism(
+    events: list[Any], end: Any, backend: str
+) -> None:
+    """Records, milliseconds that pass, a snapshot, a crash, a snapshot for others, or a watermark with a fault."""
+    steps = steps_of(events, end)
     model = OperatorHarness(KeyedProcessFactory(InOrder()), key_by=lambda order: order.key, setup=setup(backend))
     expected: list[Flow] = []
     with model:
-        for event in events:
+        for event in steps:
             if isinstance(event, Order):
                 expected.append(Batch(model.process(event)))
-        expected.append(Batch(model.watermark(END_MS)))
+            elif isinstance(event, Watermark):
+                expected.append(Batch(model.watermark(event.timestamp_ms)))
         after = states([model])
-    subtasks = [running(backend, [])]
-    subtasks[0].open()
-    found: list[Flow] = []
-    saved: tuple[list[SavedOperator], int, int] = ([], 0, 0)
-    steps, at = [*events, "end", 3, "save", "crash", "end"], 0
+    run = Run(backend)
+    at = 0
     while at < len(steps):
         event, at = steps[at], at + 1
         if isinstance(event, Order):
-            next(each for each in subtasks if each.owns(event.key)).process(event)
+            run.record(event)
         elif isinstance(event, int):
-            found += [flow for each in subtasks for flow in passed(each, event)]
-        elif event == "end":
-            held = [each.operator.hold(Watermark(END_MS)) for each in subtasks]
-            found += [flow for each in subtasks for flow in emitted(each)] if any(held) else []
+            run.passed(event)
+        elif isinstance(event, Watermark):
+            run.watermark(event)
+        elif event == "settle":
+            run.settled()
         elif event == "save":
-            saved = [each.snapshot() for each in subtasks], len(found), at
+            run.save(at)
         else:
+            parallelism = len(run.subtasks)
             if event == "rescale":
-                saved = [each.snapshot() for each in subtasks], len(found), at
+                run.save(at)
+                parallelism = 3 - parallelism
             steps[at - 1] = 1  # it happens once
-            parallelism = 3 - len(subtasks) if event == "rescale" else len(subtasks)
-            for each in subtasks:
-                each.close()
-            snapshots, length, at = saved
-            del found[length:]
-            subtasks = [running(backend, snapshots, subtask, parallelism) for subtask in range(parallelism)]
-            for each in subtasks:
-                each.open()
-    found += [flow for each in subtasks for flow in passed(each, 2_000)]
-    merged = {key: [record for _, record in records] for key, records in by_key(found).items()}
+            at = run.start(parallelism)
+    merged = {key: [record for _, record in records] for key, records in by_key(run.found).items()}
     assert merged == {key: [record for _, record in records] for key, records in by_key(expected).items()}
-    assert states(subtasks) == after
-    for each in subtasks:
+    assert states(run.subtasks) == after
+    for each in run.subtasks:
         each.close()
