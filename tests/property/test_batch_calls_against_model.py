@@ -1,7 +1,7 @@
 """Calls for batches against a model that scores the records one after the other.
 
-Whatever order batches end in, whatever is refused and made again, crashes and is restored at whatever parallelism: each
-record has its own result, once, in the order of its subtask.
+Whatever order batches end in, whatever is refused and made again, expires, crashes and is restored at whatever
+parallelism: each record has its own result, once, in the order of its subtask.
 """
 
 from __future__ import annotations
@@ -18,27 +18,37 @@ from headgate.datastream import AsyncRetryStrategy, DataStream
 from headgate.datastream.async_retry_predicates import retry_after_predicate
 from headgate.datastream.async_retry_strategies import RetryAfter
 from headgate.elements import Watermark
+from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness, SavedOperator, Setup
 
 REFUSALS_MAX = 3
 CALL_MS_MAX, PAUSE_MS = 60, 40
 CONCURRENCY_MAX = 3
+TIMEOUT, NEVER_S = Time.seconds(20), 1e6
 
 
 class Asked(NamedTuple):
-    """A record: its number, how long it takes to score, and how often the service refuses its batch before."""
+    """A record: its number, how long it takes to score, and what the service does with its batch before.
+
+    It refuses it so often, and the first call of all attempts may have no answer.
+    """
 
     number: int
     duration_ms: int
     refusals: int
+    is_lost: bool
 
 
 class Service:
-    """Scores batches, and sees to it that no more are called at a time than may be, and none is too large or late."""
+    """Scores batches, and sees to it that no more are called at a time than may be, and none is too large or late.
 
-    def __init__(self, batch_size: int, concurrency: int) -> None:
+    `lost` has the numbers of records that had no answer in an earlier attempt.
+    """
+
+    def __init__(self, batch_size: int, concurrency: int, lost: set[int]) -> None:
         self.batch_size = batch_size
         self.concurrency = concurrency
+        self.lost = lost
         self.made: Counter[int] = Counter()
         self.under_way = 0
 
@@ -47,7 +57,9 @@ class Service:
         self.under_way += 1
         assert self.under_way <= self.concurrency
         assert 0 < len(records) <= self.batch_size
-        await asyncio.sleep(max(record.duration_ms for record in records) / 1000)
+        lost = {record.number for record in records if record.is_lost} - self.lost
+        self.lost |= lost
+        await asyncio.sleep(NEVER_S if lost else max(record.duration_ms for record in records) / 1000)
         self.under_way -= 1
         if self.made[records[0].number] <= records[0].refusals:
             raise RetryAfter(PAUSE_MS / 1000)
@@ -63,14 +75,14 @@ class Job:
     """The subtasks of the operator, each in a slot of its own: records go to them by key."""
 
     def __init__(
-        self, settings: dict[str, Any], parallelism: int = 1, restored: tuple[SavedOperator, ...] = ()
+        self, settings: dict[str, Any], lost: set[int], parallelism: int = 1, restored: tuple[SavedOperator, ...] = ()
     ) -> None:
         retries = AsyncRetryStrategy.fixed_delay(REFUSALS_MAX, 5, None, retry_after_predicate)
 
         def build(stream: DataStream) -> DataStream:
             keyed = stream.key_by(lambda record: record.number)
-            service = Service(settings["batch_size"], settings["concurrency"])
-            return keyed.map_batches(service, async_retry_strategy=retries, **settings)
+            service = Service(settings["batch_size"], settings["concurrency"], lost)
+            return keyed.map_batches(service, async_retry_strategy=retries, timeout=TIMEOUT, **settings)
 
         self.harnesses = [
             OperatorHarness.of_stream(build, restored=restored, setup=Setup(subtask=subtask, parallelism=parallelism))
@@ -106,7 +118,11 @@ SETTINGS = st.fixed_dictionaries(
         "calls_per_second": st.sampled_from([None, 5.0, 50.0]),
     }
 )
-FATES = st.tuples(st.integers(0, CALL_MS_MAX // 10).map(lambda tens: tens * 10), st.integers(0, REFUSALS_MAX))
+FATES = st.tuples(
+    st.integers(0, CALL_MS_MAX // 10).map(lambda tens: tens * 10),
+    st.integers(0, REFUSALS_MAX),
+    st.sampled_from([False, False, True]),
+)
 EVENTS = st.one_of(
     st.lists(FATES, min_size=1, max_size=6),
     st.integers(1, 60).map(lambda by_ms: ("time", by_ms)),
@@ -116,33 +132,63 @@ EVENTS = st.one_of(
 )
 
 
+class Attempts:
+    """The job over crashes: its records, and what came out of it."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.lost: set[int] = set()
+        self.job = Job(settings, self.lost)
+        self.records: list[Asked] = []
+        self.out: list[Any] = []
+        self.saved: tuple[Any, int, int] = ((), 0, 0)
+        self.crashed = False
+
+    def process(self, fates: list[Any]) -> None:
+        fed = [Asked(len(self.records) + index, *fate) for index, fate in enumerate(fates)]
+        self.records += fed
+        self.job.process(fed)
+
+    def advance(self, by_ms: int) -> None:
+        """Have time pass; a call without an answer fails the job."""
+        try:
+            self.out += self.job.advance(by_ms)
+        except UserCodeError as failure:
+            if not isinstance(failure.__cause__, TimeoutError):
+                raise
+            self.crash(len(self.job.harnesses))
+
+    def save(self) -> None:
+        self.saved = self.job.snapshot(), len(self.records), len(self.out)
+
+    def crash(self, parallelism: int) -> None:
+        """What has come in since the snapshot comes in again, and what has left since is not seen by others."""
+        self.job.close()
+        state, read, emitted = self.saved
+        self.job, self.crashed = Job(self.settings, self.lost, parallelism, state), True
+        del self.out[emitted:]
+        self.job.process(self.records[read:])
+
+
 @given(events=st.lists(EVENTS, max_size=25), settings=SETTINGS)
 def test_each_record_has_the_result_that_it_has_alone(events: list[Any], settings: dict[str, Any]) -> None:
-    job = Job(settings)
-    records: list[Asked] = []
-    out: list[Any] = []
-    saved: tuple[Any, int, int] = ((), 0, 0)
-    crashed = False
+    attempts = Attempts(settings)
     for event in events:
         if isinstance(event, list):
-            fed = [Asked(len(records) + index, *fate) for index, fate in enumerate(event)]
-            records += fed
-            job.process(fed)
+            attempts.process(event)
             continue
         what, number = event
         if what == "time":
-            out += job.advance(number)
+            attempts.advance(number)
         elif what == "watermark":
-            job.watermark(len(records))
+            attempts.job.watermark(len(attempts.records))
         elif what == "snapshot":
-            saved = job.snapshot(), len(records), len(out)
-        else:  # what has come in since the snapshot comes in again, and what has left since is not seen by others
-            job.close()
-            state, read, emitted = saved
-            job, out, crashed = Job(settings, number, state), out[:emitted], True
-            job.process(records[read:])
-    out += job.advance(100_000)
-    assert not any(harness.operator.has_pending for harness in job.harnesses)
-    job.close()
-    expected = [alone(record) for record in records]
-    assert (Counter(out) if crashed else out) == (Counter(expected) if crashed else expected)
+            attempts.save()
+        else:
+            attempts.crash(number)
+    for _ in range(1 + len(attempts.records)):  # each may fail the job once
+        attempts.advance(100_000)
+    assert not any(harness.operator.has_pending for harness in attempts.job.harnesses)
+    attempts.job.close()
+    out, expected = attempts.out, [alone(record) for record in attempts.records]
+    assert (Counter(out) if attempts.crashed else out) == (Counter(expected) if attempts.crashed else expected)
