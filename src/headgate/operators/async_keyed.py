@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast, final
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, Final, cast, final
 
-from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
+from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, Runtime, UserCodeError
@@ -23,14 +25,25 @@ from headgate.operators.calls import expect_records
 from headgate.operators.drafts import Draft, cell_of
 from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
 from headgate.operators.keyed import KeyedOperator, no_call
-from headgate.operators.pending import PendingInput, PendingOperator
+from headgate.operators.pending import (
+    PENDING_STATE,
+    PendingInput,
+    PendingOperator,
+    Progress,
+    TimersDue,
+    time_of,
+)
 from headgate.operators.sides import split_sides
 from headgate.options import ASYNC_STATE_LIMIT
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY
+from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
+
+PROGRESS_STATE: Final = "headgate:pending-progress"
+"""Of each subtask the event time that it has reached, and the last watermark that it has received."""
 
 EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
 
@@ -49,6 +62,7 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
         """The inputs that may begin are those of this segment."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
         self._failure: UserCodeError | None = None
+        self._reached_ms = MIN_TIMESTAMP
 
     def open(self, context: OperatorContext) -> None:
         self._capacity = context.settings.get(ASYNC_STATE_LIMIT)
@@ -61,6 +75,25 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
 
     _is_over = False
     """Whether a batch job has fired its last timers of event time: those of processing time may register no more."""
+
+    def _restore(self, context: OperatorContext) -> None:
+        """Add the inputs, and have timers called where a watermark that waited was to make them due.
+
+        Subtasks may have received different watermarks: timers of the least are due, the others wait for the next one.
+        """
+        progress = context.restored.values(PROGRESS_STATE)
+        reached_ms, received_ms = map(min, zip(*progress, strict=True)) if progress else (MIN_TIMESTAMP,) * 2
+        saved = [(min(after_ms, received_ms), *given) for *given, after_ms in context.restored.values(PENDING_STATE)]
+        for after_ms, record, timestamp, key in sorted(saved, key=itemgetter(0)):
+            reached_ms = self._wait_for(after_ms, reached_ms)
+            self._add(PendingInput(record, timestamp, key))
+        self._wait_for(received_ms, reached_ms)
+
+    def _wait_for(self, time_ms: int, reached_ms: int) -> int:
+        if time_ms > reached_ms:
+            self.put_behind(TimersDue(time_ms))
+            self.woken = True
+        return max(time_ms, reached_ms)
 
     # --- which inputs begin
 
@@ -223,12 +256,14 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
         self.woken = True
         return True
 
-    def reach(self, progress: Watermark | WatermarkStatus) -> bool:
+    def reach(self, progress: Progress) -> bool:
         self._open_segment()
-        if not isinstance(progress, Watermark):
+        if isinstance(progress, WatermarkStatus):
             return True
         timers = self._context.timers
-        timers.watermark_ms = progress.timestamp_ms
+        self._reached_ms = progress.timestamp_ms
+        if isinstance(progress, Watermark):
+            timers.watermark_ms = progress.timestamp_ms
         if timers.event is not None:
             self._fire_into(self._begun, timers.event, progress.timestamp_ms, EVENT)
         if self.context.all_keys and timers.processing is not None and not self._begun.inputs:
@@ -254,17 +289,31 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
 
     # --- checkpoints
 
-    def in_order(self) -> list[PendingInput]:
+    @property
+    def _after_ms(self) -> int:
+        """The event time after which the inputs that may begin came; that before it, while its timers are called."""
+        reached_ms = max(self._reached_ms, self._context.timers.watermark_ms)
+        end_ms = time_of(self._begun.end, MAX_TIMESTAMP)
+        return min(reached_ms, end_ms - 1)
+
+    def in_order(self) -> Iterator[tuple[PendingInput, int]]:
         turns = {key: iter(queue) for key, queue in self._queues.items()}
-        first = [next(turns[pending.key]) for pending in self._begun.inputs]
-        return first + [
-            pending for segment in self._segments if segment is not self._begun for pending in segment.inputs
-        ]
+        after_ms = self._after_ms
+        for pending in self._begun.inputs:
+            yield next(turns[pending.key]), after_ms
+        for segment in self._segments:
+            if segment is not self._begun:
+                yield from zip(segment.inputs, repeat(after_ms))  # one of them ends
+            after_ms = time_of(segment.end, after_ms)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
         self._backend.leave()
         state = KeyedOperator.snapshot(self, barrier)
-        return replace(state, lists={**state.lists, **super().snapshot(barrier).lists})
+        received_ms = self._after_ms
+        for segment in self._segments:
+            received_ms = time_of(segment.end, received_ms)
+        progress = ListElements.of([(self._after_ms, received_ms)], ListMode.UNION)
+        return replace(state, lists={**state.lists, **super().snapshot(barrier).lists, PROGRESS_STATE: progress})
 
     def close(self) -> None:
         """Cancel the invocations under way, whose effects nobody sees, and then close the function."""

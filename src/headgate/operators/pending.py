@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Final, final
 
-from headgate.elements import Barrier, Batch, Flow, Watermark, WatermarkStatus
+from headgate.elements import MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.state.operator.list_elements import ListElements
 from headgate.types.typed_key import key_hash_code
 
 PENDING_STATE: Final = "headgate:pending"
-"""An element for each pending input, in order of arrival: (record, timestamp, key)."""
+"""An element for each pending input, in order of arrival: (record, timestamp, key, the last watermark before it)."""
 
 
 @final
@@ -35,6 +36,17 @@ class PendingInput:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class TimersDue:
+    """In the place of a watermark that a snapshot found waiting: what is due by it is done, and nothing leaves."""
+
+    timestamp_ms: int
+
+
+Progress = Watermark | WatermarkStatus | TimersDue
+
+
+@final
 @dataclass(slots=True)
 class _Segment:
     """The inputs between two watermarks or statuses, in order of arrival, with their results once they are there.
@@ -45,7 +57,7 @@ class _Segment:
 
     inputs: dict[PendingInput, list[Any] | None] = field(default_factory=dict)
     done: deque[PendingInput] = field(default_factory=deque)
-    end: Watermark | WatermarkStatus | None = None
+    end: Progress | None = None
 
 
 class PendingOperator(Operator, ABC):
@@ -78,7 +90,10 @@ class PendingOperator(Operator, ABC):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        for record, timestamp, key in context.restored.values(PENDING_STATE):
+        self._restore(context)
+
+    def _restore(self, context: OperatorContext) -> None:
+        for record, timestamp, key, _ in context.restored.values(PENDING_STATE):
             self._add(PendingInput(record, timestamp, key))
 
     def start(self) -> None:
@@ -117,7 +132,7 @@ class PendingOperator(Operator, ABC):
         self.put_behind(progress)
         return True
 
-    def put_behind(self, progress: Watermark | WatermarkStatus) -> None:
+    def put_behind(self, progress: Progress) -> None:
         """Put a watermark or status behind the inputs so far."""
         self._segments[-1].end = progress
         self._segments.append(_Segment())
@@ -137,12 +152,13 @@ class PendingOperator(Operator, ABC):
             elif segment.inputs or segment.end is None:
                 return flows
             elif self.reach(segment.end):
-                flows.append(segment.end)
+                if not isinstance(segment.end, TimersDue):
+                    flows.append(segment.end)
                 self._segments.popleft()
         self.woken = True
         return flows
 
-    def reach(self, progress: Watermark | WatermarkStatus) -> bool:
+    def reach(self, progress: Progress) -> bool:
         """Do what is due when all inputs before it have ended; return whether it may leave, or waits for new ones."""
         return True
 
@@ -160,18 +176,26 @@ class PendingOperator(Operator, ABC):
         del self._segment_of[pending]
         return segment.inputs.pop(pending) or []
 
-    def in_order(self) -> list[PendingInput]:
-        """Return the inputs in the order in which a restore is to begin them."""
-        return [pending for segment in self._segments for pending in segment.inputs]
+    def in_order(self) -> Iterator[tuple[PendingInput, int]]:
+        """Yield the inputs in the order in which a restore is to begin them, each with the last watermark before it."""
+        after_ms = MIN_TIMESTAMP
+        for segment in self._segments:
+            yield from zip(segment.inputs, repeat(after_ms))  # one of them ends
+            after_ms = time_of(segment.end, after_ms)
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        inputs = self.in_order()
-        values = [(pending.record, pending.timestamp, pending.key) for pending in inputs]
+        inputs = list(self.in_order())
+        values = [(pending.record, pending.timestamp, pending.key, after_ms) for pending, after_ms in inputs]
         if self._keyed:
-            elements = ListElements.by_key(values, [key_hash_code(pending.key) for pending in inputs])
+            elements = ListElements.by_key(values, [key_hash_code(pending.key) for pending, _ in inputs])
         else:
             elements = ListElements.of(values)
         return OperatorSnapshot(uid=self.context.uid, lists={PENDING_STATE: elements})
+
+
+def time_of(progress: Progress | None, before_ms: int) -> int:
+    """Return the event time that is reached with this, or that of before for what does not tell of time."""
+    return progress.timestamp_ms if isinstance(progress, Watermark | TimersDue) else before_ms
 
 
 def _append(flows: list[Flow], results: list[Any], timestamp: int | None) -> None:

@@ -39,9 +39,9 @@ class ListElements:
     type: str = ""
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> ListElements:
-        """Return the elements of a state of our own that is split, with these values."""
-        return cls(elements=[pickle.dumps(value, 5) for value in values])
+    def of(cls, values: Iterable[Any], mode: ListMode = ListMode.SPLIT) -> ListElements:
+        """Return the elements of a state of our own, with these values."""
+        return cls(mode, [pickle.dumps(value, 5) for value in values])
 
     @classmethod
     def by_key(cls, values: Iterable[Any], codes: Iterable[int]) -> ListElements:
