@@ -42,6 +42,7 @@ def test_no_more_timers_are_under_way_than_the_limit_allows() -> None:
             harness.later()
         harness.advance_time(9)
         found = harness.watermark(10)
+        assert harness.operator.room == 0
         for _ in range(30):
             found += harness.advance_time(3)
         assert found == [10] * 10
@@ -124,6 +125,7 @@ def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
 def test_in_a_batch_job_timers_of_processing_time_end_although_they_set_more() -> None:
     async def body(self: Scripted, record: Any, ctx: Any) -> None:
         ctx.timer_service().register_event_time_timer(10)
+        ctx.timer_service().register_processing_time_timer(5)
 
     async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
         await asyncio.sleep(0)
@@ -134,4 +136,4 @@ def test_in_a_batch_job_timers_of_processing_time_end_although_they_set_more() -
         harness.operator.context = replace(harness.operator.context, all_keys=True)
         harness.process(("a", 0), ("b", 0))
         harness.later()
-        assert sorted(harness.watermark(MAX_TIMESTAMP)) == [10, 10, 11, 11]
+        assert sorted(harness.watermark(MAX_TIMESTAMP)) == [5, 5, 10, 10, 11, 11]
