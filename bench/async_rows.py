@@ -1,17 +1,20 @@
-"""The row of the benchmark about asynchronous calls: calls a second, and checkpoints while many are in flight."""
+"""The rows of the benchmark about what is asynchronous: calls, checkpoints while many are in flight, and state."""
 
 from __future__ import annotations
 
 from bench.async_programs import WAYS
+from bench.async_state_programs import CACHED, KINDS, READS
 from bench.effort import Effort, Say
 from bench.fault_rows import durations_ms
 from bench.figures import Figure, Target
 from bench.outputs import percentile
 from bench.rounds import Rounds, bare, steady
+from bench.state_settings import CELL_BYTES, INCREMENTAL, ROCKSDB
 from bench.trial import Trial, run_trial
 
 CHECKPOINT_MS = 200
 CHECKPOINTS_LEAST = 100
+FILLING_S = 6.0
 
 
 def calls(target: str, effort: Effort, say: Say) -> list[Figure]:
@@ -45,4 +48,37 @@ def checkpoints(target: str, say: Say) -> Figure:
     )
 
 
-MEASURES = {"aj": calls}
+def state(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (ak): functions whose state lies in RocksDB, awaited next to plain, with reads that take 1 ms or not."""
+    rounds = Rounds(say)
+    names = [f"{way} {kind}, {reads}" for reads in READS for kind in KINDS for way in ("plain", "async")]
+    rounds.run(effort.rounds, {name: _counts(name, target, effort) for name in names})
+    figures: list[Figure] = []
+    for reads, words in (("slow", "1 ms a read"), ("local", "local reads")):
+        for kind, counted in (("map", "in an entry of a map"), ("value", "in a value")):
+            plain, awaited = f"plain {kind}, {reads}", f"async {kind}, {reads}"
+            target_of = Target(least=10.0) if (kind, reads) == ("map", "slow") else None
+            figures += rounds.rate("ak", f"keyed count {counted}, RocksDB, {words}, plain", plain)
+            figures += rounds.rate("ak", "  with asynchronous state", awaited)
+            figures += rounds.ratio("ak", "  to plain", (awaited, plain), target_of)
+    return figures
+
+
+def _counts(name: str, target: str, effort: Effort) -> Trial:
+    """Return the trial of a count by keys that are filled during the warm-up."""
+    warm_up_s = effort.warm_up_s + FILLING_S
+    cold = {
+        "headgate.rocksdb.cache-size": f"{CACHED * CELL_BYTES} b",
+        "state.backend.rocksdb.writebuffer.size": "1 mb",
+    }
+    return Trial(
+        program=name,
+        target=target,
+        seconds=effort.steady_s + warm_up_s,
+        warm_up_s=warm_up_s,
+        checkpoint_ms=1_000,
+        options=ROCKSDB | INCREMENTAL | cold,
+    )
+
+
+MEASURES = {"aj": calls, "ak": state}

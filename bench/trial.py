@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
-from bench import async_programs, programs, timed_programs
+from bench import async_programs, async_state_programs, programs, timed_programs
 from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
@@ -33,7 +33,7 @@ BETWEEN_FAILURES_S = 3.3
 WATCH_GAP_S = 0.02
 BESIEGED_FILE = "besieged"
 
-JOBS = programs.JOBS | timed_programs.JOBS | async_programs.JOBS
+JOBS = programs.JOBS | timed_programs.JOBS | async_programs.JOBS | async_state_programs.JOBS
 LOOPS = programs.LOOPS | timed_programs.LOOPS | async_programs.LOOPS
 
 

@@ -23,6 +23,8 @@ from headgate.types.typeinfo import Types
 
 END_MS = 10_000
 TIMEOUT_MS = 3
+CACHE_BYTES = 600
+"""Enough for two keys or so."""
 
 
 class Order(NamedTuple):
@@ -122,6 +124,7 @@ backends = st.sampled_from(["hashmap", "rocksdb"])
 
 def setup(backend: str, subtask: int = 0, parallelism: int = 1, limit: int = 4) -> Setup:
     given = Settings().with_value(options.STATE_BACKEND, backend).with_value(options.ASYNC_STATE_LIMIT, limit)
+    given = given.with_value(options.ROCKSDB_CACHE_SIZE, CACHE_BYTES)
     return Setup(settings=given, subtask=subtask, parallelism=parallelism)
 
 

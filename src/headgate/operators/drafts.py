@@ -60,7 +60,12 @@ class DraftMap:
         """Return the value of the key, None when there is none."""
         if key in self.written:
             return own(self.written[key])
-        return None if self._base is None or key in self.removed else own(self._base().get(key))
+        stored = self.stored(key)
+        return None if stored is None else own(stored.get(key))
+
+    def stored(self, key: Any) -> Any:
+        """Return the map of the state, if the value of the key is what that says; else None."""
+        return None if self._base is None or key in self.written or key in self.removed else self._base()
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return keys with their values."""
@@ -83,7 +88,8 @@ class DraftMap:
         self.removed[key] = None
 
     def __contains__(self, key: Any) -> bool:
-        return key in self.written or (self._base is not None and key not in self.removed and key in self._base())
+        stored = self.stored(key)
+        return key in self.written or (stored is not None and key in stored)
 
     def __len__(self) -> int:
         return len(list(self.keys()))

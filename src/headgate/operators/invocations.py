@@ -9,6 +9,7 @@ from typing import Any, Final, final
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.drafts import Draft, DraftList, DraftMap
+from headgate.operators.joint_reads import JointReads
 from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend
@@ -97,10 +98,10 @@ class DraftOwner:
         self.emptied = _Nowhere()
         self.forms: dict[int, StoredForm] = {}
         self._backend = backend
-        self._loop = loop
         self._clock = loop.clock
         self._handles: dict[str, Any] = {}
-        self._wanted: dict[Any, Any] = {}
+        self._cells: JointReads[Any] = JointReads(loop, self._load)
+        self._entries = JointReads(loop, backend.load_entries)
 
     def state(self, descriptor: StateDescriptor) -> Any:
         """Return the handle of a state; raises as that of a backend does."""
@@ -119,19 +120,20 @@ class DraftOwner:
     async def loaded(self) -> None:
         """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""
         key = self.cell.key
-        if self._backend.prefetch is None or key in self._backend.cells:
-            return
-        if not self._wanted:
-            self._loop.call_soon(self._load)
-        await self._wanted.setdefault(key, self._loop.create_future())
+        if self._backend.prefetch is not None and key not in self._backend.cells:
+            await self._cells.wanted(key)
 
-    def _load(self) -> None:
-        wanted, self._wanted = self._wanted, {}
+    def _load(self, keys: list[Any]) -> None:
         if self._backend.prefetch is not None:
-            self._backend.prefetch(list(wanted))
-        for future in wanted.values():
-            if not future.done():
-                future.set_result(None)
+            self._backend.prefetch(keys)
+
+    async def entry_loaded(self, column: int, key: Any) -> None:
+        """Do as `loaded` does for an entry of the map that the column of the key's cell holds."""
+        await self.loaded()
+        content = self.cell[column]
+        stored = None if content is None else content.stored(key)
+        if stored is not None and self._backend.lacks(stored, key):
+            await self._entries.wanted((stored, key))
 
     def new_list(self, column: int, values: list[Any]) -> DraftList:
         """Return a list that takes the place of what the column holds."""

@@ -18,6 +18,7 @@ from headgate.state.keyed.cells import Cell
 from headgate.state.keyed.namespaces import NamespaceView
 from headgate.state.keyed.panes import Namespace, Pane, Panes
 from headgate.state.keyed.timer_index import TimerIndex
+from headgate.state.kinds.owner import MapLike
 
 T = TypeVar("T")
 
@@ -128,6 +129,14 @@ class KeyedBackend(Protocol):
     """Has the cell of the current key and namespace, until the key changes."""
     prefetch: Callable[[list[Any]], None] | None
     """Makes the cells of a batch's keys ready, where that is cheaper than one at a time."""
+
+    def lacks(self, content: MapLike, key: Any) -> bool:
+        """Whether it takes a read to tell what a map that a column holds has for a key."""
+        ...
+
+    def load_entries(self, wanted: list[tuple[MapLike, Any]]) -> None:
+        """Read what these maps have for these keys, in one go. Raises `StorageError`, `DamagedFileError`."""
+        ...
 
     def enter(self, key: Any, cell: Cell | None) -> Cell:
         """Return the cell of `key` (`cell`, or None when it is not in `cells`), safe to read and change."""

@@ -84,7 +84,7 @@ def _numbered(counts: Counter[tuple[int, int]]) -> Counter[str]:
 def keeps_order(spec: JobSpec) -> int | None:
     """Return the first keyed stage, if records of a split and key reach it in order; None if they need not."""
     for index, stage in enumerate(spec.stages):
-        if stage.kind in ("value", "list"):
+        if stage.kind in ("value", "list", "awaiting"):
             return index if all(before.parallelism == 1 for before in spec.stages[:index]) else None
         if stage.kind in COUNTERS:
             return None

@@ -22,6 +22,7 @@ from headgate.graph.logical import (
 )
 from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import JobId
+from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.operators.broadcast import KeyedBroadcastFactory
 from headgate.operators.collect import CollectFactory
 from headgate.operators.connected import KeyedCoProcessFactory
@@ -39,6 +40,7 @@ from headgate.testing.sim.settings import TOLERANT, random_settings
 from headgate.testing.sim.storage import SimStore
 from headgate.types.instant import Duration
 from tests.simulation.own_jobs.asking import AskingFactory
+from tests.simulation.own_jobs.awaiting import AwaitedCount
 from tests.simulation.own_jobs.calling import CheckWatermark, NoteWatermark, calling
 from tests.simulation.own_jobs.growing import all_is_read, kind_of, source_of
 from tests.simulation.own_jobs.own_state import NumberInList, NumberInUnion
@@ -61,7 +63,8 @@ from tests.simulation.own_jobs.user_code import (
 
 _WIDTH_MAX: Final = 4
 PLAIN_STAGES: Final = ("map", "filter", "flat_map", "rebalance", "broadcast")
-COUNTERS: Final = ("value", "list", "reduce", "clearing")
+PLAIN_COUNTERS: Final = ("value", "list", "reduce", "clearing")
+COUNTERS: Final = (*PLAIN_COUNTERS, "awaiting")
 TWO_INPUTS: Final = ("connected", "ruled")
 NUMBERERS: Final = ("own_list", "union")
 PENDING: Final = ("asking", "asking_by_key")
@@ -201,7 +204,9 @@ def random_job(rng: random.Random) -> JobSpec:
     width = rng.choice((1, 2, 2, 3))
     sources = tuple(_random_source(rng, width) for _ in range(rng.choice((1, 1, 2, 3))))
     plain = [_stage(rng, rng.choice(PLAIN_STAGES), width) for _ in range(rng.choice((0, 0, 1, 2)))]
-    keyed = [_stage(rng, kind, width, rng.randint(1, 9)) for kind in rng.choices(COUNTERS, k=rng.choice((0, 1, 1, 2)))]
+    keyed = [
+        _stage(rng, kind, width, rng.randint(1, 9)) for kind in rng.choices(PLAIN_COUNTERS, k=rng.choice((0, 1, 1, 2)))
+    ]
     stages: list[SimStageSpec] = plain
     for stage in keyed:
         stages.append(stage)
@@ -219,7 +224,8 @@ def random_job(rng: random.Random) -> JobSpec:
     with_inputs = _with_two_inputs(random.Random(repr(spec)), spec, width)
     with_pending = _with_stage_of(PENDING, random.Random(f"pending {spec}"), with_inputs, width)
     with_calls = _with_stage_of(CALLS, random.Random(f"calls {spec}"), with_pending, width)
-    return _with_stage_of(BATCHES, random.Random(f"scoring {spec}"), with_calls, width)
+    with_batches = _with_stage_of(BATCHES, random.Random(f"scoring {spec}"), with_calls, width)
+    return _with_awaited_counts(random.Random(f"awaiting {spec}"), with_batches)
 
 
 def _with_two_inputs(rng: random.Random, spec: JobSpec, width: int) -> JobSpec:
@@ -238,6 +244,15 @@ def _with_stage_of(kinds: tuple[str, ...], rng: random.Random, spec: JobSpec, wi
     if rng.random() < 0.8:
         return spec
     return replace(spec, stages=(*spec.stages, _stage(rng, rng.choice(kinds), width, rng.randint(1, 9))))
+
+
+def _with_awaited_counts(rng: random.Random, spec: JobSpec) -> JobSpec:
+    """Have coroutines keep some of the counts."""
+    stages = (
+        replace(stage, kind="awaiting") if stage.kind == "value" and rng.random() < 0.3 else stage
+        for stage in spec.stages
+    )
+    return replace(spec, stages=tuple(stages))
 
 
 def _random_source(rng: random.Random, width: int) -> SourceSpec:
@@ -333,24 +348,9 @@ def _add_second_input(
     return [sides[0]], [keyed]
 
 
-def _add_checked_calls(graph: LogicalGraph, stage: SimStageSpec, name: str, inputs: list[int], place: JobPlace) -> int:
-    """Add calls, with the check of their watermarks, all in one chain."""
-    calls = calling(name, place.outside, keyed=False)
-    factories: list[AnyOperatorFactory] = [ProcessFactory(NoteWatermark()), calls, ProcessFactory(CheckWatermark())]
-    for number, factory in enumerate(factories):
-        node = Node(id=0, name=f"{name}-{number}", operator=factory, parallelism=stage.parallelism)
-        node.chain = ChainPolicy.ALWAYS if number or stage.chains else ChainPolicy.HEAD
-        target = _add(graph, node)
-        graph.edges += [Edge(source=source, target=target) for source in inputs]
-        inputs = [target]
-    return inputs[0]
-
-
 def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: list[int], place: JobPlace) -> int:
     name = f"{stage.kind}{index}"
     second: list[Edge] = []
-    if stage.kind == "calling":
-        return _add_checked_calls(graph, stage, name, inputs, place)
     if stage.kind in TWO_INPUTS:
         inputs, second = _add_second_input(graph, stage, index, inputs, place)
     if stage.kind == "reduce":
@@ -359,7 +359,8 @@ def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: lis
         first = _add(graph, start)
         graph.edges += [Edge(source=source, target=first) for source in inputs]
         inputs = [first]
-    node = Node(id=0, name=name, operator=_factory(stage, index, name, place), parallelism=stage.parallelism)
+    factory, *others = _factories(stage, index, name, place)
+    node = Node(id=0, name=name, operator=factory, parallelism=stage.parallelism)
     node.chain = ChainPolicy.ALWAYS if stage.chains else ChainPolicy.HEAD
     target = _add(graph, node)
     for source in inputs:
@@ -371,7 +372,26 @@ def _add_stage(graph: LogicalGraph, stage: SimStageSpec, index: int, inputs: lis
             edge = Edge(source=source, target=target, partitioning=Partitioning(stage.kind))
         graph.edges.append(edge)
     graph.edges += [replace(edge, target=target) for edge in second]
+    for number, other in enumerate(others, 1):
+        before, node = target, Node(id=0, name=f"{name}-{number}", operator=other, parallelism=stage.parallelism)
+        target = _add(graph, node)
+        graph.edges.append(Edge(source=before, target=target))
     return target
+
+
+def _factories(stage: SimStageSpec, index: int, name: str, place: JobPlace) -> list[AnyOperatorFactory]:
+    """Return the operators of a stage, the first with the stage's inputs, the others in one chain with it."""
+    match stage.kind:
+        case "calling":
+            calls = calling(name, place.outside, keyed=False)
+            return [ProcessFactory(NoteWatermark()), calls, ProcessFactory(CheckWatermark())]
+        case "awaiting":
+            return [
+                AsyncKeyedFactory(AwaitedCount(index, name, place.outside)),
+                ProcessFactory(CheckWatermark()),
+            ]
+        case _:
+            return [_factory(stage, index, name, place)]
 
 
 def _factory(stage: SimStageSpec, index: int, name: str, place: JobPlace) -> AnyOperatorFactory:

@@ -10,6 +10,7 @@ import pytest
 
 from headgate import options
 from headgate.config import Settings
+from headgate.errors import StorageError
 from headgate.functions.api import AggregateFunction, KeyedProcessFunction
 from headgate.functions.context import RuntimeContext, TimeDomain
 from headgate.operators.async_keyed import AsyncKeyedFactory
@@ -69,9 +70,10 @@ class Scripted(KeyedProcessFunction):
 
 
 def harness_of(
-    body: Body, on_timer: Body | None = None, *, backend: str = "hashmap", limit: int = 100
+    body: Body, on_timer: Body | None = None, *, backend: str = "hashmap", limit: int = 100, cache_bytes: int = 2**20
 ) -> OperatorHarness:
     given = Settings().with_value(options.STATE_BACKEND, backend).with_value(options.ASYNC_STATE_LIMIT, limit)
+    given = given.with_value(options.ROCKSDB_CACHE_SIZE, cache_bytes)
     factory = AsyncKeyedFactory(Scripted(body, on_timer))
     return OperatorHarness(factory, key_by=lambda record: record[0], setup=Setup(settings=given))
 
@@ -268,6 +270,50 @@ def test_reads_of_many_keys_that_wait_together_are_one() -> None:
         harness.process(("a", 0), ("b", 0), ("c", 0), ("a", 0))
         assert harness.later() == [None] * 4
         assert [keys for keys in read if len(keys) > 1] == [["a", "b", "c"]]
+
+
+async def fills_and_reads(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+    if record[1] == "fill":
+        self.map.put("there", 1)
+        return []
+    if record[1] == "remove":
+        await self.map.async_remove("there")
+    return [await self.map.async_get("there"), await self.map.async_contains("not there")]
+
+
+def test_entries_of_many_keys_that_wait_together_are_read_in_one_go() -> None:
+    with harness_of(fills_and_reads, backend="rocksdb", cache_bytes=1) as harness:
+        harness.process(("a", "fill"), ("b", "fill"), ("c", "fill"))
+        harness.later()
+        operator: Any = harness.operator
+        database = operator._backend._store.database
+        read: list[int] = []
+        get_many = database.get_many
+
+        def noted(keys: list[bytes]) -> Any:
+            read.append(len(keys))
+            return get_many(keys)
+
+        database.get_many, database.get = noted, None
+        harness.process(("a", "read"), ("b", "read"), ("c", "read"))
+        assert harness.later() == [1, False] * 3
+        assert read == [3, 3], "the entries that are there, and those that are not"
+        harness.process(("a", "remove"))
+        assert harness.later() == [None, False]
+        assert sorted(harness.state("map")) == ["b", "c"]
+
+
+def test_a_read_that_fails_fails_the_job() -> None:
+    def fail(keys: list[Any]) -> None:
+        raise StorageError("the disk is gone")
+
+    with harness_of(fills_and_reads, backend="rocksdb") as harness:
+        operator: Any = harness.operator
+        operator._backend.prefetch = fail
+        harness.process(("a", "read"), ("b", "read"))
+        with pytest.raises(UserCodeError) as failed:
+            harness.later()
+        assert isinstance(failed.value.__cause__, StorageError)
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:

@@ -127,6 +127,15 @@ class CellBackend(ABC, Generic[Index]):
     async def loaded(self) -> None:
         """Return at once: the current key's cell is in memory."""
 
+    async def entry_loaded(self, column: int, key: Any) -> None:
+        """Return at once: what is not in memory is read by whoever asks for it."""
+
+    def lacks(self, content: MapLike, key: Any) -> bool:
+        return False
+
+    def load_entries(self, wanted: list[tuple[MapLike, Any]]) -> None:
+        """Do nothing: all is in memory."""
+
     # --- what columns hold of lists and maps
 
     @abstractmethod

@@ -49,6 +49,9 @@ class NamespaceView:
     async def loaded(self) -> None:
         """Return at once: the current cell is in memory."""
 
+    async def entry_loaded(self, column: int, key: Any) -> None:
+        """Return at once: what is not in memory is read by whoever asks for it."""
+
     def new_list(self, column: int, values: list[Any]) -> ListLike:
         return self._backend.list_of(self.cell, column, values)
 

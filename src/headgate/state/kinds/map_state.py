@@ -95,8 +95,8 @@ class MapState(ContainerHandle, Generic[K, V]):
         return not self._owner.cell[self._column]
 
     async def async_get(self, key: K) -> V | None:
-        """Do as `get` does, once the state of the key is in memory."""
-        await self._owner.loaded()
+        """Do as `get` does, once the entry is in memory."""
+        await self._owner.entry_loaded(self._column, key)
         return self.get(key)
 
     async def async_put(self, key: K, value: V) -> None:
@@ -110,13 +110,13 @@ class MapState(ContainerHandle, Generic[K, V]):
         self.put_all(dict_value)
 
     async def async_remove(self, key: K) -> None:
-        """Do as `remove` does, once the state of the key is in memory."""
-        await self._owner.loaded()
+        """Do as `remove` does, once the entry is in memory."""
+        await self._owner.entry_loaded(self._column, key)
         self.remove(key)
 
     async def async_contains(self, key: K) -> bool:
-        """Do as `contains` does, once the state of the key is in memory."""
-        await self._owner.loaded()
+        """Do as `contains` does, once the entry is in memory."""
+        await self._owner.entry_loaded(self._column, key)
         return self.contains(key)
 
     async def async_items(self) -> Iterable[tuple[K, V]]:

@@ -64,6 +64,10 @@ class HandleOwner(Protocol):
         """Wait until the current key's cell is in memory."""
         ...
 
+    async def entry_loaded(self, column: int, key: Any) -> None:
+        """Wait until an entry is in memory, or known not to be there, of the map in a column of the current cell."""
+        ...
+
     def new_list(self, column: int, values: list[Any]) -> ListLike:
         """Return a container of these values, which takes the place of what the column of the current cell holds."""
         ...

@@ -14,6 +14,7 @@ from typing import Any, Final
 from headgate.state.backend import BackendContext
 from headgate.state.keyed.cell_backend import CellBackend
 from headgate.state.keyed.cells import DEAD, FIRST, GENERATION, KEY, NO_CELL, SAVED, Cell, namespace_of
+from headgate.state.kinds.owner import MapLike
 from headgate.state.rocksdb.containers import StoredList, StoredMap
 from headgate.state.rocksdb.snapshots import RowsSnapshot
 from headgate.state.rocksdb.store import Store
@@ -72,6 +73,15 @@ class CellCache(CellBackend[StoredTimerIndex]):
         if cell is None or cell[GENERATION] != self.generation:
             cell = self.enter(key, cell)
         return cell
+
+    def lacks(self, content: MapLike, key: Any) -> bool:
+        return isinstance(content, StoredMap) and content.lacks(key)
+
+    def load_entries(self, wanted: list[tuple[MapLike, Any]]) -> None:
+        lacking = [(each, key) for each, key in wanted if isinstance(each, StoredMap) and each.lacks(key)]
+        rows = self._store.database.get_many([content.row_of(key) for content, key in lacking])
+        for (content, key), row in zip(lacking, rows, strict=True):
+            content.keep(key, row)
 
     def leave(self) -> None:
         self.cell = self.namespaces.cell = NO_CELL

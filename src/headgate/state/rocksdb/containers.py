@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias, final
 
+from headgate.state.formats.key_codec import encode_map_key
 from headgate.state.formats.patch import ListPatch, MapPatch
 from headgate.state.rocksdb.items import MISSING, Items
 
@@ -125,10 +126,21 @@ class StoredMap:
             return kept[key]
         if self._whole:
             return MISSING
-        value = self._items.value(self._column, self._rows(), key)
-        if len(kept) - len(self._changed) >= KEPT_ITEMS_MAX:
+        return self.keep(key, self._items.database.get(self.row_of(key)))
+
+    def lacks(self, key: Any) -> bool:
+        """Whether it takes a read to tell what the value of the key is."""
+        return not self._whole and key not in self._kept
+
+    def row_of(self, key: Any) -> bytes:
+        """Return the key of the row that an entry has."""
+        return self._rows() + encode_map_key(key)
+
+    def keep(self, key: Any, row: bytes | None) -> Any:
+        """Take a row that was read, None if there is none; return the value."""
+        if len(self._kept) - len(self._changed) >= KEPT_ITEMS_MAX:
             self._shrink()
-        self._kept[key] = value
+        self._kept[key] = value = self._items.value(self._column, row)
         return value
 
     def __contains__(self, key: Any) -> bool:

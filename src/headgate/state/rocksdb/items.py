@@ -67,9 +67,8 @@ class Items:
 
     # --- entries of maps
 
-    def value(self, column: int, prefix: bytes, key: Any) -> Any:
-        """Return the value of a map's key, or `MISSING`."""
-        row = self.database.get(prefix + encode_map_key(key))
+    def value(self, column: int, row: bytes | None) -> Any:
+        """Return the value of a map's key by its row, `MISSING` if there is none."""
         return MISSING if row is None else self.layouts.decode_item(column - FIRST, row)
 
     def entries(self, column: int, prefix: bytes) -> Iterator[tuple[Any, Any, int]]:

@@ -61,6 +61,20 @@ def test_a_batch_is_prefetched_at_once() -> None:
     assert set(backend.cells) == set(range(100))
 
 
+def test_entries_of_maps_are_loaded_but_for_those_that_are_known() -> None:
+    backend = rocksdb(TINY)
+    state = backend.state(MapStateDescriptor("map", ANY, ANY))
+    with at(backend, "key"):
+        state.put_all({"a": 1, "b": 2})
+    with at(backend, "key"):
+        content = backend.cell[state.column]
+        state.put("a", 3)
+        assert [backend.lacks(content, key) for key in "abc"] == [False, True, True]
+        backend.load_entries([(content, key) for key in "abc"])
+        assert [backend.lacks(content, key) for key in "abc"] == [False] * 3
+        assert [state.get(key) for key in "abc"] == [3, 2, None]
+
+
 def test_a_key_that_is_evicted_and_emptied_is_gone_from_disk() -> None:
     backend = rocksdb(TINY)
     fill(backend, ["a", "b"], 1)

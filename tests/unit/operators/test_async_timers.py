@@ -1,0 +1,139 @@
+"""Timers of asynchronous functions on keyed streams: how many are due at a time, in which order, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from headgate.elements import MAX_TIMESTAMP, Batch, Watermark
+from headgate.operators.async_keyed import AsyncKeyedFactory
+from headgate.testing.harness import OperatorHarness
+from tests.unit.operators.test_async_keyed import Body, Scripted, harness_of
+
+
+async def sets_timers(self: Scripted, record: Any, ctx: Any) -> None:
+    """Register timers of both clocks, at the times of the record."""
+    for timestamp in record[1]:
+        ctx.timer_service().register_event_time_timer(timestamp)
+        ctx.timer_service().register_processing_time_timer(timestamp)
+
+
+def counting(at_a_time: list[int]) -> Body:
+    """Return a body of timers that notes how many are under way when one begins."""
+    under_way: set[Any] = set()
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        timer = timestamp, ctx.get_current_key()
+        under_way.add(timer)
+        at_a_time.append(len(under_way))
+        await asyncio.sleep(0.003)
+        under_way.remove(timer)
+        return [timestamp]
+
+    return on_timer
+
+
+def test_no_more_timers_are_under_way_than_the_limit_allows() -> None:
+    at_a_time: list[int] = []
+    with harness_of(sets_timers, counting(at_a_time), limit=2) as harness:
+        for key in "abcde":
+            harness.process((key, [10]))
+            harness.later()
+        harness.advance_time(9)
+        found = harness.watermark(10)
+        assert harness.operator.room == 0
+        for _ in range(30):
+            found += harness.advance_time(3)
+        assert found == [10] * 10
+        assert max(at_a_time) == 2
+
+
+def test_a_timer_that_finds_no_room_does_not_wake_the_slot() -> None:
+    with harness_of(sets_timers, counting([]), limit=1) as harness:
+        harness.process(("a", [10]))
+        harness.later()
+        harness.process(("b", [20]))
+        harness.clock.advance(15)
+        harness.operator.tick(15)
+        assert (harness.operator.room, harness.operator.wake_ms) == (0, None)
+
+
+def test_results_of_event_timers_have_their_time_and_those_of_processing_timers_none() -> None:
+    with harness_of(sets_timers, counting([])) as harness:
+        harness.process(("a", [10]))
+        harness.later()
+        harness.clock.advance(10)
+        harness.operator.tick(10)
+        harness.operator.hold(Watermark(10))
+        harness.clock.advance(3)
+        batches = []
+        for _ in range(10):
+            harness.services.event_loop().step()
+            batches += [flow for flow in harness.operator.resume(100) if isinstance(flow, Batch)]
+            harness.clock.advance(3)
+        assert [(batch.records, batch.timestamps) for batch in batches] == [([10], None), ([10], [10])]
+
+
+def test_a_watermark_is_the_current_one_for_the_timers_it_makes_due_and_leaves_after_them() -> None:
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        await asyncio.sleep(0)
+        return [ctx.timer_service().current_watermark()]
+
+    with harness_of(sets_timers, on_timer) as harness:
+        harness.process(("a", [10]))
+        harness.later()
+        assert harness.operator.hold(Watermark(10))
+        harness.services.event_loop().step()
+        flows = harness.operator.resume(100)
+        for _ in range(3):
+            harness.services.event_loop().step()
+            flows += harness.operator.resume(100)
+        assert [flow.records if isinstance(flow, Batch) else flow for flow in flows] == [[10], Watermark(10)]
+
+
+def test_a_timer_that_is_deleted_while_it_waits_keeps_no_watermark() -> None:
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        ctx.timer_service().delete_event_time_timer(20)
+        return [timestamp]
+
+    with harness_of(sets_timers, on_timer) as harness:
+        harness.process(("a", [10, 20]))
+        harness.later()
+        assert harness.watermark(30) == [10]
+        assert not harness.operator.has_pending
+
+
+def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        if timestamp == 10:
+            ctx.timer_service().register_event_time_timer(15)
+        else:
+            await asyncio.sleep(0.01)
+        return [timestamp]
+
+    with harness_of(sets_timers, on_timer) as harness:
+        harness.process(("a", [10, 20]))
+        harness.later()
+        assert harness.watermark(30) == [10]
+        saved = harness.snapshot()
+    factory = AsyncKeyedFactory(Scripted(sets_timers, on_timer))
+    with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
+        assert harness.advance_time(20) == [15, 20]
+
+
+def test_in_a_batch_job_timers_of_processing_time_end_although_they_set_more() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        ctx.timer_service().register_event_time_timer(10)
+        ctx.timer_service().register_processing_time_timer(5)
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        await asyncio.sleep(0)
+        ctx.timer_service().register_processing_time_timer(timestamp + 1)
+        return [timestamp]
+
+    with harness_of(body, on_timer) as harness:
+        harness.operator.context = replace(harness.operator.context, all_keys=True)
+        harness.process(("a", 0), ("b", 0))
+        harness.later()
+        assert sorted(harness.watermark(MAX_TIMESTAMP)) == [5, 5, 10, 10, 11, 11]
