@@ -22,6 +22,12 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
     assert not failed, "\n\n".join(failed)
 
 
+def test_a_job_is_drained_though_a_manifest_that_no_driver_needs_stays_damaged() -> None:
+    report = run(1375)
+    assert "chk-2/_metadata is lost: it is damaged" in "\n".join(report.trace)
+    assert report.passed, report.describe()
+
+
 @pytest.mark.slow
 def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
     failed = [report.describe() for seed in range(1, 11) if not (report := run(seed, faults=False)).passed]
