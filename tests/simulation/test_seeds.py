@@ -22,9 +22,18 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
     assert not failed, "\n\n".join(failed)
 
 
-def test_a_job_is_drained_though_a_manifest_that_no_driver_needs_stays_damaged() -> None:
-    report = run(1375)
-    assert "chk-2/_metadata is lost: it is damaged" in "\n".join(report.trace)
+@pytest.mark.parametrize(
+    ("seed", "happening"),
+    [
+        (1375, "chk-2/_metadata is lost: it is damaged"),
+        (9173, "chk-1/_metadata is lost: it is damaged"),
+        (7774, "master2  dies: crash"),
+        (11833, "master1  dies: another driver has taken over the job"),
+    ],
+)
+def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, happening: str) -> None:
+    report = run(seed)
+    assert happening in "\n".join(report.trace)
     assert report.passed, report.describe()
 
 
