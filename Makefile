@@ -13,7 +13,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print((os.cpu_count() or 1) * 3 /
 unexport PYTHONDONTWRITEBYTECODE
 ON_SPARK := (spark or standalone) and not soak
 SLOW := slow and not spark and not standalone and not soak
-QUICK := not spark and not standalone and not slow
+QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
 .PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def taken(found: Found) -> list[tuple[str, int]]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(pattern=patterns(), letters=EVENTS)
 def test_the_automaton_finds_what_trying_everything_does(pattern: Pattern, letters: list[tuple[str, int]]) -> None:
@@ -63,6 +65,7 @@ def test_the_automaton_finds_what_trying_everything_does(pattern: Pattern, lette
         assert not matching.buffer.holders
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), letters=EVENTS)
 def test_it_does_not_matter_in_what_steps_time_passes(data: st.DataObject, letters: list[tuple[str, int]]) -> None:
@@ -78,6 +81,7 @@ def shown(found: Found) -> tuple[Any, ...]:
     return found.time_ms, found.is_timed_out, taken(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(data=st.data(), letters=EVENTS)
 def test_a_skip_strategy_leaves_what_it_says(data: st.DataObject, letters: list[tuple[str, int]]) -> None:

@@ -22,6 +22,21 @@ def test_every_promise_is_kept_whatever_goes_wrong(first: int) -> None:
     assert not failed, "\n\n".join(failed)
 
 
+@pytest.mark.parametrize(
+    ("seed", "happening"),
+    [
+        (1375, "chk-2/_metadata is lost: it is damaged"),
+        (9173, "chk-1/_metadata is lost: it is damaged"),
+        (7774, "master2  dies: crash"),
+        (11833, "master1  dies: another driver has taken over the job"),
+    ],
+)
+def test_the_oracle_asks_for_no_more_than_was_promised(seed: int, happening: str) -> None:
+    report = run(seed)
+    assert happening in "\n".join(report.trace)
+    assert report.passed, report.describe()
+
+
 @pytest.mark.slow
 def test_the_oracle_expects_what_a_job_without_faults_puts_out() -> None:
     failed = [report.describe() for seed in range(1, 11) if not (report := run(seed, faults=False)).passed]

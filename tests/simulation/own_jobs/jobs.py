@@ -163,11 +163,13 @@ class JobSpec:
         """Return the job with these settings, as one that comes to its end.
 
         What a stage with two inputs holds back may leave all at once, and barriers behind wait for that: where few
-        checkpoints may fail, they have time.
+        checkpoints may fail, they have time. They always have where records wait for answers, a few at a time.
         """
         has_patience = settings["execution.checkpointing.tolerable-failed-checkpoints"] >= TOLERANT
         if not has_patience and any(stage.kind in TWO_INPUTS for stage in self.stages):
             settings = {**settings, "execution.checkpointing.timeout": 2_000}
+        if any(stage.kind in PENDING for stage in self.stages):
+            settings = {**settings, "execution.checkpointing.timeout": 5_000}
         return replace(self, leg=leg, settings=dict(settings))
 
     def rescaled(self, rng: random.Random) -> JobSpec:

@@ -38,6 +38,8 @@ from headgate.testing.sim.world import Action
 CHECKPOINTS: Final = "/sim/checkpoints"
 ZOMBIE_MS_MAX = 600.0
 HEARTBEAT_TIMEOUT_MS = 150.0
+RETURN_MS = 500.0
+"""After this time the user looks whether a driver is in charge, where one has ended because another took over."""
 
 
 @final
@@ -209,6 +211,7 @@ class MasterProcess(Process):
         wake_ms = self.master.step(self.world.now_ms)
         if self.is_superseded:
             self.die("another driver has taken over the job")
+            self.world.at(self.world.now_ms + RETURN_MS, self._cluster.start_again)
             return None
         self.master._supervisor.check_invariants()
         coordinator = self.master._checkpoints._coordinator
@@ -349,6 +352,11 @@ class Cluster:
         self.masters.append(process)
         process.master.submit()
         process.wake()
+
+    def start_again(self) -> None:
+        """Start the program if no driver is in charge: the one that took over has died."""
+        if not self._in_charge():
+            self.start_master()
 
     def cancel(self) -> None:
         """Cancel the job, if there is a driver to be told."""

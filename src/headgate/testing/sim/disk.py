@@ -70,6 +70,16 @@ class Disk:
             if fate != "stays":
                 self._ledger.lost(path)
                 self._change(path, fate)
+        for path in self.damaged:
+            self._lose_unless_evident(path)
+
+    def _lose_unless_evident(self, path: str) -> None:
+        """A damaged manifest is as one that was never written if there is no evidence: no driver has acted upon it."""
+        manifest = self._ledger.manifests.get(path)
+        if manifest is not None and all(
+            each.checkpoint_id != manifest.checkpoint_id for each in evidence_in(self._memory.files)
+        ):
+            self._ledger.lost(path)
 
     def _change(self, path: str, fate: str) -> None:
         data = self._memory.files.pop(path)
@@ -96,8 +106,7 @@ class Disk:
         self._world.note("disk", f"{path} {fate}: it is damaged")
         self.damaged[path] = self._memory.files[path]
         self._change(path, fate)
-        if path == metadata and all(each.checkpoint_id != newest for each in evidence_in(self._memory.files)):
-            self._ledger.lost(path)  # no driver has acted upon a manifest without evidence
+        self._lose_unless_evident(path)
         return True
 
     def mend(self) -> None:

@@ -221,10 +221,12 @@ class Journey(Generic[J]):
         return len(ran) == 1 and len(first.masters) == 1 and first.master.master.progress.restarts == 0
 
     def _is_tidy(self) -> bool:
+        """Return whether nothing kept the driver that ended the job from removing all its files."""
         first = self.clusters[0]
         slots = as_programmed(first.plan).slots
         is_whole = len(first.processes) == slots and not first.is_lost and first.store.ledger.stopped is None
-        return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole
+        is_last = not first.store.ledger.is_taken_over(first.master.owner)
+        return len(self.clusters) == 1 and self._storage.mishaps == 0 and is_whole and is_last
 
 
 def _result_of(cluster: Cluster) -> JobResult | None:

@@ -176,6 +176,11 @@ class Ledger:
         """Return whether the job runs, and this driver is the last that has taken it over."""
         return driver == str(self._highest_claim())
 
+    def is_taken_over(self, driver: str) -> bool:
+        """Return whether a later driver has claimed the job."""
+        owner = epochs.parse_owner(driver)
+        return owner is not None and owner < self._highest_claim()
+
     def _highest_claim(self) -> EpochOwner:
         names = [path[len(_EPOCHS) :] for path in self._memory.files if path.startswith(_EPOCHS)]
         return max((owner for name in names if (owner := epochs.parse_owner(name)) is not None), default=NOBODY)

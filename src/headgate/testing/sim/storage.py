@@ -209,8 +209,10 @@ class SimStore:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether there is a file that is damaged."""
-        return bool(self._disk.damaged)
+        """Whether a file of the newest checkpoint is damaged: the next driver needs it."""
+        newest = self.ledger.newest
+        needed = set() if newest is None else self.ledger.manifests[paths.metadata(newest)].files()
+        return not needed.isdisjoint(self._disk.damaged)
 
     def is_damage(self, reason: str) -> bool:
         """Return whether the text of a failure names a file that is damaged, or the folder of a manifest that is."""

@@ -183,7 +183,11 @@ class Job:
         assert found == expected
 
 
-@pytest.mark.parametrize("cache", [TINY, SMALL, {}], ids=["tiny", "small", "usual"])
+@pytest.mark.parametrize(
+    "cache",
+    [TINY, pytest.param(SMALL, marks=pytest.mark.slow), pytest.param({}, marks=pytest.mark.slow)],
+    ids=["tiny", "small", "usual"],
+)
 @pytest.mark.parametrize("kind", [{}, INCREMENTAL, CHANGELOG], ids=["whole", "incremental", "changelog"])
 @pytest.mark.parametrize(
     ("descriptor", "make"), [(VALUES, window_pane), (VALUES, slice_pane), (LISTS, window_pane)], ids=["v", "s", "l"]
