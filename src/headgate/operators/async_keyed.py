@@ -21,6 +21,7 @@ from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, Flow
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
 from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, Runtime, UserCodeError
+from headgate.operators.calling import CallingOperator
 from headgate.operators.calls import expect_records
 from headgate.operators.drafts import Draft, cell_of
 from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
@@ -28,7 +29,6 @@ from headgate.operators.keyed import KeyedOperator, no_call
 from headgate.operators.pending import (
     PENDING_STATE,
     PendingInput,
-    PendingOperator,
     Progress,
     TimersDue,
     time_of,
@@ -49,11 +49,11 @@ EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
 
 
 @final
-class AsyncKeyedOperator(PendingOperator, KeyedOperator):
+class AsyncKeyedOperator(CallingOperator, KeyedOperator):
     """Runs the coroutines of a `KeyedProcessFunction`."""
 
     def __init__(self, function: KeyedProcessFunction) -> None:
-        PendingOperator.__init__(self, 1, ordered=False, keyed=True)
+        CallingOperator.__init__(self, 1, ordered=False, keyed=True)
         KeyedOperator.__init__(self, function, lambda _function, _runtime: no_call)
         self._function = function
         self._queues: dict[Any, deque[PendingInput]] = {}
@@ -61,20 +61,17 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
         self._begun = self._segments[0]
         """The inputs that may begin are those of this segment."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
-        self._failure: UserCodeError | None = None
         self._reached_ms = MIN_TIMESTAMP
+        self._is_over = False
+        """Whether a batch job has fired its last event-time timers: those of processing time may register no more."""
 
     def open(self, context: OperatorContext) -> None:
         self._capacity = context.settings.get(ASYNC_STATE_LIMIT)
-        self._loop = context.services.event_loop()
         super().open(context)
 
     def _open_function(self, context: OperatorContext) -> Runtime:
         self._owner = DraftOwner(self._backend, self._loop)
         return self._loop.call(partial(self._user.open, context, cast("KeyedBackend", self._owner)))
-
-    _is_over = False
-    """Whether a batch job has fired its last timers of event time: those of processing time may register no more."""
 
     def _restore(self, context: OperatorContext) -> None:
         """Add the inputs, and have timers called where a watermark that waited was to make them due.
@@ -144,21 +141,17 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
         return list(results)
 
     def _failed(self, pending: PendingInput, error: BaseException) -> None:
-        if pending not in self._calls or self._failure is not None:
+        if pending not in self._calls:
             return
         key, record = untyped(pending.key), pending.record
         if type(record) is FiredTimer:
-            self._failure = UserCodeError(key=key, during=f"on_timer({record.timestamp})")
+            self._fail(UserCodeError(key=key, during=f"on_timer({record.timestamp})"), error)
         else:
-            self._failure = UserCodeError(record=record, key=key)
-        self._failure.__cause__ = error
-        self.woken = True
+            self._fail(UserCodeError(record=record, key=key), error)
 
     # --- how they end
 
     def resume(self, records_max: int) -> list[Flow]:
-        if self._failure is not None:
-            raise self._failure
         flows = super().resume(records_max)
         self._open_segment()
         self._begin()
@@ -318,9 +311,7 @@ class AsyncKeyedOperator(PendingOperator, KeyedOperator):
     def close(self) -> None:
         """Cancel the invocations under way, whose effects nobody sees, and then close the function."""
         calls, self._calls = self._calls, {}
-        for _, task in calls.values():
-            task.cancel()
-        self._loop.step()
+        self._cancel(task for _, task in calls.values())
         self._loop.call_and_wait(self._user.close)
         self._backend.close()
 
