@@ -11,7 +11,6 @@ from headgate import options
 from headgate.common import Time, Types
 from headgate.config import Settings
 from headgate.datastream import (
-    AggregateFunction,
     AllWindowFunction,
     DataStream,
     OutputTag,
@@ -45,6 +44,7 @@ from headgate.elements import Batch
 from headgate.errors import ProgramError
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness, Setup
+from tests.unit.operators.windows import sums
 
 TEN: Final = TumblingEventTimeWindows.of(Time.milliseconds(10))
 LATE: Final = OutputTag("late")
@@ -212,20 +212,11 @@ def test_windows_that_merge_have_no_state_of_their_own() -> None:
     assert "windows that merge do not have: use context.global_state()" in str(caught.value.__cause__)
 
 
-class Sum(AggregateFunction):
+class Sum(sums.Sum):
     opened = 0
 
     def open(self, runtime_context: RuntimeContext) -> None:
         type(self).opened += 1
-
-    def create_accumulator(self) -> int:
-        return 0
-
-    def add(self, value: Any, accumulator: int) -> int:
-        return accumulator + int(value[1])
-
-    def get_result(self, accumulator: int) -> int:
-        return accumulator
 
     def merge(self, acc_a: int, acc_b: int) -> int:
         raise AssertionError("only windows that merge have accumulators merged")
