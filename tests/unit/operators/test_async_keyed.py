@@ -23,6 +23,7 @@ from headgate.state.descriptors import (
     ValueStateDescriptor,
 )
 from headgate.testing.harness import OperatorHarness, Setup
+from headgate.testing.saved_operator import SavedOperator
 from headgate.types.output_tag import OutputTag
 from headgate.types.typeinfo import Types
 
@@ -159,6 +160,43 @@ def test_a_snapshot_has_nothing_of_a_call_under_way_but_its_input() -> None:
         expected = [("a", [50]), ("a", "done"), ("a", [50, 1]), ("a", "done"), ("a", [50, 1, 2]), ("a", "done")]
         assert harness.advance_time(100) == expected
         assert harness.state("list") == {"a": [50, 1, 2], "b": [10]}
+
+
+def test_records_behind_a_watermark_begin_once_it_has_left() -> None:
+    begun: list[tuple[str, int]] = []
+
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        begun.append((record[0], ctx.timer_service().current_watermark()))
+        await asyncio.sleep(record[1])
+        return [record[0]]
+
+    with harness_of(body) as harness:
+        harness.process(("a", 1.0))
+        harness.watermark(5)
+        harness.process(("b", 0.0))
+        harness.later()
+        assert [key for key, _ in begun] == ["a"]
+        assert harness.advance_time(1_000) == ["a", "b"]
+        assert begun[1] == ("b", 5)
+
+
+def written(saved: SavedOperator) -> list[Any]:
+    """What the files of a snapshot hold."""
+    assert saved.keyed is not None
+    return [file.handle for file in saved.keyed.base]
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_call_that_has_only_read_leaves_nothing_in_a_snapshot(backend: str) -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        assert self.value.value() is None
+        await asyncio.sleep(1.0)
+
+    with harness_of(body, backend=backend) as harness:
+        empty = harness.snapshot()
+        harness.process(("k", 1))
+        harness.later()
+        assert written(harness.snapshot()) == written(empty)
 
 
 def test_values_read_are_copies_until_they_are_written() -> None:
