@@ -32,7 +32,7 @@ _DIGITS: Final = 6
 
 @final
 class _Poll(selectors.DefaultSelector):
-    """Tells its loop to stop when nothing is ready, or after some rounds, and notes when there is more to do."""
+    """Tells its loop to stop when nothing is ready, or after some rounds."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -40,7 +40,6 @@ class _Poll(selectors.DefaultSelector):
         self.until_ms = 0.0
         self.wait_s = 0.0
         """How long the next poll may wait for something to be ready."""
-        self.wake_ms: float | None = None
         self.stop: Callable[[], None]
         self._clock = clock
 
@@ -50,11 +49,8 @@ class _Poll(selectors.DefaultSelector):
         self.rounds_left -= 1
         is_idle = timeout != 0
         if is_idle:
-            self.wake_ms = None if timeout is None else round(self._clock.monotonic_ms() + timeout * 1000.0, _DIGITS)
             self.wait_s = 0.0
         events = super().select(wait_s)
-        if events or not is_idle:
-            self.wake_ms = self._clock.monotonic_ms()
         is_over = self.rounds_left <= 0 or self._clock.monotonic_ms() > self.until_ms
         if is_over or (is_idle and not events):
             self.stop()
@@ -91,12 +87,15 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     @property
     def wake_ms(self) -> float | None:
-        """When to step again, on the monotonic clock; None: once `poll` is readable, or there are new coroutines."""
-        return self.poll.wake_ms
+        """When to step again, on the monotonic clock, as of now; None: once `poll` is readable, or more is begun."""
+        if self._ready:  # type: ignore[attr-defined]  # asyncio tells nobody but by what it keeps these in
+            return self.clock.monotonic_ms()
+        timers: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
+        return round(timers[0].when() * 1000.0, _DIGITS) if timers else None
 
     @property
     def is_ready(self) -> bool:
-        """Whether there was more to do at the end of the last step."""
+        """Whether a step would have something to do, even if `poll` is not readable."""
         return self.wake_ms is not None and self.wake_ms <= self.clock.monotonic_ms()
 
     def step(self, wait_s: float = 0.0) -> None:

@@ -50,6 +50,19 @@ def test_nothing_runs_but_in_steps_and_time_is_that_of_the_clock(loop: SteppedLo
     assert loop.wake_ms is None
 
 
+def test_what_is_begun_between_two_steps_asks_for_the_next_one(loop: SteppedLoop, clock: VirtualClock) -> None:
+    loop.step()
+    assert (loop.wake_ms, loop.is_ready) == (None, False)
+    timer = loop.call_later(0.25, print)
+    assert (loop.wake_ms, loop.is_ready) == (5250.0, False)
+    nap = loop.create_task(asyncio.sleep(0))
+    assert (loop.wake_ms, loop.is_ready) == (5000.0, True)
+    timer.cancel()
+    loop.step()
+    assert nap.done()
+    assert (loop.wake_ms, loop.is_ready) == (None, False)
+
+
 def test_a_step_has_no_further_round_when_it_has_taken_long(loop: SteppedLoop, clock: VirtualClock) -> None:
     rounds = 0
 
