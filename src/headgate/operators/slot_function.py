@@ -55,10 +55,10 @@ class SlotFunction:
     async def call(self, records: list[Any]) -> list[Any]:
         """Return a result for each record, in order. Raises what the last call for them raises, or TimeoutError."""
         async with self._places:
-            timeout = asyncio.timeout(self._calls.timeout_s)
+            timeout = asyncio.timeout(None)
             try:
                 async with timeout:
-                    results: list[Any] = await self._retried(records)
+                    results: list[Any] = await self._retried((records, timeout))
                     return results
             except TimeoutError as error:
                 if not timeout.expired():
@@ -66,10 +66,14 @@ class SlotFunction:
                 late = f"the call for {len(records)} records has not ended within {self._calls.timeout_s} s"
                 raise TimeoutError(late) from error
 
-    async def _once(self, records: list[Any]) -> list[Any]:
+    async def _once(self, batch: tuple[list[Any], asyncio.Timeout]) -> list[Any]:
+        """Make a call when it may begin; the time for all calls of the batch runs from the begin of the first one."""
+        records, timeout = batch
         async with self._next:
             while (wait_s := self._bucket.take(self._loop.time())) > 0.0:
                 await asyncio.sleep(wait_s)
+        if timeout.when() is None and self._calls.timeout_s is not None:
+            timeout.reschedule(self._loop.time() + self._calls.timeout_s)
         try:
             return await self._call(records)
         except Exception as error:

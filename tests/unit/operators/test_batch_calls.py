@@ -393,6 +393,14 @@ def test_the_timeout_is_that_of_all_calls_for_a_batch_and_begins_with_the_first(
         assert run.advance_time(150) == scored(*range(9)), "a batch may wait for longer to be called"
 
 
+def test_the_time_for_which_the_first_call_may_not_begin_is_not_part_of_the_timeout() -> None:
+    model = Model()
+    with harness(model, timeout=Time.milliseconds(60), calls_per_second=1, concurrency=3) as run:
+        run.process(*range(9))
+        assert run.advance_time(2050) == scored(*range(9))
+    assert [now_ms for now_ms, _ in model.log] == [0, 1000, 2000]
+
+
 def test_a_timeout_of_the_function_itself_is_told_as_it_is() -> None:
     error = failure(harness(Flaky(TimeoutError("its own")), timeout=Time.hours(1)), [1, 2, 3], 0)
     assert repr(error.__cause__) == "TimeoutError('its own')"
