@@ -37,6 +37,7 @@ from headgate.operators.sides import split_sides
 from headgate.options import ASYNC_STATE_LIMIT
 from headgate.state.backend import KeyedBackend
 from headgate.state.keyed.cells import KEY
+from headgate.state.keyed.timer_index import NEVER
 from headgate.state.operator.list_elements import ListElements, ListMode
 from headgate.time.timers import Timers
 from headgate.types.output_tag import OutputTag
@@ -61,6 +62,8 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._begun = self._segments[0]
         """The inputs that may begin are those of this segment."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
+        self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
+        """The timers that were due, by key, until their invocations begin."""
         self._reached_ms = MIN_TIMESTAMP
         self._is_over = False
         """Whether a batch job has fired its last event-time timers: those of processing time may register no more."""
@@ -98,10 +101,15 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._put(self._segments[-1], pending)
 
     def _put(self, segment: Any, pending: PendingInput) -> None:
-        segment.inputs[pending] = None
-        self._segment_of[pending] = segment
+        self._note(segment, pending)
         if segment is self._begun:
             self._enqueue(pending)
+
+    def _note(self, segment: Any, pending: PendingInput) -> None:
+        segment.inputs[pending] = None
+        self._segment_of[pending] = segment
+        if type(pending.record) is FiredTimer:
+            self._fired[pending.key, pending.record] = pending
 
     def _enqueue(self, pending: PendingInput) -> None:
         queue = self._queues.setdefault(pending.key, deque())
@@ -110,10 +118,11 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
             self._to_begin.append(pending)
 
     def begin(self, pending: PendingInput) -> None:
-        timer = pending.record if type(pending.record) is FiredTimer else None
+        time, domain = pending.timestamp, EVENT
+        if type(pending.record) is FiredTimer:
+            time, domain = pending.record.timestamp, pending.record.domain
+            del self._fired[pending.key, pending.record]
         draft = Draft(self._backend, pending.key, self._owner.forms)
-        time = pending.timestamp if timer is None else timer.timestamp
-        domain = EVENT if timer is None else timer.domain
         invocation = Invocation(draft, self._context.timers, time, domain)
         self._calls[pending] = invocation, self._loop.create_task(self._invoke(pending, invocation))
 
@@ -199,7 +208,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Register or delete a timer, which may have been fired and wait for its turn."""
         if self._is_over and timer.domain is PROCESSING:
             return
-        fired = next((each for each in queue if each.record == timer and type(each.record) is FiredTimer), None)
+        fired = self._fired.get((key, timer))
         if registered and fired is None:
             later = self._fired_later(queue, timer)
             if later is None:
@@ -210,44 +219,50 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
                 )
                 register(timer.timestamp)
             else:
-                self._insert(queue, later, PendingInput(timer, timer.timestamp, key))
+                pending = PendingInput(timer, timer.timestamp, key)
+                self._note(self._begun, pending)
+                queue.insert(later, pending)
         elif not registered and fired is not None:
-            queue.remove(fired)
-            del self._begun.inputs[fired], self._segment_of[fired]
+            self._drop(fired, queue)
         elif not registered:
             self._backend.cell = cell_of(self._backend, key)
             times = self._context.timers
             delete = times.delete_event_time_timer if timer.domain is EVENT else times.delete_processing_time_timer
             delete(timer.timestamp)
 
+    def _drop(self, fired: PendingInput, queue: deque[PendingInput]) -> None:
+        """Forget a timer that was due, and waits for its turn or for that of its segment."""
+        segment = self._segment_of.pop(fired)
+        del segment.inputs[fired], self._fired[fired.key, fired.record]
+        if segment is self._begun:
+            queue.remove(fired)
+
     def _fired_later(self, queue: deque[PendingInput], timer: FiredTimer) -> int | None:
         """Return the place of the first event-time timer that was fired, but is later than this one."""
+        if timer.domain is not EVENT or not self._fired:
+            return None
         for at, each in enumerate(queue):
             fired = each.record
-            if (
-                type(fired) is FiredTimer
-                and fired.domain is timer.domain is EVENT
-                and fired.timestamp > timer.timestamp
-            ):
+            if type(fired) is FiredTimer and fired.domain is EVENT and fired.timestamp > timer.timestamp:
                 return at
         return None
-
-    def _insert(self, queue: deque[PendingInput], at: int, pending: PendingInput) -> None:
-        self._begun.inputs[pending] = None
-        self._segment_of[pending] = self._begun
-        queue.insert(at, pending)
 
     # --- time
 
     def hold(self, progress: Watermark | WatermarkStatus) -> bool:
         if super().hold(progress):
             return True
-        event = self._context.timers.event
-        if not isinstance(progress, Watermark) or event is None or event.head_ms > progress.timestamp_ms:
+        if not isinstance(progress, Watermark) or not self._makes_due(progress.timestamp_ms):
             return False
         self.put_behind(progress)
         self.woken = True
         return True
+
+    def _makes_due(self, watermark_ms: int) -> bool:
+        event, processing = self._context.timers.event, self._context.timers.processing
+        if event is not None and event.head_ms <= watermark_ms:
+            return True
+        return self.context.all_keys and processing is not None and processing.head_ms != NEVER
 
     def reach(self, progress: Progress) -> bool:
         self._open_segment()

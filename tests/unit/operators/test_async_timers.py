@@ -12,6 +12,16 @@ from headgate.testing.harness import OperatorHarness
 from tests.unit.operators.test_async_keyed import Body, Scripted, harness_of
 
 
+class Incomparable(tuple[str, int]):
+    """A record that, as an array of numpy, is not equal or unequal to anything else."""
+
+    __slots__ = ()
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+
 async def sets_timers(self: Scripted, record: Any, ctx: Any) -> None:
     """Register timers of both clocks, at the times of the record."""
     for timestamp in record[1]:
@@ -104,6 +114,37 @@ def test_a_timer_that_is_deleted_while_it_waits_keeps_no_watermark() -> None:
         assert not harness.operator.has_pending
 
 
+def test_a_timer_that_waits_behind_a_watermark_can_be_deleted_and_is_not_fired_twice() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        await asyncio.sleep(record[1] / 1e3)
+        ctx.timer_service().register_processing_time_timer(10)
+        if record[1]:
+            ctx.timer_service().delete_processing_time_timer(20)
+        else:
+            ctx.timer_service().register_processing_time_timer(20)
+
+    with harness_of(body, counting([])) as harness:
+        harness.process(("a", 0))
+        harness.later()
+        harness.process(("a", 50))
+        assert harness.watermark(5) == []
+        assert harness.advance_time(30) == [], "both timers are due, and wait for the watermark"
+        assert harness.advance_time(100) == [10]
+        assert harness.operator.room == 100
+        assert not harness.operator.has_pending
+
+
+def test_records_that_cannot_be_compared_may_wait_while_timers_are_set() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        ctx.timer_service().register_event_time_timer(10)
+
+    with harness_of(body, counting([])) as harness:
+        harness.process(*[Incomparable(("a", number)) for number in range(3)])
+        assert harness.later() == []
+        harness.watermark(10)
+        assert harness.advance_time(3) == [10]
+
+
 def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
     async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
         if timestamp == 10:
@@ -120,6 +161,19 @@ def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
     factory = AsyncKeyedFactory(Scripted(sets_timers, on_timer))
     with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
         assert harness.advance_time(20) == [15, 20]
+
+
+def test_at_the_end_of_a_batch_job_timers_of_processing_time_are_called_if_nothing_else_is_left() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        ctx.timer_service().register_processing_time_timer(5)
+
+    with harness_of(body, counting([])) as harness:
+        harness.operator.context = replace(harness.operator.context, all_keys=True)
+        harness.process(("a", 0), ("b", 0))
+        harness.later()
+        assert not harness.operator.has_pending
+        harness.watermark(MAX_TIMESTAMP)
+        assert harness.advance_time(3) == [5, 5]
 
 
 def test_in_a_batch_job_timers_of_processing_time_end_although_they_set_more() -> None:
