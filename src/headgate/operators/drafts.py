@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
 
 from headgate.state.backend import KeyedBackend
-from headgate.state.keyed.cells import GENERATION, Cell
+from headgate.state.keyed.cells import GENERATION, KEY, Cell
 from headgate.state.keyed.immutable import own
 from headgate.state.kinds.forms import LIST, MAP, StoredForm
 
@@ -69,16 +69,19 @@ class DraftMap:
 
     def items(self) -> Iterable[tuple[Any, Any]]:
         """Return keys with their values."""
-        return [(key, self.get(key)) for key in self.keys()]
+        return [(key, own(value)) for key, value in self._merged().items()]
 
     def keys(self) -> Iterable[Any]:
         """Return the keys: those that were there, then new ones."""
-        there = [] if self._base is None else [key for key in self._base().keys() if key not in self.removed]  # noqa: SIM118
-        return list(dict.fromkeys([*there, *self.written]))
+        return list(self._merged())
 
     def values(self) -> Iterable[Any]:
         """Return the values."""
-        return [value for _, value in self.items()]
+        return [own(value) for value in self._merged().values()]
+
+    def _merged(self) -> dict[Any, Any]:
+        there = () if self._base is None else self._base().items()
+        return {**{key: value for key, value in there if key not in self.removed}, **self.written}
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.written[key] = own(value)
@@ -91,8 +94,14 @@ class DraftMap:
         stored = self.stored(key)
         return key in self.written or (stored is not None and key in stored)
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._merged())
+
     def __len__(self) -> int:
-        return len(list(self.keys()))
+        return len(self._merged())
+
+    def __bool__(self) -> bool:
+        return bool(self.written) or (self._base is not None and any(key not in self.removed for key in self._base()))
 
     def apply(self, content: Any) -> None:
         """Write to the map that the column holds."""
@@ -105,11 +114,10 @@ class DraftMap:
 
 @final
 class Draft(dict[int, Any]):
-    """The columns of a key's cell that an invocation has read or written."""
+    """The key of a cell, and its columns that an invocation has read or written."""
 
     def __init__(self, backend: KeyedBackend, key: Any, forms: dict[int, StoredForm]) -> None:
-        super().__init__()
-        self.key = key
+        super().__init__({KEY: key})
         self._backend = backend
         self._forms = forms
         self._written: set[int] = set()
@@ -130,11 +138,11 @@ class Draft(dict[int, Any]):
         super().__setitem__(column, content if isinstance(content, DraftList | DraftMap) else own(content))
 
     def _content(self, column: int) -> Any:
-        return cell_of(self._backend, self.key)[column]
+        return cell_of(self._backend, self[KEY])[column]
 
     def apply(self) -> None:
         """Write to the state what was written here."""
-        cell = cell_of(self._backend, self.key)
+        cell = cell_of(self._backend, self[KEY])
         for column, content in self.items():
             if column not in self._written:
                 if isinstance(content, DraftList | DraftMap):

@@ -14,7 +14,7 @@ from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.stepped_loop import SteppedLoop
 from headgate.state.backend import KeyedBackend
 from headgate.state.descriptors import StateDescriptor
-from headgate.state.keyed.cells import NO_CELL
+from headgate.state.keyed.cells import KEY, NO_CELL
 from headgate.state.kinds.binding import bind
 from headgate.state.kinds.forms import StoredForm
 from headgate.time.timers import whole_time
@@ -60,7 +60,7 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
         _UNDER_WAY.set(self)
 
     def get_current_key(self) -> Any:
-        return untyped(self.draft.key)
+        return untyped(self.draft[KEY])
 
     def timer_service(self) -> TimerService:
         return self
@@ -119,7 +119,7 @@ class DraftOwner:
 
     async def loaded(self) -> None:
         """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""
-        key = self.cell.key
+        key = self.cell[KEY]
         if self._backend.prefetch is not None and key not in self._backend.cells:
             await self._cells.wanted(key)
 

@@ -10,7 +10,7 @@ import pytest
 
 from headgate import options
 from headgate.config import Settings
-from headgate.errors import StorageError
+from headgate.errors import StateAccessError, StorageError
 from headgate.functions.api import AggregateFunction, KeyedProcessFunction
 from headgate.functions.context import RuntimeContext, TimeDomain
 from headgate.operators.async_keyed import AsyncKeyedFactory
@@ -313,6 +313,7 @@ def test_reads_of_many_keys_that_wait_together_are_one() -> None:
 async def fills_and_reads(self: Scripted, record: Any, ctx: Any) -> list[Any]:
     if record[1] == "fill":
         self.map.put("there", 1)
+        self.map.put_all({f"more {number}": number for number in range(record[2] if len(record) > 2 else 0)})
         return []
     if record[1] == "remove":
         await self.map.async_remove("there")
@@ -360,5 +361,28 @@ def test_state_is_not_at_hand_without_a_call() -> None:
 
     with harness_of(body) as harness:
         function: Any = harness.operator._function  # type: ignore[attr-defined]
-        with pytest.raises(Exception, match="without a current key"):
+        with pytest.raises(StateAccessError, match="without a current key"):
             function.value.value()
+        waiting = harness.services.event_loop().create_task(function.value.async_value())
+        harness.later()
+        with pytest.raises(StateAccessError, match="without a current key"):
+            waiting.result()
+
+
+def test_an_entry_is_removed_from_a_large_map_without_a_look_at_the_others() -> None:
+    with harness_of(fills_and_reads, backend="rocksdb", cache_bytes=1) as harness:
+        harness.process(("a", "fill", 1000))
+        harness.later()
+        operator: Any = harness.operator
+        database = operator._backend._store.database
+        rows, read = database.rows, []
+
+        def noted(first: bytes, end: bytes) -> Any:
+            for row in rows(first, end):
+                read.append(row)
+                yield row
+
+        database.rows = noted
+        harness.process(("a", "remove"))
+        assert harness.later() == [None, False]
+        assert len(read) <= 2, "one that is left is enough"

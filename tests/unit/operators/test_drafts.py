@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from headgate.operators.drafts import DraftList, DraftMap
@@ -41,6 +42,27 @@ def test_what_a_draft_has_removed_from_a_map_is_seen_nowhere_until_it_is_written
     draft["a"] = 3
     assert (draft.get("a"), "a" in draft, sorted(draft.keys())) == (3, True, ["a", "b"])
     del draft["a"]
+    assert (bool(draft), list(draft)) == (True, ["b"])
     assert stored == {"a": 1, "b": 2}
     draft.apply(stored)
     assert stored == {"b": 2}
+
+
+def test_a_map_is_empty_when_all_is_removed_and_looks_at_no_more_entries_than_it_must() -> None:
+    class Large(dict[str, int]):
+        """A map that tells of its entries one at a time only."""
+
+        def __iter__(self) -> Iterator[str]:
+            yield "a"
+            yield "b"
+            raise AssertionError("the rest is not asked for")
+
+    draft = DraftMap(lambda: Large(a=1, b=2, c=3))
+    del draft["a"]
+    assert draft
+    small = DraftMap(lambda: {"a": 1})
+    del small["a"]
+    assert not small
+    small["b"] = 2
+    assert small
+    assert not DraftMap(None)

@@ -170,13 +170,14 @@ class StoredMap:
     def __len__(self) -> int:
         return sum(1 for value in self._all().values() if value is not MISSING)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the keys, those in memory first; rows are read as far as they are asked for."""
+        yield from [key for key, value in self._kept.items() if value is not MISSING]
+        if not self._whole:
+            yield from (key for key, _, _ in self._items.entries(self._column, self._rows()) if key not in self._kept)
+
     def __bool__(self) -> bool:
-        if any(value is not MISSING for value in self._kept.values()):
-            return True
-        if self._whole:
-            return False
-        entries = self._items.entries(self._column, self._rows())
-        return any(key not in self._kept for key, _, _ in entries)
+        return any(True for _ in self)
 
     def _all(self) -> dict[Any, Any]:
         """Return all entries, with `MISSING` for some that are not there."""
