@@ -6,7 +6,7 @@ import inspect
 from typing import final
 
 from headgate import unsupported
-from headgate.datastream.checks import check_positive, check_process_function
+from headgate.datastream.checks import check_positive, check_process_function, check_retry_strategy
 from headgate.datastream.data_stream import DataStream
 from headgate.errors import ProgramError
 from headgate.functions.async_retries import AsyncRetryStrategy
@@ -113,11 +113,7 @@ def _with_calls(
     if millis_of(f"the timeout of {method}()", descriptor.timeout) <= 0:
         raise ProgramError(f"{method}() takes a timeout of at least 1 ms, such as Time.seconds(10)")
     check_positive(f"the capacity of {method}()", descriptor.capacity)
-    if not isinstance(descriptor.async_retry_strategy, AsyncRetryStrategy):
-        raise ProgramError(
-            f"{method}() takes an AsyncRetryStrategy, such as AsyncRetryStrategy.fixed_delay(...), not "
-            f"{descriptor.async_retry_strategy!r}"
-        )
+    check_retry_strategy(method, descriptor.async_retry_strategy)
     return stream._then("async wait operator", AsyncFactory(descriptor, keyed=stream.is_keyed), output_type)
 
 

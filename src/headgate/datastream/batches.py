@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from headgate.datastream.checks import check_choice, check_positive
+from headgate.datastream.checks import check_choice, check_positive, check_retry_strategy
 from headgate.errors import ProgramError
 from headgate.functions.api import Function
 from headgate.functions.async_retries import AsyncRetryStrategy
@@ -34,11 +34,8 @@ def batch_calls(  # noqa: PLR0913  # those of `map_batches`
     check_choice("map_batches", "batch_format", batch_format, ("rows", "arrow"))
     check_positive("the concurrency of map_batches()", concurrency)
     check_positive("the batch_size of map_batches()", batch_size)
-    if async_retry_strategy is not None and not isinstance(async_retry_strategy, AsyncRetryStrategy):
-        raise ProgramError(
-            "map_batches() takes an AsyncRetryStrategy, such as AsyncRetryStrategy.fixed_delay(...), not "
-            f"{async_retry_strategy!r}"
-        )
+    strategy = AsyncRetryStrategy.no_restart() if async_retry_strategy is None else async_retry_strategy
+    check_retry_strategy("map_batches", strategy)
     return BatchCalls(
         func=func,
         schema=_schema(input_type) if batch_format == "arrow" else None,
@@ -46,7 +43,7 @@ def batch_calls(  # noqa: PLR0913  # those of `map_batches`
         max_wait_s=_seconds("max_wait", max_wait, least_ms=0),
         concurrency=concurrency,
         timeout_s=None if timeout is None else _seconds("timeout", timeout, least_ms=1),
-        async_retry_strategy=async_retry_strategy or AsyncRetryStrategy.no_restart(),
+        async_retry_strategy=strategy,
         calls_per_second=None if calls_per_second is None else _rate(calls_per_second),
     )
 

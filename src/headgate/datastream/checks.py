@@ -24,6 +24,7 @@ from headgate.functions.api import (
     ReduceFunction,
     SinkFunction,
 )
+from headgate.functions.async_retries import AsyncRetryStrategy
 from headgate.functions.asynchronous import AsyncFunction
 from headgate.functions.broadcast import (
     BroadcastProcessFunction,
@@ -126,6 +127,14 @@ def check_process_function(function: object, kind: type[Function]) -> None:
     _check_kind(function, kind)
     if not isinstance(function, Function):
         raise ProgramError(f"{_METHODS[kind]}() takes a {kind.__name__}, not {function!r}: make a subclass of it")
+
+
+def check_retry_strategy(method: str, strategy: object) -> None:
+    """Raise ProgramError unless the method was given a strategy by which calls are made again."""
+    if not isinstance(strategy, AsyncRetryStrategy):
+        raise ProgramError(
+            f"{method}() takes an AsyncRetryStrategy, such as AsyncRetryStrategy.fixed_delay(...), not {strategy!r}"
+        )
 
 
 def check_not_async(function: Function) -> None:
