@@ -6,7 +6,8 @@ import asyncio
 import os
 import selectors
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
@@ -158,6 +159,27 @@ def test_tasks_that_close_something_are_waited_for_and_others_are_not(loop: Step
         assert closed == ["closed"]
         assert theirs.recv(10) == b"bye"
         assert not other.done()
+
+
+@pytest.mark.parametrize("pause", [lambda: asyncio.sleep(0.01), lambda: asyncio.to_thread(time.sleep, 0.01)])
+def test_tasks_that_close_something_may_sleep_or_wait_for_a_thread(pause: Callable[[], Awaitable[None]]) -> None:
+    closed: list[str] = []
+    closing: list[asyncio.Task[None]] = []
+
+    async def close_slowly() -> None:
+        await pause()
+        closed.append("closed")
+
+    loop = SteppedLoop(SystemClock())
+    loop.call_and_wait(lambda: closing.append(loop.create_task(close_slowly())))
+    assert closed == ["closed"]
+    loop.end()
+
+
+def test_nobody_waits_for_a_sleep_on_a_clock_that_stands_still(loop: SteppedLoop) -> None:
+    tasks: list[asyncio.Task[None]] = []
+    loop.call_and_wait(lambda: tasks.append(loop.create_task(asyncio.sleep(0.01))))
+    assert not tasks[0].done()
 
 
 def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
