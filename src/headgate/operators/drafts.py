@@ -2,7 +2,7 @@
 
 A draft stands in the place of a cell, so the handles of all kinds of state work on it. What is read is read from the
 state; what is written stays here until `apply`. One invocation of a key is under way at a time, so nothing that it
-has read changes meanwhile.
+has read changes meanwhile, but that what has expired may be cleaned up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from headgate.state.kinds.forms import LIST, MAP, StoredForm
 
 @final
 class DraftList:
-    """The list that a column holds, which `base` returns, or a new one in its place; with elements that were added."""
+    """The list that a column holds, which `base` returns, or a new one in its place; with elements that were added.
+
+    `base` returns None once all that was there is cleaned up.
+    """
 
     def __init__(self, base: Callable[[], Any] | None, added: list[Any]) -> None:
         self._base = base
@@ -39,7 +42,8 @@ class DraftList:
         return len(self._there()) + len(self.added)
 
     def _there(self) -> Any:
-        return () if self._base is None else self._base()
+        content = None if self._base is None else self._base()
+        return () if content is None else content
 
     def apply(self, content: Any) -> None:
         """Write to the list that the column holds."""
@@ -80,8 +84,12 @@ class DraftMap:
         return [own(value) for value in self._merged().values()]
 
     def _merged(self) -> dict[Any, Any]:
-        there = () if self._base is None else self._base().items()
-        return {**{key: value for key, value in there if key not in self.removed}, **self.written}
+        there = {key: value for key, value in self._there().items() if key not in self.removed}
+        return {**there, **self.written}
+
+    def _there(self) -> Any:
+        content = None if self._base is None else self._base()
+        return {} if content is None else content
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.written[key] = own(value)
@@ -101,7 +109,7 @@ class DraftMap:
         return len(self._merged())
 
     def __bool__(self) -> bool:
-        return bool(self.written) or (self._base is not None and any(key not in self.removed for key in self._base()))
+        return bool(self.written) or any(key not in self.removed for key in self._there())
 
     def apply(self, content: Any) -> None:
         """Write to the map that the column holds."""
@@ -144,10 +152,10 @@ class Draft(dict[int, Any]):
         """Write to the state what was written here."""
         cell = cell_of(self._backend, self[KEY])
         for column, content in self.items():
-            if column not in self._written:
-                if isinstance(content, DraftList | DraftMap):
-                    content.apply(cell[column])
-            else:
+            is_change = isinstance(content, DraftList | DraftMap) and column not in self._written
+            if is_change and cell[column] is not None:
+                content.apply(cell[column])
+            elif is_change or column in self._written:
                 form = self._forms[column]
                 stored = form.plain(content) if content is not None else None
                 form.put(self._backend, cell, column, stored)  # type: ignore[arg-type]  # every backend is a CellOwner
