@@ -105,10 +105,12 @@ class DraftOwner:
 
     def state(self, descriptor: StateDescriptor) -> Any:
         """Return the handle of a state; raises as that of a backend does."""
-        column = self._backend.state(descriptor).column
+        plain = self._backend.state(descriptor)
         if descriptor.name not in self._handles:
-            self.forms[column] = descriptor.kind.form
-            self._handles[descriptor.name] = bind(descriptor, self, column, self._clock)  # type: ignore[arg-type]
+            self.forms[plain.column] = descriptor.kind.form
+            cleanup = None if descriptor.ttl is None else plain.lifetime.cleanup
+            handle = bind(descriptor, self, plain.column, self._clock, cleanup)  # type: ignore[arg-type]
+            self._handles[descriptor.name] = handle
         return self._handles[descriptor.name]
 
     @property

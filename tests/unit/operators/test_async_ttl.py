@@ -22,8 +22,12 @@ from headgate.types.typeinfo import Types
 class Expiring(KeyedProcessFunction):
     """Keeps things for 10 ms. What is slow reads them, and waits for 50 ms before it writes and reads again."""
 
+    def __init__(self, *, for_every_record: bool = True) -> None:
+        self.for_every_record = for_every_record
+
     def open(self, runtime_context: RuntimeContext) -> None:
-        ttl = StateTtlConfig.new_builder(Duration.of_millis(10)).cleanup_incrementally(100, True).build()
+        builder = StateTtlConfig.new_builder(Duration.of_millis(10))
+        ttl = builder.cleanup_incrementally(100, self.for_every_record).build()
         of_list, of_map = (
             ListStateDescriptor("list", Types.LONG()),
             MapStateDescriptor("map", Types.LONG(), Types.LONG()),
@@ -34,7 +38,7 @@ class Expiring(KeyedProcessFunction):
 
     async def process_element(self, value: tuple[str, str], ctx: Any) -> list[Any]:  # type: ignore[override]
         what = value[1]
-        seen = [[*self.list.get()], [*self.map.items()]]
+        seen: list[Any] = [[*self.list.get()], [*self.map.items()]]
         if what != "fill":
             await asyncio.sleep(0.05)
             seen += [[*self.list.get()], [*self.map.items()], self.map.contains(1), self.map.is_empty()]
@@ -64,3 +68,14 @@ def test_a_call_goes_on_when_what_it_has_read_is_cleaned_up(
         kept = harness.state("list").get("a") or [], harness.state("map").get("a") or {}
         assert [value for _, value in kept[0] if value != 1] == lists
         assert [(key, value) for key, (_, value) in kept[1].items() if key != 1] == maps
+
+
+def test_an_access_to_state_cleans_up_that_of_other_keys() -> None:
+    factory = AsyncKeyedFactory(Expiring(for_every_record=False))
+    with OperatorHarness(factory, key_by=lambda record: record[0]) as harness:
+        harness.process(*[(key, "fill") for key in "abcdef"])
+        harness.later()
+        harness.advance_time(20)
+        harness.process(("z", "fill"))
+        harness.later()
+        assert [[*harness.state(name)] for name in ("list", "map")] == [["z"], ["z"]]
