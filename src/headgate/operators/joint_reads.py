@@ -29,7 +29,7 @@ class JointReads(Generic[T]):
         self._waiting: list[tuple[T, asyncio.Future[None]]] = []
 
     async def wanted(self, item: T) -> None:
-        """Wait until the item is read, with all that are wanted meanwhile. Raises what the read raises."""
+        """Wait until the item is read, with all that are wanted meanwhile. Raises what a read of it alone raises."""
         if not self._waiting:
             self._loop.call_soon(self._read_all)
         future = self._loop.create_future()
@@ -38,15 +38,19 @@ class JointReads(Generic[T]):
 
     def _read_all(self) -> None:
         waiting, self._waiting = self._waiting, []
-        error: Exception | None = None
-        try:
-            self._read([item for item, _ in waiting])
-        except Exception as raised:  # noqa: BLE001  # also what a class of the user raises when it is read
-            error = raised
-        for _, future in waiting:
+        has_failed = self._error_of([item for item, _ in waiting]) is not None
+        for item, future in waiting:
+            error = self._error_of([item]) if has_failed else None
             if future.done():
                 continue
             if error is None:
                 future.set_result(None)
             else:
                 future.set_exception(error)
+
+    def _error_of(self, items: list[T]) -> Exception | None:
+        try:
+            self._read(items)
+        except Exception as error:  # noqa: BLE001  # also what a class of the user raises when it is read
+            return error
+        return None

@@ -10,7 +10,7 @@ import pytest
 
 from headgate import options
 from headgate.config import Settings
-from headgate.errors import StateAccessError, StorageError
+from headgate.errors import SerializationError, StateAccessError, StorageError
 from headgate.functions.api import AggregateFunction, KeyedProcessFunction
 from headgate.functions.context import RuntimeContext, TimeDomain
 from headgate.operators.async_keyed import AsyncKeyedFactory
@@ -353,6 +353,22 @@ def test_a_read_that_fails_fails_the_job() -> None:
         with pytest.raises(UserCodeError) as failed:
             harness.later()
         assert isinstance(failed.value.__cause__, StorageError)
+
+
+def test_who_asks_for_an_entry_that_cannot_be_read_is_named() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        self.map.put("there", 1)
+        return [await self.map.async_get(record[1])]
+
+    with harness_of(body, backend="rocksdb", cache_bytes=1) as harness:
+        harness.process(("a", "there"), ("b", "there"))
+        harness.later()
+        nobody = object()
+        harness.process(("a", "not there"), ("b", nobody))
+        with pytest.raises(UserCodeError) as failed:
+            harness.later()
+        assert failed.value.record == ("b", nobody)
+        assert isinstance(failed.value.__cause__, SerializationError)
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:

@@ -1,4 +1,4 @@
-"""Reads that are done in one go: of those who wait, one may give up, and all hear of a failure."""
+"""Reads that are done in one go: of those who wait, one may give up, and one may be at fault."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def test_one_that_gives_up_keeps_no_other_waiting() -> None:
     loop.end()
 
 
-def test_all_hear_of_a_failure_and_later_reads_are_done() -> None:
+def test_who_is_at_fault_hears_of_it_and_the_others_and_later_reads_are_done() -> None:
     calls: list[list[str]] = []
 
     def read(items: list[str]) -> None:
         calls.append(items)
-        if len(calls) == 1:
-            raise StorageError("the disk is gone")
+        if "b" in items:
+            raise StorageError("b is gone")
 
     loop = SteppedLoop(VirtualClock())
     reads = JointReads(loop, read)
-    failed = [loop.create_task(reads.wanted(item)) for item in "ab"]
+    tasks = [loop.create_task(reads.wanted(item)) for item in "abc"]
     loop.step()
-    for task in failed:
-        with pytest.raises(StorageError, match="the disk is gone"):
-            task.result()
-    later = loop.create_task(reads.wanted("c"))
+    with pytest.raises(StorageError, match="b is gone"):
+        tasks[1].result()
+    assert [tasks[0].result(), tasks[2].result()] == [None, None]
+    later = loop.create_task(reads.wanted("d"))
     loop.step()
-    assert (later.done(), calls) == (True, [["a", "b"], ["c"]])
+    assert (later.done(), calls) == (True, [["a", "b", "c"], ["a"], ["b"], ["c"], ["d"]])
     loop.end()
