@@ -117,9 +117,10 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         """Do as `call` does, and wait for the tasks that it creates, for `END_S_MAX` at most. Blocks meanwhile."""
         others = asyncio.all_tasks(self)
         self.call(work)
+        created = asyncio.all_tasks(self) - others
         until_s = time.monotonic() + END_S_MAX
         self.step()
-        while (asyncio.all_tasks(self) - others) and time.monotonic() < until_s:
+        while not all(task.done() for task in created) and time.monotonic() < until_s:
             before_s = self.time()
             self.step(_PAUSE_S)
             if self.time() == before_s and not (self.is_ready or self._has_sockets):

@@ -176,6 +176,20 @@ def test_tasks_that_close_something_may_sleep_or_wait_for_a_thread(pause: Callab
     loop.end()
 
 
+def test_nobody_waits_for_what_other_tasks_create_meanwhile() -> None:
+    loop = SteppedLoop(SystemClock())
+    naps: list[asyncio.Task[None]] = []
+
+    async def go_on() -> None:
+        naps.append(asyncio.create_task(asyncio.sleep(1)))
+        await naps[0]
+
+    loop.create_task(go_on())
+    loop.call_and_wait(lambda: None)
+    assert not naps[0].done()
+    loop.end()
+
+
 def test_nobody_waits_for_a_sleep_on_a_clock_that_stands_still(loop: SteppedLoop) -> None:
     tasks: list[asyncio.Task[None]] = []
     loop.call_and_wait(lambda: tasks.append(loop.create_task(asyncio.sleep(0.01))))
