@@ -135,6 +135,20 @@ def test_a_step_may_wait_for_what_it_can_go_on_with() -> None:
     loop.end()
 
 
+def test_a_step_does_not_wait_when_something_could_go_on() -> None:
+    """Otherwise whoever steps would learn of it late."""
+    loop = SteppedLoop(SystemClock())
+    sleeping = loop.create_task(asyncio.sleep(3_600.0))
+    loop.step()
+    done = loop.create_task(asyncio.sleep(0, "done"))
+    began_s = time.monotonic()
+    loop.step(60.0)
+    assert done.result() == "done"
+    assert time.monotonic() - began_s < 30.0, "it has waited"
+    assert not sleeping.done()
+    loop.end()
+
+
 def test_what_is_called_on_the_loop_finds_it_running(loop: SteppedLoop) -> None:
     assert loop.call(asyncio.get_running_loop) is loop
     with pytest.raises(RuntimeError, match="no running event loop"):
