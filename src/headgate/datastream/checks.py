@@ -107,6 +107,11 @@ _CHECKPOINT_METHODS = {
 """The methods of functions that take part in checkpoints. They are called on instances of these classes only."""
 
 
+_AWAITED = frozenset({"async_invoke", "process_element", "on_timer"})
+"""The methods that may be coroutines: of some functions, and with `enable_async_state()`."""
+_ASYNC_ADVICE = "make calls of services with AsyncDataStream, or with enable_async_state() on a keyed stream"
+
+
 class _Stream(Protocol):
     """A stream, which belongs to an environment."""
 
@@ -116,17 +121,20 @@ class _Stream(Protocol):
 def check_function(function: object, kind: type[Function]) -> None:
     """Raise ProgramError unless `function` is of `kind`, or a plain callable (a lambda, a function, `str`)."""
     _check_kind(function, kind)
-    if not isinstance(function, Function) and not callable(function):
+    if inspect.iscoroutinefunction(function):
         raise ProgramError(
-            f"{_METHODS[kind]}() takes a {kind.__name__} or a callable such as a lambda, not {function!r}"
+            f"{_METHODS[kind]}() was given {function.__name__}(), which is declared with async def and would not be "
+            f"awaited: {_ASYNC_ADVICE}"
         )
+    if not isinstance(function, Function) and not callable(function):
+        raise ProgramError(f"{_METHODS[kind]}() takes {_a(kind)} or a callable such as a lambda, not {function!r}")
 
 
 def check_process_function(function: object, kind: type[Function]) -> None:
     """Raise ProgramError unless `function` is of `kind`: a plain callable will not do."""
     _check_kind(function, kind)
     if not isinstance(function, Function):
-        raise ProgramError(f"{_METHODS[kind]}() takes a {kind.__name__}, not {function!r}: make a subclass of it")
+        raise ProgramError(f"{_METHODS[kind]}() takes {_a(kind)}, not {function!r}: make a subclass of it")
 
 
 def check_retry_strategy(method: str, strategy: object) -> None:
@@ -147,13 +155,25 @@ def check_not_async(function: Function) -> None:
             )
 
 
+def _check_awaited(function: Function, kind: type[Function]) -> None:
+    """Raise ProgramError for a method that is a coroutine, but not one of those that are awaited."""
+    for name in dir(kind):
+        if not name.startswith("_") and name not in _AWAITED and inspect.iscoroutinefunction(getattr(function, name)):
+            advice = "do there what needs no await" if name in ("open", "close", "timeout") else _ASYNC_ADVICE
+            raise ProgramError(
+                f"{name}() of {type(function).__name__} is declared with async def, but would not be awaited: {advice}"
+            )
+
+
 def _check_kind(function: object, kind: type[Function]) -> None:
     method = _METHODS[kind]
     if isinstance(function, type) and issubclass(function, Function):
         name = function.__name__
         raise ProgramError(f"{method}() was given the class {name} itself: pass an instance, {name}(...)")
     if isinstance(function, Function) and not isinstance(function, kind):
-        raise ProgramError(f"{method}() takes a {kind.__name__}, but {_describe(function)}: {_advice(function, kind)}")
+        raise ProgramError(f"{method}() takes {_a(kind)}, but {_describe(function)}: {_advice(function, kind)}")
+    if isinstance(function, Function):
+        _check_awaited(function, kind)
     _check_part_in_checkpoints(function, kind)
 
 
@@ -173,8 +193,13 @@ def _check_part_in_checkpoints(function: object, kind: type[Function]) -> None:
 
 
 def _describe(function: Function) -> str:
-    known = next((kind.__name__ for kind in _METHODS if isinstance(function, kind)), None)
-    return f"{type(function).__name__} is {'no such function' if known is None else 'a ' + known}"
+    known = next((_a(kind) for kind in _METHODS if isinstance(function, kind)), None)
+    return f"{type(function).__name__} is {known or 'no such function'}"
+
+
+def _a(kind: type[Function]) -> str:
+    """Return the name of a kind of function with its article."""
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def _advice(function: Function, kind: type[Function]) -> str:

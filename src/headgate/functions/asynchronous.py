@@ -27,7 +27,10 @@ class AsyncFunction(Function):
 
     def timeout(self, value: Any) -> Iterable[Any]:
         """Return the records that take the place of `value` when its call has not ended in time, and was cancelled."""
-        raise TimeoutError(f"the asynchronous call for {value!r:.200} has not ended in time")
+        raise TimeoutError(
+            f"the asynchronous call for {value!r:.200} has not ended in time: give it a longer timeout, or say in "
+            f"{type(self).__name__}.timeout() which records take its place"
+        )
 
 
 @final

@@ -113,7 +113,7 @@ class AsyncOperator(CallingOperator):
 
 def records_of(results: Any, function: object, method: str) -> list[Any]:
     """Return what a method has returned as a list. Raises ProgramError unless it can be one."""
-    if isinstance(results, Iterable):
+    if isinstance(results, Iterable) and not isinstance(results, str | bytes | dict):
         return list(results)
     raise ProgramError(
         f"{method}() of {type(function).__name__} returned {results!r:.100}, of type {type(results).__name__}, but it "

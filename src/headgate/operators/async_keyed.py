@@ -130,6 +130,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         invocation.begin()
         try:
             results = await self._results(pending.record, invocation)
+            invocation.end()
         except (*USER_ERRORS, asyncio.CancelledError) as error:
             self._failed(pending, error)
         else:

@@ -309,7 +309,8 @@ class Runtime(StatesByKind, RuntimeContext):
         if self._backend is None:
             raise StateAccessError(
                 f"operator {self._context.name!r} asks for keyed state {descriptor.name!r} but does not run on a "
-                "keyed stream; call key_by(...) before it"
+                "keyed stream; call key_by(...) before it, and for asynchronous calls enable_async_state() and "
+                "process(...)"
             )
         return self._backend.state(descriptor)
 

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from headgate.errors import StateAccessError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.drafts import Draft, DraftList, DraftMap
@@ -45,7 +46,7 @@ class TimerChange:
 class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
     """One call: its context, its timers, and the draft of its key's state."""
 
-    __slots__ = ("_domain", "_times", "changes", "draft")
+    __slots__ = ("_domain", "_is_over", "_times", "changes", "draft")
 
     def __init__(self, draft: Draft, times: KeyedTimerService, timestamp: int | None, domain: TimeDomain) -> None:
         super().__init__()
@@ -54,10 +55,27 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
         self._times = times
         self._timestamp = timestamp
         self._domain = domain
+        self._is_over = False
 
     def begin(self) -> None:
         """Be the one that handles of state stand for, in the task that calls this and in tasks that it creates."""
         _UNDER_WAY.set(self)
+
+    def open_draft(self) -> Draft:
+        """Return the draft. Raises StateAccessError once the call has ended: what was written then would be lost."""
+        self._check_under_way()
+        return self.draft
+
+    def end(self) -> None:
+        """The call has returned: what tasks that it has created do from now on is no part of it."""
+        self._is_over = True
+
+    def _check_under_way(self) -> None:
+        if self._is_over:
+            raise StateAccessError(
+                f"state or timers of key {self.get_current_key()!r:.100} were used after the call that they belong to "
+                "had ended: await every task that it creates before it returns"
+            )
 
     def get_current_key(self) -> Any:
         return untyped(self.draft[KEY])
@@ -87,6 +105,7 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
         self._change(timestamp, TimeDomain.PROCESSING_TIME, registered=False)
 
     def _change(self, timestamp: int, domain: TimeDomain, *, registered: bool) -> None:
+        self._check_under_way()
         self.changes.append(TimerChange(FiredTimer(whole_time(timestamp), domain), registered))
 
 
@@ -117,7 +136,7 @@ class DraftOwner:
     def cell(self) -> Any:
         """The draft of the invocation under way; NO_CELL where there is none."""
         invocation = _UNDER_WAY.get(None)
-        return NO_CELL if invocation is None else invocation.draft
+        return NO_CELL if invocation is None else invocation.open_draft()
 
     async def loaded(self) -> None:
         """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""

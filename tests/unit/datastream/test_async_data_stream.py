@@ -13,6 +13,8 @@ from headgate.datastream import (
     AsyncFunction,
     AsyncRetryStrategy,
     DataStream,
+    FilterFunction,
+    FlatMapFunction,
     MapFunction,
     RecordErrors,
     StreamExecutionEnvironment,
@@ -43,6 +45,20 @@ class Yields(AsyncFunction):
         yield value
 
 
+class OpensLater(Asks):
+    async def open(self, runtime_context: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class MapsLater(MapFunction):
+    async def map(self, value: Any) -> Any:
+        return value
+
+
+async def later(value: Any) -> Any:
+    return value
+
+
 class Maps(MapFunction):
     def map(self, value: Any) -> Any:
         return value
@@ -66,10 +82,11 @@ def call(method: str, stream: Any, function: Any = None, **arguments: Any) -> Da
     ("arguments", "message"),
     [
         ({"function": Asks}, "was given the class Asks itself: pass an instance"),
-        ({"function": Maps()}, "takes a AsyncFunction, but Maps is a MapFunction: call map"),
-        ({"function": lambda value: [value]}, "takes a AsyncFunction, not <function"),
+        ({"function": Maps()}, "takes an AsyncFunction, but Maps is a MapFunction: call map"),
+        ({"function": lambda value: [value]}, "takes an AsyncFunction, not <function"),
         ({"function": AsksAtOnce()}, r"async_invoke\(\) of AsksAtOnce must be declared with async def"),
         ({"function": Yields()}, r"async_invoke\(\) of Yields must be .*async def, and return a list"),
+        ({"function": OpensLater()}, r"open\(\) of OpensLater is declared with async def, but would not be awaited"),
         ({"capacity": 0}, r"the capacity of \w+\(\) must be a whole number of at least 1, not 0"),
         ({"capacity": 2.5}, "at least 1, not 2.5"),
         ({"timeout": Time.milliseconds(0)}, r"takes a timeout of at least 1 ms, such as Time.seconds\(10\)"),
@@ -81,6 +98,16 @@ def call(method: str, stream: Any, function: Any = None, **arguments: Any) -> Da
 def test_wrong_arguments_are_refused(method: str, arguments: dict[str, Any], message: str, numbers: DataStream) -> None:
     with pytest.raises(ProgramError, match=message):
         call(method, numbers, **arguments)
+
+
+@pytest.mark.parametrize("given", [later, MapsLater()])
+@pytest.mark.parametrize("method", ["map", "flat_map", "filter"])
+def test_functions_that_nothing_awaits_are_refused(method: str, given: Any, numbers: DataStream) -> None:
+    kind = {"flat_map": FlatMapFunction, "filter": FilterFunction}.get(method)
+    if isinstance(given, MapsLater) and kind is not None:
+        given = type("Later", (kind,), {method: staticmethod(later)})()
+    with pytest.raises(ProgramError, match=r"is declared with async def.* awaited: make calls .* AsyncDataStream, or"):
+        getattr(numbers, method)(given)
 
 
 @pytest.mark.parametrize("method", METHODS)

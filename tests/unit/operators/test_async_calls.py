@@ -206,7 +206,13 @@ def test_a_call_that_returns_no_list_is_named(strategy: AsyncRetryStrategy) -> N
     assert "async_invoke() of Returns returned None, of type NoneType" in str(cause)
 
 
-@pytest.mark.parametrize("result", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}])
+@pytest.mark.parametrize("result", ["ab", b"ab", {"a": 1, "b": 2}])
+def test_one_record_that_would_be_taken_apart_is_no_list(result: Any) -> None:
+    cause = failure(harness(Returns(result), "ordered_wait"), "a", 0).__cause__
+    assert f"async_invoke() of Returns returned {result!r}, of type {type(result).__name__}" in str(cause)
+
+
+@pytest.mark.parametrize("result", [["a", "b"], ("a", "b"), iter("ab")])
 def test_any_number_of_records_may_come_of_one(result: Any) -> None:
     with harness(Returns(result)) as run:
         run.process(1)

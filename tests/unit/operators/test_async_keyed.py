@@ -371,6 +371,29 @@ def test_who_asks_for_an_entry_that_cannot_be_read_is_named() -> None:
         assert isinstance(failed.value.__cause__, SerializationError)
 
 
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("uses", ["state", "timers"])
+def test_a_task_that_outlives_its_call_can_use_neither_state_nor_timers(uses: str, backend: str) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    async def late(self: Scripted, ctx: Any) -> None:
+        await asyncio.sleep(0.02)
+        if uses == "state":
+            await self.value.async_update(1)
+        else:
+            ctx.timer_service().register_event_time_timer(1)
+
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        tasks.append(asyncio.create_task(late(self, ctx)))
+
+    with harness_of(body, backend=backend) as harness:
+        harness.process(("k", 1))
+        harness.advance_time(50)
+        error = tasks[0].exception()
+    assert isinstance(error, StateAccessError)
+    assert "of key 'k' were used after the call that they belong to had ended: await every task" in str(error)
+
+
 def test_state_is_not_at_hand_without_a_call() -> None:
     async def body(self: Scripted, record: Any, ctx: Any) -> None:
         pass
