@@ -58,6 +58,8 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._function = function
         self._queues: dict[Any, deque[PendingInput]] = {}
         """The inputs of each key before the next watermark, the one under way first."""
+        self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
+        """The timers of each key that are due, and whose invocations have not begun."""
         self._begun = self._segments[0]
         """The inputs that may begin are those of this segment."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
@@ -98,10 +100,15 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._put(self._segments[-1], pending)
 
     def _put(self, segment: Any, pending: PendingInput) -> None:
-        segment.inputs[pending] = None
-        self._segment_of[pending] = segment
+        self._note(segment, pending)
         if segment is self._begun:
             self._enqueue(pending)
+
+    def _note(self, segment: Any, pending: PendingInput) -> None:
+        segment.inputs[pending] = None
+        self._segment_of[pending] = segment
+        if type(pending.record) is FiredTimer:
+            self._fired[pending.key, pending.record] = pending
 
     def _enqueue(self, pending: PendingInput) -> None:
         queue = self._queues.setdefault(pending.key, deque())
@@ -111,6 +118,8 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
 
     def begin(self, pending: PendingInput) -> None:
         timer = pending.record if type(pending.record) is FiredTimer else None
+        if timer is not None:
+            del self._fired[pending.key, timer]
         draft = Draft(self._backend, pending.key, self._owner.forms)
         time = pending.timestamp if timer is None else timer.timestamp
         domain = EVENT if timer is None else timer.domain
@@ -199,7 +208,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Register or delete a timer, which may have been fired and wait for its turn."""
         if self._is_over and timer.domain is PROCESSING:
             return
-        fired = next((each for each in queue if each.record == timer and type(each.record) is FiredTimer), None)
+        fired = self._fired.get((key, timer))
         if registered and fired is None:
             later = self._fired_later(queue, timer)
             if later is None:
@@ -212,13 +221,19 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
             else:
                 self._insert(queue, later, PendingInput(timer, timer.timestamp, key))
         elif not registered and fired is not None:
-            queue.remove(fired)
-            del self._begun.inputs[fired], self._segment_of[fired]
+            self._forget(queue, fired)
         elif not registered:
             self._backend.cell = cell_of(self._backend, key)
             times = self._context.timers
             delete = times.delete_event_time_timer if timer.domain is EVENT else times.delete_processing_time_timer
             delete(timer.timestamp)
+
+    def _forget(self, queue: deque[PendingInput], fired: PendingInput) -> None:
+        """Remove a timer that waits; one of processing time may wait behind a watermark."""
+        segment = self._segment_of.pop(fired)
+        del segment.inputs[fired], self._fired[fired.key, fired.record]
+        if segment is self._begun:
+            queue.remove(fired)
 
     def _fired_later(self, queue: deque[PendingInput], timer: FiredTimer) -> int | None:
         """Return the place of the first event-time timer that was fired, but is later than this one."""
@@ -233,8 +248,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return None
 
     def _insert(self, queue: deque[PendingInput], at: int, pending: PendingInput) -> None:
-        self._begun.inputs[pending] = None
-        self._segment_of[pending] = self._begun
+        self._note(self._begun, pending)
         queue.insert(at, pending)
 
     # --- time

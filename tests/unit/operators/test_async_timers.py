@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from headgate.elements import MAX_TIMESTAMP, Batch, Watermark
 from headgate.operators.async_keyed import AsyncKeyedFactory
 from headgate.testing.harness import OperatorHarness
@@ -102,6 +104,39 @@ def test_a_timer_that_is_deleted_while_it_waits_keeps_no_watermark() -> None:
         harness.later()
         assert harness.watermark(30) == [10]
         assert not harness.operator.has_pending
+
+
+@pytest.mark.parametrize(("change", "calls"), [("delete", []), ("register", [10])])
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_a_timer_of_processing_time_that_waits_behind_a_watermark_is_found(
+    change: str, calls: list[int], is_restored: bool
+) -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        if record[1] == "set":
+            ctx.timer_service().register_processing_time_timer(10)
+        else:
+            await asyncio.sleep(0.02)
+            getattr(ctx.timer_service(), f"{change}_processing_time_timer")(10)
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer) as harness:
+        harness.process(("a", "set"))
+        harness.later()
+        harness.process(("a", "slow"))
+        harness.later()
+        assert harness.operator.hold(Watermark(5))
+        assert harness.advance_time(15) == []
+        saved = harness.snapshot()
+        if not is_restored:
+            assert harness.advance_time(5) + harness.advance_time(5) == calls
+            assert not harness.operator.has_pending
+    if is_restored:
+        factory = AsyncKeyedFactory(Scripted(body, on_timer))
+        with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
+            assert harness.advance_time(20) + harness.advance_time(5) == calls
+            assert not harness.operator.has_pending
 
 
 def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
