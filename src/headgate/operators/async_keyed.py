@@ -20,7 +20,7 @@ from typing import Any, Final, cast, final
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
-from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, Runtime, UserCodeError
+from headgate.operators.base import OperatorContext, OperatorSnapshot, Runtime, UserCodeError
 from headgate.operators.calling import CallingOperator
 from headgate.operators.calls import expect_records
 from headgate.operators.drafts import Draft, cell_of
@@ -130,7 +130,9 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         invocation.begin()
         try:
             results = await self._results(pending.record, invocation)
-        except (*USER_ERRORS, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the loop would only log it
             self._failed(pending, error)
         else:
             if pending in self._calls:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -179,13 +180,30 @@ def test_what_a_call_raises_names_the_record_and_the_key() -> None:
     assert isinstance(error.__cause__, ValueError)
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopAsyncIteration()])
+RAISED = [SystemExit(3), asyncio.CancelledError(), StopAsyncIteration(), GeneratorExit(), BaseException("own")]
+
+
+@pytest.mark.parametrize("raised", RAISED)
 def test_nothing_that_a_call_raises_is_lost(raised: BaseException) -> None:
     class Raises(AsyncFunction):
         async def async_invoke(self, value: Any) -> Iterable[Any]:
             raise raised
 
     assert failure(harness(Raises()), 1, 0).record == 1
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_nothing_that_timeout_raises_is_lost_though_the_call_goes_on(raised: BaseException) -> None:
+    class Endless(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(9)
+
+        def timeout(self, value: Any) -> Iterable[Any]:
+            raise raised
+
+    assert failure(harness(Endless()), 1, 1000).during == "timeout()"
 
 
 class Returns(AsyncFunction):
@@ -293,6 +311,29 @@ def test_the_timeout_is_that_of_all_calls_for_a_record() -> None:
     calls = harness(function, "ordered_wait_with_retry", timeout=Time.milliseconds(450), async_retry_strategy=strategy)
     assert isinstance(failure(calls, "a", 2000).__cause__, TimeoutError)
     assert function.called_ms == [0, 200, 400]
+
+
+def test_a_call_whose_time_is_over_is_not_made_again_whatever_it_raises_then() -> None:
+    called: list[Any] = []
+
+    class Converts(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            called.append(value)
+            try:
+                await asyncio.sleep(3)
+            except asyncio.CancelledError:
+                if value == "raises":
+                    raise OSError("interrupted") from None
+            return []
+
+        def timeout(self, value: Any) -> Iterable[Any]:
+            return [f"{value} too late"]
+
+    strategy = AsyncRetryStrategy.fixed_delay(9, 100, *EACH)
+    with harness(Converts(), "ordered_wait_with_retry", async_retry_strategy=strategy) as run:
+        run.process("raises", "returns")
+        assert run.advance_time(60_000) == ["raises too late", "returns too late"]
+    assert called == ["raises", "returns"]
 
 
 @pytest.mark.parametrize("method", ["ordered_wait", "unordered_wait"])

@@ -291,6 +291,17 @@ def test_an_error_has_the_record_and_the_key_or_the_timer() -> None:
             harness.watermark(10)
 
 
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), GeneratorExit(), BaseException("own")])
+def test_nothing_that_a_call_raises_is_lost(raised: BaseException) -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        raise raised
+
+    with harness_of(body) as harness:
+        harness.process(("a", 1))
+        with pytest.raises(UserCodeError):
+            harness.later()
+
+
 def test_reads_of_many_keys_that_wait_together_are_one() -> None:
     async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
         return [await self.value.async_value()]

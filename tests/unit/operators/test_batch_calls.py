@@ -362,7 +362,7 @@ def test_an_error_tells_the_records_of_the_batch() -> None:
     assert repr(error.__cause__) == "ValueError('cannot score 8')"
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopIteration(), StopAsyncIteration()])
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopIteration(), BaseException("own")])
 @pytest.mark.parametrize("is_async", [True, False])
 def test_nothing_that_a_call_raises_is_lost(raised: BaseException, is_async: bool) -> None:
     def raises(records: list[int]) -> list[int]:
