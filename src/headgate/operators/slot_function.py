@@ -35,6 +35,8 @@ class SlotFunction:
         self._call = self._awaited if is_coroutine_function(self._function) else self._on_thread
         self._retried = retried(self._once, calls.async_retry_strategy)
         self._places = asyncio.Semaphore(calls.concurrency)
+        self._threads = asyncio.Semaphore(calls.concurrency)
+        """A call that was cancelled has left its place, but has its thread until it ends."""
         self._bucket = TokenBucket(calls.calls_per_second)
         self._next = asyncio.Lock()
         self._users = 0
@@ -55,10 +57,10 @@ class SlotFunction:
     async def call(self, records: list[Any]) -> list[Any]:
         """Return a result for each record, in order. Raises what the last call for them raises, or TimeoutError."""
         async with self._places:
-            timeout = asyncio.timeout(self._calls.timeout_s)
+            timeout = asyncio.timeout(None)
             try:
                 async with timeout:
-                    results: list[Any] = await self._retried(records)
+                    results: list[Any] = await self._retried((records, timeout))
                     return results
             except TimeoutError as error:
                 if not timeout.expired():
@@ -66,10 +68,13 @@ class SlotFunction:
                 late = f"the call for {len(records)} records has not ended within {self._calls.timeout_s} s"
                 raise TimeoutError(late) from error
 
-    async def _once(self, records: list[Any]) -> list[Any]:
+    async def _once(self, batch: tuple[list[Any], asyncio.Timeout]) -> list[Any]:
+        records, timeout = batch
         async with self._next:
             while (wait_s := self._bucket.take(self._loop.time())) > 0.0:
                 await asyncio.sleep(wait_s)
+        if timeout.when() is None and self._calls.timeout_s is not None:
+            timeout.reschedule(self._loop.time() + self._calls.timeout_s)
         try:
             return await self._call(records)
         except Exception as error:
@@ -81,9 +86,11 @@ class SlotFunction:
         return results_of(await self._function(batch_of(records, schema)), len(records), schema)
 
     async def _on_thread(self, records: list[Any]) -> list[Any]:
+        await self._threads.acquire()
         future: asyncio.Future[list[Any] | BaseException] = self._loop.create_future()
 
         def done(result: list[Any] | BaseException) -> None:
+            self._threads.release()
             if not future.done():
                 future.set_result(result)
 

@@ -237,6 +237,43 @@ def test_a_function_is_closed_only_when_the_last_call_has_left_its_thread() -> N
     assert Counted.closed == 1
 
 
+def test_no_call_begins_while_a_cancelled_one_has_its_thread() -> None:
+    works: list[Callable[[], Any]] = []
+    one, other = harness(Counted), harness(Counted)
+    other.services = one.services
+    one.open()
+    other.open()
+    one.services.submit_waiting = lambda work, done: works.append(work)  # type: ignore[method-assign]
+    one.process(1, 2, 3)
+    other.process(4, 5, 6)
+    one.later()
+    one.operator.close()
+    other.later()
+    assert len(works) == 1, "the first one may still compute"
+    other.close()
+    assert Counted.closed == 0
+    works[0]()
+    assert Counted.closed == 1
+
+
+def test_a_call_begins_once_the_thread_of_a_cancelled_one_has_ended() -> None:
+    works: list[Any] = []
+    one, other = harness(Counted), harness(Counted)
+    other.services = one.services
+    one.open()
+    other.open()
+    one.services.submit_waiting = lambda work, done: works.append((work, done))  # type: ignore[method-assign]
+    one.process(1, 2, 3)
+    other.process(4, 5, 6)
+    one.later()
+    one.operator.close()
+    for work, done in works:  # it grows
+        done(work())
+        other.later()
+    assert len(works) == 2
+    other.close()
+
+
 def test_an_instance_that_the_program_made_is_not_closed() -> None:
     with harness(Counted()) as run:
         run.process(1, 2, 3)
@@ -391,6 +428,12 @@ def test_the_timeout_is_that_of_all_calls_for_a_batch_and_begins_with_the_first(
     with harness(Model(), timeout=Time.milliseconds(60)) as run:
         run.process(*range(9))
         assert run.advance_time(150) == scored(*range(9)), "a batch may wait for longer to be called"
+
+
+def test_the_timeout_does_not_count_the_wait_for_the_first_call() -> None:
+    with harness(Model(), timeout=Time.milliseconds(60), calls_per_second=1, concurrency=3) as run:
+        run.process(*range(9))
+        assert run.advance_time(2050) == scored(*range(9))
 
 
 def test_a_timeout_of_the_function_itself_is_told_as_it_is() -> None:
