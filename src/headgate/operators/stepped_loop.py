@@ -13,11 +13,13 @@ import asyncio
 import selectors
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar, final
+from concurrent.futures import Executor
+from typing import Final, TypeVar, TypeVarTuple, final
 
 from headgate.clock import Clock
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 ROUNDS_MAX: Final = 8
 """Rounds of a step: in each, everything runs once that could go on at its beginning."""
@@ -84,6 +86,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.poll = _Poll(clock)
         """What is readable once a file or socket is that a coroutine waits for: to be watched while nothing is done."""
         self.poll.stop = self.stop
+        self._on_threads = 0
         super().__init__(self.poll)
 
     def time(self) -> float:
@@ -120,15 +123,32 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.call(work)
         until_s = time.monotonic() + END_S_MAX
         self.step()
-        while (asyncio.all_tasks(self) - others) and (self.is_ready or self._has_sockets):
+        time_passes = True
+        while (asyncio.all_tasks(self) - others) and self._may_go_on(time_passes):
+            before_ms = self.clock.monotonic_ms()
             self.step(_PAUSE_S)
+            time_passes = self.clock.monotonic_ms() > before_ms
             if time.monotonic() > until_s:
                 return
+
+    def _may_go_on(self, time_passes: bool) -> bool:
+        """Whether coroutines can go on, or will without anybody's doing."""
+        has_timer = time_passes and self.wake_ms is not None
+        return self.is_ready or has_timer or self._has_sockets or self._on_threads > 0
 
     @property
     def _has_sockets(self) -> bool:
         """Whether something outside may go on by itself: more is registered than the loop's own socket."""
         return len(self.poll.get_map()) > 1
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        future = super().run_in_executor(executor, func, *args)
+        self._on_threads += 1
+        future.add_done_callback(self._left_thread)
+        return future
+
+    def _left_thread(self, _future: asyncio.Future[T]) -> None:
+        self._on_threads -= 1
 
     def end(self) -> None:
         """Cancel all tasks that are left, and close the loop."""

@@ -6,7 +6,9 @@ import asyncio
 import os
 import selectors
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
 
@@ -145,6 +147,25 @@ def test_tasks_that_close_something_are_waited_for_and_others_are_not(loop: Step
         assert closed == ["closed"]
         assert theirs.recv(10) == b"bye"
         assert not other.done()
+
+
+async def by_thread() -> None:
+    await asyncio.to_thread(time.sleep, 0.1)
+
+
+async def by_timer() -> None:
+    await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("closes", [by_thread, by_timer])
+def test_what_is_closed_on_a_thread_or_after_a_while_is_waited_for(
+    closes: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    loop = SteppedLoop(SystemClock())
+    tasks: list[asyncio.Task[None]] = []
+    loop.call_and_wait(lambda: tasks.append(asyncio.get_running_loop().create_task(closes())))
+    assert tasks[0].done()
+    loop.end()
 
 
 def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
