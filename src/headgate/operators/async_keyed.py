@@ -135,6 +135,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         except BaseException as error:  # noqa: BLE001  # the loop would only log it
             self._failed(pending, error)
         else:
+            invocation.end()
             if pending in self._calls:
                 self.done(pending, results)
 

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from headgate.errors import StateAccessError
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain, TimerService
 from headgate.operators.drafts import Draft, DraftList, DraftMap
@@ -45,11 +46,13 @@ class TimerChange:
 class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
     """One call: its context, its timers, and the draft of its key's state."""
 
-    __slots__ = ("_domain", "_times", "changes", "draft")
+    __slots__ = ("_domain", "_times", "cell", "changes", "draft")
 
     def __init__(self, draft: Draft, times: KeyedTimerService, timestamp: int | None, domain: TimeDomain) -> None:
         super().__init__()
         self.draft = draft
+        self.cell: Any = draft
+        """What handles of state work on: nothing once it has ended, when tasks may go on that it has left behind."""
         self.changes: list[TimerChange] = []
         self._times = times
         self._timestamp = timestamp
@@ -58,6 +61,10 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
     def begin(self) -> None:
         """Be the one that handles of state stand for, in the task that calls this and in tasks that it creates."""
         _UNDER_WAY.set(self)
+
+    def end(self) -> None:
+        """Take no more changes: it has returned what it emits."""
+        self.cell = NO_CELL
 
     def get_current_key(self) -> Any:
         return untyped(self.draft.key)
@@ -87,6 +94,8 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
         self._change(timestamp, TimeDomain.PROCESSING_TIME, registered=False)
 
     def _change(self, timestamp: int, domain: TimeDomain, *, registered: bool) -> None:
+        if self.cell is NO_CELL:
+            raise StateAccessError("a timer was registered or deleted when the call for its record or timer had ended")
         self.changes.append(TimerChange(FiredTimer(whole_time(timestamp), domain), registered))
 
 
@@ -115,11 +124,14 @@ class DraftOwner:
     def cell(self) -> Any:
         """The draft of the invocation under way; NO_CELL where there is none."""
         invocation = _UNDER_WAY.get(None)
-        return NO_CELL if invocation is None else invocation.draft
+        return NO_CELL if invocation is None else invocation.cell
 
     async def loaded(self) -> None:
         """Wait until the key's cell is in memory: all keys that wait at the same time are read in one go."""
-        key = self.cell.key
+        cell = self.cell
+        if cell is NO_CELL:
+            return  # the handle says so
+        key = cell.key
         if self._backend.prefetch is not None and key not in self._backend.cells:
             await self._cells.wanted(key)
 

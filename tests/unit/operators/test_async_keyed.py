@@ -10,7 +10,7 @@ import pytest
 
 from headgate import options
 from headgate.config import Settings
-from headgate.errors import StorageError
+from headgate.errors import StateAccessError, StorageError
 from headgate.functions.api import AggregateFunction, KeyedProcessFunction
 from headgate.functions.context import RuntimeContext, TimeDomain
 from headgate.operators.async_keyed import AsyncKeyedFactory
@@ -363,6 +363,30 @@ def test_a_read_that_fails_fails_the_job() -> None:
         with pytest.raises(UserCodeError) as failed:
             harness.later()
         assert isinstance(failed.value.__cause__, StorageError)
+
+
+def test_a_task_that_outlives_its_call_changes_nothing_and_is_told_so() -> None:
+    left: list[asyncio.Task[None]] = []
+    outside = "without a current key"
+
+    async def later(self: Scripted, ctx: Any) -> None:
+        await asyncio.sleep(0.01)
+        with pytest.raises(StateAccessError, match=outside):
+            self.value.update(2)
+        with pytest.raises(StateAccessError, match=outside):
+            await self.map.async_get("x")
+        with pytest.raises(StateAccessError, match="had ended"):
+            ctx.timer_service().register_event_time_timer(5)
+
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        self.value.update(1)
+        left.append(asyncio.create_task(later(self, ctx)))
+
+    with harness_of(body, backend="rocksdb") as harness:
+        harness.process(("a", 1))
+        harness.advance_time(20)
+        left[0].result()
+        assert harness.state("value") == {"a": 1}
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:
