@@ -329,8 +329,10 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Cancel the invocations under way, whose effects nobody sees, and then close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for _, task in calls.values())
-        self._loop.call_and_wait(self._user.close)
-        self._backend.close()
+        try:
+            self._loop.call_and_wait(self._user.close)
+        finally:
+            self._backend.close()
 
 
 @final

@@ -10,6 +10,7 @@ Coroutines so never run beside operators, and nothing needs a lock. The loop's t
 from __future__ import annotations
 
 import asyncio
+import logging
 import selectors
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from concurrent.futures import Executor
 from typing import Final, TypeVar, TypeVarTuple, final
 
 from headgate.clock import Clock
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -109,6 +112,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.poll.until_ms = self.clock.monotonic_ms() + wait_s * 1000.0 + STEP_MS
         self.run_forever()
 
+    def last_step(self, wait_s: float = 0.0) -> None:
+        """Do as `step` does when the attempt is over: what ends the loop, such as SystemExit, ends nothing else."""
+        try:
+            self.step(wait_s)
+        except SystemExit:
+            _log.exception("a coroutine that ends with its attempt has asked for the end of the process")
+
     def call(self, work: Callable[[], T]) -> T:
         """Call `work` as something that runs on the loop, which `asyncio.get_running_loop()` then returns."""
         asyncio._set_running_loop(self)
@@ -122,11 +132,11 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         others = asyncio.all_tasks(self)
         self.call(work)
         until_s = time.monotonic() + END_S_MAX
-        self.step()
+        self.last_step()
         time_passes = True
         while (asyncio.all_tasks(self) - others) and self._may_go_on(time_passes):
             before_ms = self.clock.monotonic_ms()
-            self.step(_PAUSE_S)
+            self.last_step(_PAUSE_S)
             time_passes = self.clock.monotonic_ms() > before_ms
             if time.monotonic() > until_s:
                 return
@@ -155,5 +165,5 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         for _ in range(2):  # what is due in the first step may begin others
             for task in asyncio.all_tasks(self):
                 task.cancel()
-            self.step()
+            self.last_step()
         self.close()

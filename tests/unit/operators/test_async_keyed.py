@@ -53,6 +53,7 @@ class Scripted(KeyedProcessFunction):
     def __init__(self, body: Body, on_timer: Body | None = None) -> None:
         self.body = body
         self.timer_body = on_timer
+        self.closes: Callable[[], None] | None = None
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.value = runtime_context.get_state(ValueStateDescriptor("value", Types.PICKLED_BYTE_ARRAY()))
@@ -62,6 +63,10 @@ class Scripted(KeyedProcessFunction):
         self.mean = runtime_context.get_aggregating_state(
             AggregatingStateDescriptor("mean", Mean(), Types.PICKLED_BYTE_ARRAY())
         )
+
+    def close(self) -> None:
+        if self.closes is not None:
+            self.closes()
 
     def process_element(self, value: Any, ctx: Any) -> Any:
         return self.body(self, value, ctx)
@@ -387,6 +392,28 @@ def test_a_task_that_outlives_its_call_changes_nothing_and_is_told_so() -> None:
         harness.advance_time(20)
         left[0].result()
         assert harness.state("value") == {"a": 1}
+
+
+@pytest.mark.parametrize("raised", [ValueError("cannot close"), SystemExit(3)])
+def test_state_is_let_go_of_though_the_function_cannot_be_closed(raised: BaseException) -> None:
+    def fail() -> None:
+        raise raised
+
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        self.value.update(1)
+
+    harness = harness_of(body, backend="rocksdb")
+    harness.open()
+    harness.process(("a", 1))
+    harness.later()
+    operator: Any = harness.operator
+    operator._function.closes = fail
+    database = operator._backend._store.database
+    with pytest.raises(UserCodeError, match=r"close\(\)"):
+        operator.close()
+    with pytest.raises(Exception, match="closed"):
+        database.get(b"a")
+    harness.services.end_event_loop()
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import selectors
 import socket
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -166,6 +167,36 @@ def test_what_is_closed_on_a_thread_or_after_a_while_is_waited_for(
     loop.call_and_wait(lambda: tasks.append(asyncio.get_running_loop().create_task(closes())))
     assert tasks[0].done()
     loop.end()
+
+
+async def leaves() -> None:
+    try:
+        await asyncio.sleep(9)
+    finally:
+        sys.exit(3)
+
+
+def test_a_task_that_exits_does_not_keep_the_loop_from_its_end(loop: SteppedLoop) -> None:
+    first = loop.create_task(leaves())
+    second = loop.create_task(asyncio.sleep(9))
+    loop.step()
+    loop.end()
+    assert loop.is_closed()
+    assert isinstance(first.exception(), SystemExit)
+    assert second.cancelled()
+
+
+def test_a_task_that_exits_fails_steps_but_not_what_is_closed(loop: SteppedLoop) -> None:
+    async def exits() -> None:
+        sys.exit(3)
+
+    left: list[asyncio.Task[None]] = []
+    loop.call_and_wait(lambda: left.append(asyncio.get_running_loop().create_task(exits())))
+    assert isinstance(left.pop().exception(), SystemExit)
+    left.append(loop.create_task(exits()))
+    with pytest.raises(SystemExit):
+        loop.step()
+    assert isinstance(left.pop().exception(), SystemExit)
 
 
 def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
