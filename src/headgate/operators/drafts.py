@@ -2,7 +2,7 @@
 
 A draft stands in the place of a cell, so the handles of all kinds of state work on it. What is read is read from the
 state; what is written stays here until `apply`. One invocation of a key is under way at a time, so nothing that it
-has read changes meanwhile.
+has read changes meanwhile, but that what has expired may be removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DraftList:
         return len(self._there()) + len(self.added)
 
     def _there(self) -> Any:
-        return () if self._base is None else self._base()
+        return (self._base and self._base()) or ()
 
     def apply(self, content: Any) -> None:
         """Write to the list that the column holds."""
@@ -73,7 +73,8 @@ class DraftMap:
 
     def keys(self) -> Iterable[Any]:
         """Return the keys: those that were there, then new ones."""
-        there = [] if self._base is None else [key for key in self._base().keys() if key not in self.removed]  # noqa: SIM118
+        stored = self._base and self._base()
+        there = [] if stored is None else [key for key in stored.keys() if key not in self.removed]  # noqa: SIM118
         return list(dict.fromkeys([*there, *self.written]))
 
     def values(self) -> Iterable[Any]:
@@ -136,13 +137,19 @@ class Draft(dict[int, Any]):
         """Write to the state what was written here."""
         cell = cell_of(self._backend, self.key)
         for column, content in self.items():
-            if column not in self._written:
-                if isinstance(content, DraftList | DraftMap):
-                    content.apply(cell[column])
-            else:
-                form = self._forms[column]
-                stored = form.plain(content) if content is not None else None
-                form.put(self._backend, cell, column, stored)  # type: ignore[arg-type]  # every backend is a CellOwner
+            if column in self._written:
+                self._put(cell, column, content)
+            elif isinstance(content, DraftList | DraftMap):
+                stored = cell[column]
+                if stored is not None:
+                    content.apply(stored)
+                elif len(content):
+                    self._put(cell, column, content)
+
+    def _put(self, cell: Cell, column: int, content: Any) -> None:
+        form = self._forms[column]
+        stored = form.plain(content) if content is not None else None
+        form.put(self._backend, cell, column, stored)  # type: ignore[arg-type]  # every backend is a CellOwner
 
 
 def cell_of(backend: KeyedBackend, key: Any) -> Cell:
