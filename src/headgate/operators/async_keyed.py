@@ -43,7 +43,8 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 
 PROGRESS_STATE: Final = "headgate:pending-progress"
-"""Of each subtask the event time that it has reached, and the last watermark that it has received."""
+"""Of each subtask its first key group and that behind its last one, the event time that it has reached, and the last
+watermark that it has received."""
 
 EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
 
@@ -79,8 +80,13 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Add the inputs, and have timers called where a watermark that waited was to make them due.
 
         Subtasks may have received different watermarks: timers of the least are due, the others wait for the next one.
+        Those count whose keys are here now.
         """
-        progress = context.restored.values(PROGRESS_STATE)
+        progress = [
+            times
+            for first, end, *times in context.restored.values(PROGRESS_STATE)
+            if first < context.key_groups.stop and context.key_groups.start < end
+        ]
         reached_ms, received_ms = map(min, zip(*progress, strict=True)) if progress else (MIN_TIMESTAMP,) * 2
         saved = [(min(after_ms, received_ms), *given) for *given, after_ms in context.restored.values(PENDING_STATE)]
         for after_ms, record, timestamp, key in sorted(saved, key=itemgetter(0)):
@@ -322,7 +328,8 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         received_ms = self._after_ms
         for segment in self._segments:
             received_ms = time_of(segment.end, received_ms)
-        progress = ListElements.of([(self._after_ms, received_ms)], ListMode.UNION)
+        groups = self.context.key_groups
+        progress = ListElements.of([(groups.start, groups.stop, self._after_ms, received_ms)], ListMode.UNION)
         return replace(state, lists={**state.lists, **super().snapshot(barrier).lists, PROGRESS_STATE: progress})
 
     def close(self) -> None:
