@@ -17,10 +17,16 @@ from headgate.datastream.async_retry_predicates import (
     retry_after_predicate,
 )
 from headgate.datastream.async_retry_strategies import NoRetryStrategy, RetryAfter
-from headgate.datastream.functions import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
+from headgate.datastream.functions import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
 from headgate.datastream.state import ListStateDescriptor
 from headgate.elements import Batch, Watermark
 from headgate.errors import ProgramError
+from headgate.ids import CheckpointId
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness, SavedOperator
 
@@ -190,6 +196,17 @@ def test_nothing_that_a_call_raises_is_lost(raised: BaseException) -> None:
             raise raised
 
     assert failure(harness(Raises()), 1, 0).record == 1
+
+
+def test_an_interrupt_from_the_keyboard_is_no_failure_of_a_record() -> None:
+    class Interrupted(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            raise KeyboardInterrupt
+
+    with harness(Interrupted()) as run:
+        run.process(1)
+        with pytest.raises(KeyboardInterrupt):
+            run.later()
 
 
 @pytest.mark.parametrize("raised", RAISED)
@@ -415,6 +432,24 @@ def test_a_function_that_cannot_be_opened_is_closed() -> None:
         run.open()
     run.close()
     assert function.log == ["client closed"]
+
+
+class Listens(Naps, CheckpointListener):
+    """Notes what became of checkpoints."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.log.append(f"{checkpoint_id} complete")
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self.log.append(f"{checkpoint_id} aborted")
+
+
+def test_a_function_may_listen_to_checkpoints() -> None:
+    function = Listens()
+    with harness(function) as run:
+        run.operator.notify_completed(CheckpointId(1))
+        run.operator.notify_aborted(CheckpointId(2))
+    assert function.log == ["1 complete", "2 aborted"]
 
 
 def test_nothing_is_taken_of_calls_when_the_operator_is_closed() -> None:

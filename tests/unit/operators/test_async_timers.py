@@ -10,7 +10,7 @@ import pytest
 
 from headgate.elements import MAX_TIMESTAMP, Batch, Watermark
 from headgate.operators.async_keyed import AsyncKeyedFactory
-from headgate.testing.harness import OperatorHarness
+from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.operators.test_async_keyed import Body, Scripted, harness_of
 
 
@@ -137,6 +137,36 @@ def test_a_timer_of_processing_time_that_waits_behind_a_watermark_is_found(
         with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
             assert harness.advance_time(20) + harness.advance_time(5) == calls
             assert not harness.operator.has_pending
+
+
+def test_after_a_rescale_timers_wait_for_the_watermark_that_all_subtasks_have() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        await asyncio.sleep(record[1])
+        ctx.timer_service().register_event_time_timer(10)
+        return [record[0]]
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [(ctx.get_current_key(), timestamp)]
+
+    saved, keys = [], []
+    for subtask in range(2):
+        place = Setup(subtask=subtask, parallelism=2)
+        factory = AsyncKeyedFactory(Scripted(body, on_timer))
+        with OperatorHarness(factory, key_by=lambda record: record[0], setup=place) as harness:
+            own, slow = [key for key in range(20) if harness.owns(key)][:2]
+            harness.process((own, 0))
+            assert harness.later() == [own]
+            if subtask == 0:
+                harness.process((slow, 1))
+                harness.later()
+                assert harness.operator.hold(Watermark(20))
+                harness.process((slow, 0))
+            keys += [own, slow]
+            saved.append(harness.snapshot())
+    factory = AsyncKeyedFactory(Scripted(body, on_timer))
+    with OperatorHarness(factory, key_by=lambda record: record[0], restored=saved) as harness:
+        assert harness.advance_time(1000) == [keys[1]] * 2, "the other subtask has not had the watermark"
+        assert sorted(harness.watermark(20)) == [(key, 10) for key in sorted(keys[:3])]
 
 
 def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
