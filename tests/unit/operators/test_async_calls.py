@@ -101,6 +101,17 @@ def test_no_result_passes_a_watermark() -> None:
         assert run.advance_time(10) == ["a", "c"]
 
 
+def test_a_watermark_that_is_alone_in_waiting_is_passed_by_no_other() -> None:
+    with harness(Naps()) as run:
+        run.process(("a", 0))
+        assert run.operator.hold(Watermark(7))
+        run.services.event_loop().step()
+        flows = run.operator.resume(1)
+        assert run.operator.hold(Watermark(8)), "the result has left, its watermark has not"
+        flows += run.operator.resume(10)
+        assert flows[1:] == [Watermark(7), Watermark(8)]
+
+
 def test_timestamps_stay_with_the_results() -> None:
     with harness(Naps()) as run:
         run.process_batch(Batch([("a", 0), ("b", 0)], [4, 5]))
@@ -109,6 +120,16 @@ def test_timestamps_stay_with_the_results() -> None:
         (batch,) = run.operator.resume(10)
         assert isinstance(batch, Batch)
         assert (batch.records, batch.timestamps) == (["a", "b"], [4, 5])
+
+
+def test_results_with_a_timestamp_and_without_leave_in_batches_of_their_own() -> None:
+    with harness(Naps(), "ordered_wait") as run:
+        run.process_batch(Batch([("a", 0)], [4]))
+        run.process_batch(Batch([("b", 0)]))
+        run.process_batch(Batch([("c", 0)], [5]))
+        run.services.event_loop().step()
+        batches = [flow for flow in run.operator.resume(10) if isinstance(flow, Batch)]
+        assert [(batch.records, batch.timestamps) for batch in batches] == [(["a"], [4]), (["b"], None), (["c"], [5])]
 
 
 def test_at_most_as_many_calls_are_under_way_as_there_is_capacity() -> None:

@@ -169,6 +169,53 @@ def test_after_a_rescale_timers_wait_for_the_watermark_that_all_subtasks_have() 
         assert sorted(harness.watermark(20)) == [(key, 10) for key in sorted(keys[:3])]
 
 
+def test_a_timer_of_event_time_is_not_due_because_one_of_processing_time_is() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        ctx.timer_service().register_processing_time_timer(50)
+        await asyncio.sleep(record[1])
+        ctx.timer_service().register_event_time_timer(10)
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer) as harness:
+        harness.process(("a", 0))
+        harness.later()
+        harness.process(("a", 0.1))
+        assert harness.advance_time(200) == [50], "it waits for the call under way"
+        assert harness.watermark(10) == [10]
+
+
+def test_records_behind_a_watermark_leave_its_timers_room_for_one() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        for timestamp in record[1]:
+            ctx.timer_service().register_event_time_timer(timestamp)
+        return [record[0]]
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer, limit=2) as harness:
+        harness.process(("a", [10, 20]), ("b", []))
+        assert harness.operator.hold(Watermark(30))
+        harness.process(("c", []), ("d", []), ("e", []))
+        assert harness.later()[:4] == ["a", "b", 10, 20]
+
+
+def test_a_timer_that_was_called_or_deleted_can_be_registered_again() -> None:
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        if timestamp == 10:
+            ctx.timer_service().delete_event_time_timer(20)
+            ctx.timer_service().register_event_time_timer(20)
+        return [timestamp]
+
+    with harness_of(sets_timers, on_timer) as harness:
+        for watermark_ms in (30, 40):
+            harness.process(("a", [10, 20]))
+            harness.later()
+            assert harness.watermark(watermark_ms) == [10, 20]
+
+
 def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
     async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
         if timestamp == 10:
