@@ -207,6 +207,8 @@ TWO_TIMERS = [Order("a", 1, (0, 0), (), 0), Order("a", 1, (0, 0), (), 5)]
 """The timer of the first one sets another, which comes before that of the second, although this one is due already."""
 BEHIND = [Order("a", 2, (0, 0), (), 60)]
 SLOW = [Order("a", 1, (5, 5), (), 5)]
+FOUR = [Order("a", 0, (0, wait_ms), (), 0) for wait_ms in (0, 0, 0, 1)]
+"""One of them is under way when the watermark comes."""
 MORE_THAN_ROOM = [Order("a", 1, (0, 0), (), timer_ms) for timer_ms in (0, 5, 15, 20, 30)]
 """Not all of their timers are called at once, and a record may come behind the watermark that makes them due."""
 FAULTS = st.sampled_from(["save", "crash", "rescale"])
@@ -276,6 +278,11 @@ class Run:
     events=st.lists(st.one_of(ORDERS, st.integers(1, 6), FAULTS, EPOCHS), max_size=10),
     end=EPOCHS,
     backend=backends,
+)
+@example(
+    events=[[Order("c", 0, (0, 0), (), 0)], (1, 0, "rescale"), FOUR, (1, 0, "save")],
+    end=(1, 0, "crash"),
+    backend="hashmap",
 )
 @example(events=[TWO_TIMERS, 6], end=(1, 0, "rescale"), backend="hashmap")
 @example(events=[SLOW, (10, 0, "save"), BEHIND, "rescale"], end=(90, 0, "save"), backend="hashmap")

@@ -17,7 +17,7 @@ from headgate.errors import ProgramError
 from headgate.functions.asynchronous import AsyncFunctionDescriptor
 from headgate.functions.windows.assigner import millis_of
 from headgate.ids import CheckpointId
-from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, UserCodeError
+from headgate.operators.base import OperatorContext, OperatorSnapshot, UserCodeError
 from headgate.operators.calling import CallingOperator
 from headgate.operators.pending import PendingInput
 from headgate.operators.retried import retried
@@ -59,7 +59,9 @@ class AsyncOperator(CallingOperator):
             results = await self._invoke(pending.record)
             if type(results) is not list:
                 results = self._listed(results)
-        except (*USER_ERRORS, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the loop would only log it
             self._failed(pending, error, "async_invoke()")
         else:
             self._ended(pending, results)
@@ -89,7 +91,9 @@ class AsyncOperator(CallingOperator):
             task.cancel()
             try:
                 results = records_of(self._function.timeout(pending.record), self._function, "timeout")
-            except USER_ERRORS as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  # the loop would only log it
                 self._failed(pending, error, "timeout()")
             else:
                 self._ended(pending, results)

@@ -20,7 +20,7 @@ from typing import Any, Final, cast, final
 from headgate.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Barrier, Batch, Flow, Watermark, WatermarkStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import TimeDomain
-from headgate.operators.base import USER_ERRORS, OperatorContext, OperatorSnapshot, Runtime, UserCodeError
+from headgate.operators.base import OperatorContext, OperatorSnapshot, Runtime, UserCodeError
 from headgate.operators.calling import CallingOperator
 from headgate.operators.calls import expect_records
 from headgate.operators.drafts import Draft, cell_of
@@ -44,7 +44,8 @@ from headgate.types.output_tag import OutputTag
 from headgate.types.typed_key import untyped
 
 PROGRESS_STATE: Final = "headgate:pending-progress"
-"""Of each subtask the event time that it has reached, and the last watermark that it has received."""
+"""Of each subtask its first key group and that behind its last one, the event time that it has reached, and the last
+watermark that it has received."""
 
 EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
 
@@ -59,11 +60,11 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         self._function = function
         self._queues: dict[Any, deque[PendingInput]] = {}
         """The inputs of each key before the next watermark, the one under way first."""
+        self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
+        """The timers of each key that are due, and whose invocations have not begun."""
         self._begun = self._segments[0]
         """The inputs that may begin are those of this segment."""
         self._calls: dict[PendingInput, tuple[Invocation, asyncio.Task[None]]] = {}
-        self._fired: dict[tuple[Any, FiredTimer], PendingInput] = {}
-        """The timers that were due, by key, until their invocations begin."""
         self._reached_ms = MIN_TIMESTAMP
         self._is_over = False
         """Whether a batch job has fired its last event-time timers: those of processing time may register no more."""
@@ -80,8 +81,13 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         """Add the inputs, and have timers called where a watermark that waited was to make them due.
 
         Subtasks may have received different watermarks: timers of the least are due, the others wait for the next one.
+        Those count whose keys are here now.
         """
-        progress = context.restored.values(PROGRESS_STATE)
+        progress = [
+            times
+            for first, end, *times in context.restored.values(PROGRESS_STATE)
+            if first < context.key_groups.stop and context.key_groups.start < end
+        ]
         reached_ms, received_ms = map(min, zip(*progress, strict=True)) if progress else (MIN_TIMESTAMP,) * 2
         saved = [(min(after_ms, received_ms), *given) for *given, after_ms in context.restored.values(PENDING_STATE)]
         for after_ms, record, timestamp, key in sorted(saved, key=itemgetter(0)):
@@ -130,10 +136,12 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         invocation.begin()
         try:
             results = await self._results(pending.record, invocation)
-            invocation.end()
-        except (*USER_ERRORS, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the loop would only log it
             self._failed(pending, error)
         else:
+            invocation.end()
             if pending in self._calls:
                 self.done(pending, results)
 
@@ -321,15 +329,18 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         received_ms = self._after_ms
         for segment in self._segments:
             received_ms = time_of(segment.end, received_ms)
-        progress = ListElements.of([(self._after_ms, received_ms)], ListMode.UNION)
+        groups = self.context.key_groups
+        progress = ListElements.of([(groups.start, groups.stop, self._after_ms, received_ms)], ListMode.UNION)
         return replace(state, lists={**state.lists, **super().snapshot(barrier).lists, PROGRESS_STATE: progress})
 
     def close(self) -> None:
         """Cancel the invocations under way, whose effects nobody sees, and then close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for _, task in calls.values())
-        self._loop.call_and_wait(self._user.close)
-        self._backend.close()
+        try:
+            self._loop.call_and_wait(self._user.close)
+        finally:
+            self._backend.close()
 
 
 @final

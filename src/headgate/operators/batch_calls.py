@@ -13,7 +13,7 @@ from typing import final
 
 from headgate.elements import MAX_TIMESTAMP, Watermark, WatermarkStatus
 from headgate.functions.batch_calls import BatchCalls
-from headgate.operators.base import USER_ERRORS, OperatorContext, UserCodeError
+from headgate.operators.base import OperatorContext, UserCodeError
 from headgate.operators.calling import CallingOperator
 from headgate.operators.pending import PendingInput
 from headgate.operators.slot_function import SlotFunction
@@ -66,7 +66,9 @@ class BatchCallOperator(CallingOperator):
         assert self._function is not None
         try:
             results = await self._function.call(records)
-        except (*USER_ERRORS, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the loop would only log it
             if self._is_taken():
                 self._fail(UserCodeError(records, during=f"a batch of {len(records)} records"), error)
         else:

@@ -37,4 +37,4 @@ class CallingOperator(PendingOperator, ABC):
         """Cancel calls whose results nobody takes any more, and let them come to their end."""
         for task in calls:
             task.cancel()
-        self._loop.step()
+        self._loop.last_step()

@@ -51,6 +51,7 @@ class Invocation(KeyedProcessFunction.OnTimerContext, TimerService):
     def __init__(self, draft: Draft, times: KeyedTimerService, timestamp: int | None, domain: TimeDomain) -> None:
         super().__init__()
         self.draft = draft
+        """What handles of state work on: nothing once it has ended, when tasks may go on that it has left behind."""
         self.changes: list[TimerChange] = []
         self._times = times
         self._timestamp = timestamp

@@ -32,13 +32,19 @@ def retried(call: Call, strategy: AsyncRetryStrategy, listed: Callable[[Any], li
             except ProgramError:  # the next call would return the same
                 raise
             except Exception as error:
-                if by_error is None or not by_error(error) or not strategy.can_retry(calls):
+                if is_cancelled() or by_error is None or not by_error(error) or not strategy.can_retry(calls):
                     raise
                 wanted_s = retry_after_s(error)
             else:
-                if by_results is None or not by_results(results) or not strategy.can_retry(calls):
+                if is_cancelled() or by_results is None or not by_results(results) or not strategy.can_retry(calls):
                     return results
             await asyncio.sleep(max(strategy.get_backoff_time_millis(calls) / 1000.0, wanted_s))
             calls += 1
 
     return call_again
+
+
+def is_cancelled() -> bool:
+    """Whether the call under way was told to end, as its time is over, whatever it has made of that."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -35,6 +35,8 @@ class SlotFunction:
         self._call = self._awaited if is_coroutine_function(self._function) else self._on_thread
         self._retried = retried(self._once, calls.async_retry_strategy)
         self._places = asyncio.Semaphore(calls.concurrency)
+        self._threads = asyncio.Semaphore(calls.concurrency)
+        """A call that was cancelled has left its place, but has its thread until it ends."""
         self._bucket = TokenBucket(calls.calls_per_second)
         self._next = asyncio.Lock()
         self._users = 0
@@ -85,9 +87,11 @@ class SlotFunction:
         return results_of(await self._function(batch_of(records, schema)), len(records), schema)
 
     async def _on_thread(self, records: list[Any]) -> list[Any]:
+        await self._threads.acquire()
         future: asyncio.Future[list[Any] | BaseException] = self._loop.create_future()
 
         def done(result: list[Any] | BaseException) -> None:
+            self._threads.release()
             if not future.done():
                 future.set_result(result)
 

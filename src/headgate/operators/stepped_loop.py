@@ -10,14 +10,19 @@ Coroutines so never run beside operators, and nothing needs a lock. The loop's t
 from __future__ import annotations
 
 import asyncio
+import logging
 import selectors
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar, final
+from concurrent.futures import Executor
+from typing import Final, TypeVar, TypeVarTuple, final
 
 from headgate.clock import Clock
 
+_log = logging.getLogger(__name__)
+
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 ROUNDS_MAX: Final = 8
 """Rounds of a step: in each, everything runs once that could go on at its beginning."""
@@ -79,6 +84,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.poll = _Poll(clock)
         """What is readable once a file or socket is that a coroutine waits for: to be watched while nothing is done."""
         self.poll.stop = self.stop
+        self._on_threads = 0
         super().__init__(self.poll)
 
     def time(self) -> float:
@@ -104,6 +110,13 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.poll.until_ms = self.clock.monotonic_ms() + wait_s * 1000.0 + STEP_MS
         self.run_forever()
 
+    def last_step(self, wait_s: float = 0.0) -> None:
+        """Do as `step` does when the attempt is over: what ends the loop, such as SystemExit, ends nothing else."""
+        try:
+            self.step(wait_s)
+        except SystemExit:
+            _log.exception("a coroutine that ends with its attempt has asked for the end of the process")
+
     def call(self, work: Callable[[], T]) -> T:
         """Call `work` as something that runs on the loop, which `asyncio.get_running_loop()` then returns."""
         asyncio._set_running_loop(self)
@@ -118,22 +131,38 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.call(work)
         created = asyncio.all_tasks(self) - others
         until_s = time.monotonic() + END_S_MAX
-        self.step()
-        while not all(task.done() for task in created) and time.monotonic() < until_s:
-            before_s = self.time()
-            self.step(_PAUSE_S)
-            if self.time() == before_s and not (self.is_ready or self._has_sockets):
-                return  # no sleep ends on a clock that stands still
+        self.last_step()
+        time_passes = True
+        while not all(task.done() for task in created) and self._may_go_on(time_passes):
+            before_ms = self.clock.monotonic_ms()
+            self.last_step(_PAUSE_S)
+            time_passes = self.clock.monotonic_ms() > before_ms
+            if time.monotonic() > until_s:
+                return
+
+    def _may_go_on(self, time_passes: bool) -> bool:
+        """Whether coroutines can go on, or will without anybody's doing."""
+        has_timer = time_passes and self.wake_ms is not None
+        return self.is_ready or has_timer or self._has_sockets or self._on_threads > 0
 
     @property
     def _has_sockets(self) -> bool:
         """Whether something outside may go on by itself: more is registered than the loop's own socket."""
         return len(self.poll.get_map()) > 1
 
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        future = super().run_in_executor(executor, func, *args)
+        self._on_threads += 1
+        future.add_done_callback(self._left_thread)
+        return future
+
+    def _left_thread(self, _future: asyncio.Future[T]) -> None:
+        self._on_threads -= 1
+
     def end(self) -> None:
         """Cancel all tasks that are left, and close the loop."""
         for _ in range(2):  # what is due in the first step may begin others
             for task in asyncio.all_tasks(self):
                 task.cancel()
-            self.step()
+            self.last_step()
         self.close()

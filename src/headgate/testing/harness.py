@@ -6,6 +6,7 @@ another parallelism. There are no threads: work that an operator hands to storag
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, final
 
@@ -210,15 +211,24 @@ class OperatorHarness:
     def advance_time(self, by_ms: float) -> list[Any]:
         """Move the clocks by `by_ms`; return what comes out of what is due then, such as processing-time timers.
 
-        Coroutines that wait for a time meanwhile go on at that time.
+        Coroutines that wait for a time meanwhile go on at that time, and timers that start coroutines do so at theirs.
         """
         until_ms = self.clock.monotonic_ms() + by_ms
         out = self.later()
-        loop = self.services.event_loop() if self.operator.room is not None else None
-        while loop is not None and loop.wake_ms is not None and loop.wake_ms <= until_ms:
-            self.clock.advance_to(loop.wake_ms)
-            out += self.later()
+        while self.operator.room is not None and (wake_ms := self._wake_ms()) <= until_ms:
+            self.clock.advance_to(wake_ms)
+            out += self._due() + self.later()
         self.clock.advance_to(until_ms)
+        return out + self._due()
+
+    def _wake_ms(self) -> float:
+        """Return when coroutines or timers can go on."""
+        times = self.services.event_loop().wake_ms, self.operator.wake_ms
+        return max(self.clock.monotonic_ms(), min((time for time in times if time is not None), default=math.inf))
+
+    def _due(self) -> list[Any]:
+        """Return what comes out of timers that are due."""
+        out: list[Any] = []
         while self.operator.wake_ms is not None and self.operator.wake_ms <= self.clock.monotonic_ms():
             out += self._records_of(self.operator.tick(self.clock.monotonic_ms()))
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,10 +17,16 @@ from headgate.datastream.async_retry_predicates import (
     retry_after_predicate,
 )
 from headgate.datastream.async_retry_strategies import NoRetryStrategy, RetryAfter
-from headgate.datastream.functions import CheckpointedFunction, FunctionInitializationContext, FunctionSnapshotContext
+from headgate.datastream.functions import (
+    CheckpointedFunction,
+    CheckpointListener,
+    FunctionInitializationContext,
+    FunctionSnapshotContext,
+)
 from headgate.datastream.state import ListStateDescriptor
 from headgate.elements import Batch, Watermark
 from headgate.errors import ProgramError
+from headgate.ids import CheckpointId
 from headgate.operators.base import UserCodeError
 from headgate.testing.harness import OperatorHarness, SavedOperator
 
@@ -94,6 +101,17 @@ def test_no_result_passes_a_watermark() -> None:
         assert run.advance_time(10) == ["a", "c"]
 
 
+def test_a_watermark_that_is_alone_in_waiting_is_passed_by_no_other() -> None:
+    with harness(Naps()) as run:
+        run.process(("a", 0))
+        assert run.operator.hold(Watermark(7))
+        run.services.event_loop().step()
+        flows = run.operator.resume(1)
+        assert run.operator.hold(Watermark(8)), "the result has left, its watermark has not"
+        flows += run.operator.resume(10)
+        assert flows[1:] == [Watermark(7), Watermark(8)]
+
+
 def test_timestamps_stay_with_the_results() -> None:
     with harness(Naps()) as run:
         run.process_batch(Batch([("a", 0), ("b", 0)], [4, 5]))
@@ -102,6 +120,16 @@ def test_timestamps_stay_with_the_results() -> None:
         (batch,) = run.operator.resume(10)
         assert isinstance(batch, Batch)
         assert (batch.records, batch.timestamps) == (["a", "b"], [4, 5])
+
+
+def test_results_with_a_timestamp_and_without_leave_in_batches_of_their_own() -> None:
+    with harness(Naps(), "ordered_wait") as run:
+        run.process_batch(Batch([("a", 0)], [4]))
+        run.process_batch(Batch([("b", 0)]))
+        run.process_batch(Batch([("c", 0)], [5]))
+        run.services.event_loop().step()
+        batches = [flow for flow in run.operator.resume(10) if isinstance(flow, Batch)]
+        assert [(batch.records, batch.timestamps) for batch in batches] == [(["a"], [4]), (["b"], None), (["c"], [5])]
 
 
 def test_at_most_as_many_calls_are_under_way_as_there_is_capacity() -> None:
@@ -179,13 +207,41 @@ def test_what_a_call_raises_names_the_record_and_the_key() -> None:
     assert isinstance(error.__cause__, ValueError)
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopAsyncIteration()])
+RAISED = [SystemExit(3), asyncio.CancelledError(), StopAsyncIteration(), GeneratorExit(), BaseException("own")]
+
+
+@pytest.mark.parametrize("raised", RAISED)
 def test_nothing_that_a_call_raises_is_lost(raised: BaseException) -> None:
     class Raises(AsyncFunction):
         async def async_invoke(self, value: Any) -> Iterable[Any]:
             raise raised
 
     assert failure(harness(Raises()), 1, 0).record == 1
+
+
+def test_an_interrupt_from_the_keyboard_is_no_failure_of_a_record() -> None:
+    class Interrupted(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            raise KeyboardInterrupt
+
+    with harness(Interrupted()) as run:
+        run.process(1)
+        with pytest.raises(KeyboardInterrupt):
+            run.later()
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_nothing_that_timeout_raises_is_lost_though_the_call_goes_on(raised: BaseException) -> None:
+    class Endless(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(9)
+
+        def timeout(self, value: Any) -> Iterable[Any]:
+            raise raised
+
+    assert failure(harness(Endless()), 1, 1000).during == "timeout()"
 
 
 class Returns(AsyncFunction):
@@ -301,6 +357,29 @@ def test_the_timeout_is_that_of_all_calls_for_a_record() -> None:
     assert function.called_ms == [0, 200, 400]
 
 
+def test_a_call_whose_time_is_over_is_not_made_again_whatever_it_raises_then() -> None:
+    called: list[Any] = []
+
+    class Converts(AsyncFunction):
+        async def async_invoke(self, value: Any) -> Iterable[Any]:
+            called.append(value)
+            try:
+                await asyncio.sleep(3)
+            except asyncio.CancelledError:
+                if value == "raises":
+                    raise OSError("interrupted") from None
+            return []
+
+        def timeout(self, value: Any) -> Iterable[Any]:
+            return [f"{value} too late"]
+
+    strategy = AsyncRetryStrategy.fixed_delay(9, 100, *EACH)
+    with harness(Converts(), "ordered_wait_with_retry", async_retry_strategy=strategy) as run:
+        run.process("raises", "returns")
+        assert run.advance_time(60_000) == ["raises too late", "returns too late"]
+    assert called == ["raises", "returns"]
+
+
 @pytest.mark.parametrize("method", ["ordered_wait", "unordered_wait"])
 def test_what_is_in_flight_is_in_the_snapshot_and_is_called_again(method: str) -> None:
     first, second = Naps(), Naps()
@@ -380,6 +459,24 @@ def test_a_function_that_cannot_be_opened_is_closed() -> None:
         run.open()
     run.close()
     assert function.log == ["client closed"]
+
+
+class Listens(Naps, CheckpointListener):
+    """Notes what became of checkpoints."""
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.log.append(f"{checkpoint_id} complete")
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        self.log.append(f"{checkpoint_id} aborted")
+
+
+def test_a_function_may_listen_to_checkpoints() -> None:
+    function = Listens()
+    with harness(function) as run:
+        run.operator.notify_completed(CheckpointId(1))
+        run.operator.notify_aborted(CheckpointId(2))
+    assert function.log == ["1 complete", "2 aborted"]
 
 
 def test_nothing_is_taken_of_calls_when_the_operator_is_closed() -> None:

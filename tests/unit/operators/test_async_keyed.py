@@ -53,6 +53,7 @@ class Scripted(KeyedProcessFunction):
     def __init__(self, body: Body, on_timer: Body | None = None) -> None:
         self.body = body
         self.timer_body = on_timer
+        self.closes: Callable[[], None] | None = None
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.value = runtime_context.get_state(ValueStateDescriptor("value", Types.PICKLED_BYTE_ARRAY()))
@@ -62,6 +63,10 @@ class Scripted(KeyedProcessFunction):
         self.mean = runtime_context.get_aggregating_state(
             AggregatingStateDescriptor("mean", Mean(), Types.PICKLED_BYTE_ARRAY())
         )
+
+    def close(self) -> None:
+        if self.closes is not None:
+            self.closes()
 
     def process_element(self, value: Any, ctx: Any) -> Any:
         return self.body(self, value, ctx)
@@ -291,6 +296,17 @@ def test_an_error_has_the_record_and_the_key_or_the_timer() -> None:
             harness.watermark(10)
 
 
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), GeneratorExit(), BaseException("own")])
+def test_nothing_that_a_call_raises_is_lost(raised: BaseException) -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        raise raised
+
+    with harness_of(body) as harness:
+        harness.process(("a", 1))
+        with pytest.raises(UserCodeError):
+            harness.later()
+
+
 def test_reads_of_many_keys_that_wait_together_are_one() -> None:
     async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
         return [await self.value.async_value()]
@@ -371,27 +387,50 @@ def test_who_asks_for_an_entry_that_cannot_be_read_is_named() -> None:
         assert isinstance(failed.value.__cause__, SerializationError)
 
 
-@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
-@pytest.mark.parametrize("uses", ["state", "timers"])
-def test_a_task_that_outlives_its_call_can_use_neither_state_nor_timers(uses: str, backend: str) -> None:
-    tasks: list[asyncio.Task[None]] = []
+def test_a_task_that_outlives_its_call_changes_nothing_and_is_told_so() -> None:
+    left: list[asyncio.Task[None]] = []
+    over = "of key 'a' were used after the call that they belong to had ended: await every task"
 
-    async def late(self: Scripted, ctx: Any) -> None:
-        await asyncio.sleep(0.02)
-        if uses == "state":
-            await self.value.async_update(1)
-        else:
-            ctx.timer_service().register_event_time_timer(1)
+    async def later(self: Scripted, ctx: Any) -> None:
+        await asyncio.sleep(0.01)
+        with pytest.raises(StateAccessError, match=over):
+            self.value.update(2)
+        with pytest.raises(StateAccessError, match=over):
+            await self.map.async_get("x")
+        with pytest.raises(StateAccessError, match=over):
+            ctx.timer_service().register_event_time_timer(5)
 
     async def body(self: Scripted, record: Any, ctx: Any) -> None:
-        tasks.append(asyncio.create_task(late(self, ctx)))
+        self.value.update(1)
+        left.append(asyncio.create_task(later(self, ctx)))
 
-    with harness_of(body, backend=backend) as harness:
-        harness.process(("k", 1))
-        harness.advance_time(50)
-        error = tasks[0].exception()
-    assert isinstance(error, StateAccessError)
-    assert "of key 'k' were used after the call that they belong to had ended: await every task" in str(error)
+    with harness_of(body, backend="rocksdb") as harness:
+        harness.process(("a", 1))
+        harness.advance_time(20)
+        left[0].result()
+        assert harness.state("value") == {"a": 1}
+
+
+@pytest.mark.parametrize("raised", [ValueError("cannot close"), SystemExit(3)])
+def test_state_is_let_go_of_though_the_function_cannot_be_closed(raised: BaseException) -> None:
+    def fail() -> None:
+        raise raised
+
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        self.value.update(1)
+
+    harness = harness_of(body, backend="rocksdb")
+    harness.open()
+    harness.process(("a", 1))
+    harness.later()
+    operator: Any = harness.operator
+    operator._function.closes = fail
+    database = operator._backend._store.database
+    with pytest.raises(UserCodeError, match=r"close\(\)"):
+        operator.close()
+    with pytest.raises(Exception, match="closed"):
+        database.get(b"a")
+    harness.services.end_event_loop()
 
 
 def test_state_is_not_at_hand_without_a_call() -> None:

@@ -6,9 +6,11 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from headgate.elements import MAX_TIMESTAMP, Batch, Watermark
 from headgate.operators.async_keyed import AsyncKeyedFactory
-from headgate.testing.harness import OperatorHarness
+from headgate.testing.harness import OperatorHarness, Setup
 from tests.unit.operators.test_async_keyed import Body, Scripted, harness_of
 
 
@@ -145,6 +147,116 @@ def test_records_that_cannot_be_compared_may_wait_while_timers_are_set() -> None
         assert harness.advance_time(3) == [10]
 
 
+@pytest.mark.parametrize(("change", "calls"), [("delete", []), ("register", [10])])
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_a_timer_of_processing_time_that_waits_behind_a_watermark_is_found(
+    change: str, calls: list[int], is_restored: bool
+) -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        if record[1] == "set":
+            ctx.timer_service().register_processing_time_timer(10)
+        else:
+            await asyncio.sleep(0.02)
+            getattr(ctx.timer_service(), f"{change}_processing_time_timer")(10)
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer) as harness:
+        harness.process(("a", "set"))
+        harness.later()
+        harness.process(("a", "slow"))
+        harness.later()
+        assert harness.operator.hold(Watermark(5))
+        assert harness.advance_time(15) == []
+        saved = harness.snapshot()
+        if not is_restored:
+            assert harness.advance_time(5) + harness.advance_time(5) == calls
+            assert not harness.operator.has_pending
+    if is_restored:
+        factory = AsyncKeyedFactory(Scripted(body, on_timer))
+        with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
+            assert harness.advance_time(20) + harness.advance_time(5) == calls
+            assert not harness.operator.has_pending
+
+
+def test_after_a_rescale_timers_wait_for_the_watermark_that_all_subtasks_have() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        await asyncio.sleep(record[1])
+        ctx.timer_service().register_event_time_timer(10)
+        return [record[0]]
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [(ctx.get_current_key(), timestamp)]
+
+    saved, keys = [], []
+    for subtask in range(2):
+        place = Setup(subtask=subtask, parallelism=2)
+        factory = AsyncKeyedFactory(Scripted(body, on_timer))
+        with OperatorHarness(factory, key_by=lambda record: record[0], setup=place) as harness:
+            own, slow = [key for key in range(20) if harness.owns(key)][:2]
+            harness.process((own, 0))
+            assert harness.later() == [own]
+            if subtask == 0:
+                harness.process((slow, 1))
+                harness.later()
+                assert harness.operator.hold(Watermark(20))
+                harness.process((slow, 0))
+            keys += [own, slow]
+            saved.append(harness.snapshot())
+    factory = AsyncKeyedFactory(Scripted(body, on_timer))
+    with OperatorHarness(factory, key_by=lambda record: record[0], restored=saved) as harness:
+        assert harness.advance_time(1000) == [keys[1]] * 2, "the other subtask has not had the watermark"
+        assert sorted(harness.watermark(20)) == [(key, 10) for key in sorted(keys[:3])]
+
+
+def test_a_timer_of_event_time_is_not_due_because_one_of_processing_time_is() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> None:
+        ctx.timer_service().register_processing_time_timer(50)
+        await asyncio.sleep(record[1])
+        ctx.timer_service().register_event_time_timer(10)
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer) as harness:
+        harness.process(("a", 0))
+        harness.later()
+        harness.process(("a", 0.1))
+        assert harness.advance_time(200) == [50], "it waits for the call under way"
+        assert harness.watermark(10) == [10]
+
+
+def test_records_behind_a_watermark_leave_its_timers_room_for_one() -> None:
+    async def body(self: Scripted, record: Any, ctx: Any) -> list[Any]:
+        for timestamp in record[1]:
+            ctx.timer_service().register_event_time_timer(timestamp)
+        return [record[0]]
+
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        return [timestamp]
+
+    with harness_of(body, on_timer, limit=2) as harness:
+        harness.process(("a", [10, 20]), ("b", []))
+        assert harness.operator.hold(Watermark(30))
+        harness.process(("c", []), ("d", []), ("e", []))
+        assert harness.later()[:4] == ["a", "b", 10, 20]
+
+
+def test_a_timer_that_was_called_or_deleted_can_be_registered_again() -> None:
+    async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
+        if timestamp == 10:
+            ctx.timer_service().delete_event_time_timer(20)
+            ctx.timer_service().register_event_time_timer(20)
+        return [timestamp]
+
+    with harness_of(sets_timers, on_timer) as harness:
+        for watermark_ms in (30, 40):
+            harness.process(("a", [10, 20]))
+            harness.later()
+            assert harness.watermark(watermark_ms) == [10, 20]
+
+
 def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
     async def on_timer(self: Scripted, timestamp: int, ctx: Any) -> list[Any]:
         if timestamp == 10:
@@ -160,7 +272,7 @@ def test_timers_that_wait_are_saved_in_the_order_of_their_turns() -> None:
         saved = harness.snapshot()
     factory = AsyncKeyedFactory(Scripted(sets_timers, on_timer))
     with OperatorHarness(factory, key_by=lambda record: record[0], restored=[saved]) as harness:
-        assert harness.advance_time(20) == [15, 20]
+        assert harness.advance_time(20) == [15, 20, 10], "the last one is of processing time"
 
 
 def test_at_the_end_of_a_batch_job_timers_of_processing_time_are_called_if_nothing_else_is_left() -> None:

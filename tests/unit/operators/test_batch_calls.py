@@ -237,6 +237,43 @@ def test_a_function_is_closed_only_when_the_last_call_has_left_its_thread() -> N
     assert Counted.closed == 1
 
 
+def test_no_call_begins_while_a_cancelled_one_has_its_thread() -> None:
+    works: list[Callable[[], Any]] = []
+    one, other = harness(Counted), harness(Counted)
+    other.services = one.services
+    one.open()
+    other.open()
+    one.services.submit_waiting = lambda work, done: works.append(work)  # type: ignore[method-assign]
+    one.process(1, 2, 3)
+    other.process(4, 5, 6)
+    one.later()
+    one.operator.close()
+    other.later()
+    assert len(works) == 1, "the first one may still compute"
+    other.close()
+    assert Counted.closed == 0
+    works[0]()
+    assert Counted.closed == 1
+
+
+def test_a_call_begins_once_the_thread_of_a_cancelled_one_has_ended() -> None:
+    works: list[Any] = []
+    one, other = harness(Counted), harness(Counted)
+    other.services = one.services
+    one.open()
+    other.open()
+    one.services.submit_waiting = lambda work, done: works.append((work, done))  # type: ignore[method-assign]
+    one.process(1, 2, 3)
+    other.process(4, 5, 6)
+    one.later()
+    one.operator.close()
+    for work, done in works:  # it grows
+        done(work())
+        other.later()
+    assert len(works) == 2
+    other.close()
+
+
 def test_an_instance_that_the_program_made_is_not_closed() -> None:
     with harness(Counted()) as run:
         run.process(1, 2, 3)
@@ -362,7 +399,7 @@ def test_an_error_tells_the_records_of_the_batch() -> None:
     assert repr(error.__cause__) == "ValueError('cannot score 8')"
 
 
-@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopIteration(), StopAsyncIteration()])
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), StopIteration(), BaseException("own")])
 @pytest.mark.parametrize("is_async", [True, False])
 def test_nothing_that_a_call_raises_is_lost(raised: BaseException, is_async: bool) -> None:
     def raises(records: list[int]) -> list[int]:
@@ -399,6 +436,12 @@ def test_the_time_for_which_the_first_call_may_not_begin_is_not_part_of_the_time
         run.process(*range(9))
         assert run.advance_time(2050) == scored(*range(9))
     assert [now_ms for now_ms, _ in model.log] == [0, 1000, 2000]
+
+
+def test_the_timeout_does_not_count_the_wait_for_the_first_call() -> None:
+    with harness(Model(), timeout=Time.milliseconds(60), calls_per_second=1, concurrency=3) as run:
+        run.process(*range(9))
+        assert run.advance_time(2050) == scored(*range(9))
 
 
 def test_a_timeout_of_the_function_itself_is_told_as_it_is() -> None:

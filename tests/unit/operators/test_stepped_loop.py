@@ -6,8 +6,10 @@ import asyncio
 import os
 import selectors
 import socket
+import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
 
@@ -208,6 +210,55 @@ def test_nobody_waits_for_a_sleep_on_a_clock_that_stands_still(loop: SteppedLoop
     tasks: list[asyncio.Task[None]] = []
     loop.call_and_wait(lambda: tasks.append(loop.create_task(asyncio.sleep(0.01))))
     assert not tasks[0].done()
+
+
+async def by_thread() -> None:
+    await asyncio.to_thread(time.sleep, 0.1)
+
+
+async def by_timer() -> None:
+    await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("closes", [by_thread, by_timer])
+def test_what_is_closed_on_a_thread_or_after_a_while_is_waited_for(
+    closes: Callable[[], Coroutine[Any, Any, None]],
+) -> None:
+    loop = SteppedLoop(SystemClock())
+    tasks: list[asyncio.Task[None]] = []
+    loop.call_and_wait(lambda: tasks.append(asyncio.get_running_loop().create_task(closes())))
+    assert tasks[0].done()
+    loop.end()
+
+
+async def leaves() -> None:
+    try:
+        await asyncio.sleep(9)
+    finally:
+        sys.exit(3)
+
+
+def test_a_task_that_exits_does_not_keep_the_loop_from_its_end(loop: SteppedLoop) -> None:
+    first = loop.create_task(leaves())
+    second = loop.create_task(asyncio.sleep(9))
+    loop.step()
+    loop.end()
+    assert loop.is_closed()
+    assert isinstance(first.exception(), SystemExit)
+    assert second.cancelled()
+
+
+def test_a_task_that_exits_fails_steps_but_not_what_is_closed(loop: SteppedLoop) -> None:
+    async def exits() -> None:
+        sys.exit(3)
+
+    left: list[asyncio.Task[None]] = []
+    loop.call_and_wait(lambda: left.append(asyncio.get_running_loop().create_task(exits())))
+    assert isinstance(left.pop().exception(), SystemExit)
+    left.append(loop.create_task(exits()))
+    with pytest.raises(SystemExit):
+        loop.step()
+    assert isinstance(left.pop().exception(), SystemExit)
 
 
 def test_the_end_cancels_what_is_left(loop: SteppedLoop) -> None:
