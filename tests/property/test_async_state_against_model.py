@@ -219,16 +219,22 @@ def steps_of(events: list[Any], last: tuple[int, int, str]) -> list[Any]:
     """Return the steps of events, the last of which is the end of event time.
 
     A watermark is given as the milliseconds since the one before. There may be a fault while its timers are called.
+    Where two subtasks may become one, no timer is set for a time that is past: if they have reached different times,
+    such a timer may be called one watermark sooner.
     """
     steps: list[Any] = []
     time_ms = 0
+    merges = sum("rescale" in (event, event[-1] if isinstance(event, tuple) else "") for event in [*events, last]) > 1
     for event in [*events, (END_MS, *last[1:])]:
         if isinstance(event, tuple):
             later_ms, passing_ms, fault = event
             time_ms += later_ms
             steps += [Watermark(time_ms), passing_ms, fault]
+        elif isinstance(event, list):
+            least_ms = time_ms + 1 if merges else 0
+            steps += [order._replace(timer_ms=max(order.timer_ms, least_ms)) for order in event]
         else:
-            steps += event if isinstance(event, list) else [event]
+            steps.append(event)
     return [*steps, "settle"]
 
 
