@@ -101,7 +101,7 @@ class MeasuredServices(Services):
         """Return a local folder."""
         return Path(tempfile.mkdtemp(dir=self._work))
 
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Never: nothing here collects."""
         raise NotImplementedError
 

@@ -51,7 +51,7 @@ class TaskServices(Services):
         folder.mkdir(exist_ok=True)
         return folder
 
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
         """Keep the records for the task to emit."""
         self.collected.append(records)
 

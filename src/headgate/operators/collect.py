@@ -1,14 +1,13 @@
 """Collect: brings records to the program that called `execute_and_collect`.
 
 With checkpoints, the records before a barrier are kept, as part of the snapshot, until its checkpoint is complete; then
-they are sent, and again after a restore: the receiver keeps the first of each part. Without
-checkpoints, records are sent at once.
+they are sent, and again after a restore: the receiver keeps the first of each part. At another parallelism the parts of
+one subtask stay together, and are sent in its name. Without checkpoints, records are sent at once.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -17,12 +16,14 @@ from headgate.ids import CheckpointId
 from headgate.operators.base import Operator, OperatorContext, OperatorSnapshot
 from headgate.operators.sink import CommittingFactory
 from headgate.state.operator.list_elements import ListElements
+from headgate.types.typed_key import key_hash_code
 
 UNSENT_STATE: Final = "unsent"
 
-Unsent = tuple[CheckpointId, int, bytes]
-"""A part of the records before a checkpoint's barrier: the checkpoint, the number of the part, and its records pickled.
+Unsent = tuple[CheckpointId, int, int, bytes]
+"""A part of the records before a checkpoint's barrier.
 
+The checkpoint, the subtask that the records came to, the number of the part among its own, and its records pickled.
 Records are pickled batch by batch as they come, so that neither the barrier nor the sending is one large piece of work.
 """
 
@@ -34,7 +35,7 @@ class CollectOperator(Operator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._parts: list[bytes] = []
-        self._unsent = _renumbered(context.restored.values(UNSENT_STATE))
+        self._unsent: list[Unsent] = context.restored.values(UNSENT_STATE)
         if context.restored.checkpoint_id is not None:
             self.notify_completed(context.restored.checkpoint_id)
 
@@ -42,36 +43,25 @@ class CollectOperator(Operator):
         if self.context.checkpointing:
             self._parts.append(pickle.dumps(batch.records, 5))
         else:
-            self.context.services.collect(None, 0, pickle.dumps(batch.records, 5))
+            self.context.services.collect(self.context.subtask, None, 0, pickle.dumps(batch.records, 5))
         return Batch([])
 
     def snapshot(self, barrier: Barrier) -> OperatorSnapshot:
-        self._unsent += [(barrier.checkpoint_id, number, part) for number, part in enumerate(self._parts)]
+        own = self.context.subtask
+        self._unsent += [(barrier.checkpoint_id, own, number, part) for number, part in enumerate(self._parts)]
         self._parts = []
-        return OperatorSnapshot(uid=self.context.uid, lists={UNSENT_STATE: ListElements.of(self._unsent)})
+        elements = ListElements.by_key(self._unsent, [key_hash_code(origin) for _, origin, _, _ in self._unsent])
+        return OperatorSnapshot(uid=self.context.uid, lists={UNSENT_STATE: elements})
 
     def notify_completed(self, checkpoint_id: CheckpointId) -> None:
         self._send_up_to(checkpoint_id)
         self.context.services.committed(checkpoint_id)
 
     def _send_up_to(self, checkpoint_id: CheckpointId) -> None:
-        for of_id, number, records in self._unsent:
+        for of_id, origin, number, records in self._unsent:
             if of_id <= checkpoint_id:
-                self.context.services.collect(of_id, number, records)
+                self.context.services.collect(origin, of_id, number, records)
         self._unsent = [entry for entry in self._unsent if entry[0] > checkpoint_id]
-
-
-def _renumbered(unsent: list[Unsent]) -> list[Unsent]:
-    """Return parts that were several subtasks' before a change of parallelism as one's: with a number for each.
-
-    The receiver would drop those whose numbers it has had. What one subtask has written keeps its numbers.
-    """
-    numbers: Counter[CheckpointId] = Counter()
-    parts: list[Unsent] = []
-    for of_id, _, records in sorted(unsent, key=lambda part: part[0]):
-        parts.append((of_id, numbers[of_id], records))
-        numbers[of_id] += 1
-    return parts
 
 
 @final

@@ -96,8 +96,11 @@ class Services(ABC):
         return 0.0
 
     @abstractmethod
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Send pickled records, part of those of a checkpoint, to the program that waits for them."""
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Send pickled records, part of those of a checkpoint, to the program that waits for them.
+
+        `origin` is the index of the subtask that they came to, maybe in an earlier attempt.
+        """
 
     def count(self, name: str, by: int) -> None:
         """Add to a named counter of the job."""

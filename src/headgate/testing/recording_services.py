@@ -36,7 +36,7 @@ class RecordingServices(Services):
     commits: list[CheckpointId] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
     collections: list[tuple[CheckpointId | None, list[Any]]] = field(default_factory=list)
-    parts: list[int] = field(default_factory=list)
+    parts: list[tuple[int, int]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     watermarks: list[int | None] = field(default_factory=list)
     held_ms: float = 0.0
@@ -72,9 +72,9 @@ class RecordingServices(Services):
         """Return `held_ms`."""
         return self.held_ms
 
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        """Note the records in `collections`, and their number in `parts`."""
-        self.parts.append(part)
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        """Note the records in `collections`, and whose they are with their number in `parts`."""
+        self.parts.append((origin, part))
         self.collections.append((checkpoint_id, pickle.loads(records)))  # noqa: S301  # pickled just now
 
     def count(self, name: str, by: int) -> None:

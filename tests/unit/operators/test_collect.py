@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.operators.collect import CollectFactory
 from headgate.testing.harness import OperatorHarness, Setup
+from headgate.testing.saved_operator import SavedOperator
 
 
 def test_without_checkpoints_records_are_handed_over_at_once() -> None:
@@ -47,15 +48,31 @@ def test_a_restored_operator_hands_over_what_its_checkpoint_holds_under_the_same
         assert again.services.collections == [(1, ["a"]), (2, ["b"])]
 
 
-def test_parts_of_several_subtasks_are_told_apart_by_the_one_that_gets_them() -> None:
-    saved = []
-    for value in ("a", "b"):
-        with OperatorHarness(CollectFactory()) as harness:
+def saved_of(subtask: int, *values: str) -> SavedOperator:
+    """What one of two subtasks saves, with a part for each value."""
+    with OperatorHarness(CollectFactory(), setup=Setup(subtask=subtask, parallelism=2)) as harness:
+        for value in values:
             harness.process(value)
-            saved.append(harness.snapshot())
-    with OperatorHarness(CollectFactory(), restored=saved) as one:
+        return harness.snapshot()
+
+
+def test_parts_of_several_subtasks_are_told_apart_by_the_one_that_gets_them() -> None:
+    with OperatorHarness(CollectFactory(), restored=[saved_of(0, "a"), saved_of(1, "b")]) as one:
         assert one.services.collections == [(1, ["a"]), (1, ["b"])]
-        assert one.services.parts == [0, 1]
+        assert one.services.parts == [(0, 0), (1, 0)]
+
+
+def test_parts_of_a_subtask_stay_together_and_in_order_at_another_parallelism() -> None:
+    saved = [saved_of(0, "a", "b", "c"), saved_of(1, "d", "e")]
+    found: list[tuple[tuple[int, int], str]] = []
+    for subtask in range(3):
+        with OperatorHarness(CollectFactory(), restored=saved, setup=Setup(subtask=subtask, parallelism=3)) as harness:
+            parts, records = harness.services.parts, [record for _, (record,) in harness.services.collections]
+            found += zip(parts, records, strict=True)
+            assert parts == sorted(parts)
+    wanted = {(0, 0): "a", (0, 1): "b", (0, 2): "c", (1, 0): "d", (1, 1): "e"}
+    assert len(found) == len(wanted)
+    assert dict(found) == wanted
 
 
 def test_nothing_collected_is_committed_all_the_same() -> None:

@@ -77,7 +77,7 @@ class TaskFailed:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """Records for the program that called `execute_and_collect`.
+    """Records for the program that called `execute_and_collect`. `subtask` is the one that they came to.
 
     `checkpoint_id` is the checkpoint that committed them, `part` their number among those of it; delivery may repeat,
     and the receiver keeps the first. Without a checkpoint (None) they are handed over at once.

@@ -144,10 +144,10 @@ class SubtaskServices(Services):
     def held_back_ms(self) -> float:
         return self.host.held_back_ms(self.subtask)
 
-    def collect(self, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
-        attempt = self.host.attempt
+    def collect(self, origin: int, checkpoint_id: CheckpointId | None, part: int, records: bytes) -> None:
+        attempt, subtask = self.host.attempt, SubtaskId(self.subtask.vertex, origin)
         self.host.send(
-            Collected(attempt=attempt, subtask=self.subtask, checkpoint_id=checkpoint_id, part=part, records=records)
+            Collected(attempt=attempt, subtask=subtask, checkpoint_id=checkpoint_id, part=part, records=records)
         )
 
     def count(self, name: str, by: int) -> None:
