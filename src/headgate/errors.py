@@ -59,6 +59,10 @@ class RestoreError(HeadgateError):
     """A snapshot cannot be restored into this job; the message names operator and state."""
 
 
+class RescaleError(HeadgateError):
+    """A running job could not be given another parallelism; it goes on at the one before, or has ended meanwhile."""
+
+
 class CheckpointError(HeadgateError):
     """A checkpoint or savepoint that a user requested was not taken; the message says why."""
 

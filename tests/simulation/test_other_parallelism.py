@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from headgate.graph.job_graph import JobGraph, VertexPlan
+from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import Placement, as_programmed, place
 from headgate.ids import Attempt
 from headgate.runtime.job_storage.restoring import RestoreResolver, shapes_of
 from headgate.testing.sim.run import RunReport
+from tests.simulation.own_jobs.jobs import JobSpec
+from tests.simulation.own_jobs.rescaling import run_rescaled, width
 from tests.simulation.own_jobs.run import run
 
-WIDTH_MAX = 5
-FIXED = ("broadcast", "own_list", "union")
-"""Stages that count for each of their subtasks: at another parallelism they would rightly count differently."""
 UNALIGNED = {
     "execution.checkpointing.interval": 20,
     "execution.checkpointing.mode": "EXACTLY_ONCE",
@@ -37,15 +38,13 @@ class Widths:
 
     def __call__(self, graph: JobGraph, attempt: Attempt) -> Placement:
         rng = random.Random(f"{self.seed} {graph.job_id} {attempt}")
-        placement = place(graph, [self._width(vertex, rng) for vertex in graph.vertices])
+        placement = place(graph, [width(vertex, rng) for vertex in graph.vertices])
         self.placements[graph.job_id, attempt] = placement
         return placement
 
-    def _width(self, vertex: VertexPlan, rng: random.Random) -> int:
-        """A vertex of one subtask stays so: records come out of it in order, and the oracle says so."""
-        is_fixed = any(operator.name.startswith(FIXED) for operator in vertex.operators)
-        most = min(WIDTH_MAX, vertex.parallelism_max)
-        return vertex.parallelism if is_fixed or vertex.parallelism == 1 else rng.randint(1, most)
+
+def placed(widths: Widths, job: JobSpec) -> JobSpec:
+    return replace(job, placed=widths)
 
 
 def rescaled(report: RunReport, widths: Widths) -> set[str]:
@@ -71,9 +70,17 @@ def rescaled(report: RunReport, widths: Widths) -> set[str]:
 
 @pytest.mark.parametrize("first", BLOCKS)
 def test_every_promise_is_kept_when_each_attempt_has_another_parallelism(first: int) -> None:
-    reports = (run(seed, placed=Widths(seed)) for seed in range(first, first + BLOCK))
+    reports = (run(seed, change=partial(placed, Widths(seed))) for seed in range(first, first + BLOCK))
     failed = [report.describe() for report in reports if not report.passed]
     assert not failed, "\n\n".join(failed)
+
+
+@pytest.mark.parametrize("first", BLOCKS)
+def test_every_promise_is_kept_when_the_job_is_rescaled_while_it_runs(first: int) -> None:
+    reports = [run_rescaled(seed) for seed in range(first, first + BLOCK)]
+    failed = [report.describe() for report in reports if not report.passed]
+    assert not failed, "\n\n".join(failed)
+    assert sum(report.rescales for report in reports) > BLOCK // 2
 
 
 @pytest.mark.slow
@@ -81,7 +88,7 @@ def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subt
     missing = {"in flight", "ended"}
     for seed in range(1, 61):
         widths = Widths(seed)
-        report = run(seed, settings=UNALIGNED, placed=widths)
+        report = run(seed, settings=UNALIGNED, change=partial(placed, widths))
         assert report.passed, report.describe()
         missing -= rescaled(report, widths)
         if not missing:
@@ -92,4 +99,4 @@ def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subt
 @pytest.mark.slow
 def test_state_that_is_dealt_to_the_subtasks_of_another_placement_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RestoreResolver, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
-    assert any(not run(seed, placed=Widths(seed)).passed for seed in range(1, 21))
+    assert any(not run(seed, change=partial(placed, Widths(seed))).passed for seed in range(1, 21))

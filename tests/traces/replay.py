@@ -131,7 +131,7 @@ class SupervisorTrace:
             "done": lambda attempt: job.done(Attempt(int(attempt))),
             "cancel": job.cancel,
             "suspend": job.suspend,
-            "last-checkpoint-over": job.last_checkpoint_over,
+            "last-checkpoint-over": job.checkpoint_over,
             "host-lost": job.lose_host,
             "place": lambda *parallelism: job.place(*map(int, parallelism)),
         }

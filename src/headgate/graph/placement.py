@@ -158,6 +158,31 @@ def place(graph: JobGraph, parallelism: Sequence[int]) -> Placement:
     return Placement(parallelism=tuple(parallelism))
 
 
+def fitted(placement: Placement, slots: int | None) -> Placement:
+    """Return the placement with no more subtasks of any vertex than there are slots; None: as it is.
+
+    >>> fitted(Placement(parallelism=(1, 3)), 2).parallelism
+    (1, 2)
+    """
+    if slots is None or placement.slots <= slots:
+        return placement
+    return replace(placement, parallelism=tuple(min(count, slots) for count in placement.parallelism))
+
+
+def as_wide(counts: Sequence[int], most: Sequence[int], parallelism: int) -> list[int]:
+    """Return the numbers of subtasks that vertices get if the job is to be as wide as `parallelism`.
+
+    Vertices that are as wide as the job change, as far as they may be wider; others stay, but none is wider than that.
+    `counts` has the numbers as they are, `most` the most that there may be of each.
+
+    >>> as_wide([2, 1, 2], [128, 128, 128], 4), as_wide([4, 3, 1], [128, 128, 1], 2), as_wide([1, 1], [128, 1], 4)
+    ([4, 1, 4], [2, 2, 1], [4, 1])
+    """
+    widest = max(counts)
+    wanted = (parallelism if count == widest else min(count, parallelism) for count in counts)
+    return list(map(min, wanted, most))
+
+
 def _check_tied(source: VertexPlan, target: VertexPlan, edge: EdgePlan, parallelism: Sequence[int]) -> None:
     one, other = parallelism[source.id], parallelism[target.id]
     if edge.partitioning is Partitioning.FORWARD and not edge.is_implied and one != other:

@@ -35,7 +35,7 @@ from headgate.operators.reduce import ReduceFactory
 from headgate.operators.sink import SinkFactory
 from headgate.operators.source import SourceFactory
 from headgate.testing.sim.external import SimSink
-from headgate.testing.sim.job import simulated_id
+from headgate.testing.sim.job import SimRescale, simulated_id
 from headgate.testing.sim.settings import TOLERANT, random_settings
 from headgate.testing.sim.storage import SimStore
 from headgate.types.instant import Duration
@@ -113,6 +113,8 @@ class JobSpec:
     leg: int = 0
     """How many jobs have run before, from whose state it goes on."""
     placed: PlacementPolicy = field(default=as_programmed, repr=False)
+    rescales: tuple[SimRescale, ...] = field(default=(), repr=False)
+    slots_max: tuple[tuple[float, int | None], ...] = field(default=(), repr=False)
 
     @property
     def is_exact(self) -> bool:

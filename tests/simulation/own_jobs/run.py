@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
-from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.testing.sim import run as sim
 from headgate.testing.sim.external import External
 from headgate.testing.sim.job import Leg, SimEnding
@@ -41,26 +40,23 @@ def run(
     faults: bool = True,
     often: tuple[str, ...] = (),
     settings: Mapping[str, Any] = MappingProxyType({}),
-    placed: PlacementPolicy = as_programmed,
+    change: Callable[[JobSpec], JobSpec] = lambda job: job,
 ) -> RunReport:
     """Simulate the job of a seed, with its faults or without; those in `often`, by their kinds, in addition.
 
-    `settings` replace those that are drawn, on all legs. `placed` decides on the parallelism of each attempt.
+    `settings` replace those that are drawn, on all legs. `change` returns what the job of a leg is to be like.
     """
-    return sim.run(seed, partial(_draw, settings, placed), f"make sim SEED={seed}", faults=faults, often=often)
+    draw = partial(_draw, lambda job: change(replace(job, settings={**job.settings, **settings})))
+    return sim.run(seed, draw, f"make sim SEED={seed}", faults=faults, often=often)
 
 
 def job_of(seed: int) -> str:
     """Return the job of a seed, in words, with all its legs: `RunReport.job`. Nothing runs."""
-    return sim.journey_in_words(seed, partial(_draw, {}, as_programmed))
+    return sim.journey_in_words(seed, partial(_draw, lambda job: job))
 
 
-def _draw(settings: Mapping[str, Any], placed: PlacementPolicy, rng: random.Random) -> OwnProgram:
+def _draw(change: Callable[[JobSpec], JobSpec], rng: random.Random) -> OwnProgram:
     spec = random_job(rng)
     # Drawn apart from all else, so that seeds whose jobs have one leg mean what they meant without the others.
     legs = journey_of(spec.with_settings(0, spec.settings), random.Random(f"legs of {spec!r}"))
-    return OwnProgram(tuple(_with(settings, placed, leg) for leg in legs))
-
-
-def _with(settings: Mapping[str, Any], placed: PlacementPolicy, leg: Leg[JobSpec]) -> Leg[JobSpec]:
-    return replace(leg, job=replace(leg.job, settings={**leg.job.settings, **settings}, placed=placed))
+    return OwnProgram(tuple(replace(leg, job=change(leg.job)) for leg in legs))

@@ -57,6 +57,8 @@ class MasterRig:
         self.slots: dict[int, Slot] = {}
         self.links: dict[int, Link] = {}
         self._results = Results()
+        self.most: int | None = None
+        """How many slots a launch can have; None: any number."""
         self.withheld: set[int] = set()
         """Slots that a launch does not bring."""
         self.deaf: set[int] = set()
@@ -84,6 +86,9 @@ class MasterRig:
         self.launches.append(launch)
         switchboard: Switchboard = {}
         self.slots = {}
+        if self.most is not None and self.most < slots:
+            slots = self.most
+            self.master.launch_sized(launch, slots)
         for index in range(slots):
             if index not in self.withheld:
                 self._host(launch, SlotIndex(index), switchboard)
@@ -106,6 +111,9 @@ class MasterRig:
     def kill(self, launch: Launch) -> None:
         self.kills.append(launch)
         self.end_launch(launch)
+
+    def slots_max(self, held: int) -> int | None:
+        return self.most
 
     def end_launch(self, launch: int, error: str | None = None) -> None:
         """The stage ends, slots and all."""

@@ -81,8 +81,12 @@ class Job:
     def suspend(self) -> list[s.SupervisorEffect]:
         return self.handle(s.SuspendRequested(grace_ms=2_000.0, now_ms=self.now_ms))
 
-    def last_checkpoint_over(self) -> list[s.SupervisorEffect]:
-        return self.handle(s.LastCheckpointOver(attempt=A1, now_ms=self.now_ms))
+    def checkpoint_over(self, failure: str | None = None) -> list[s.SupervisorEffect]:
+        return self.handle(s.CheckpointOver(attempt=A1, failure=failure, now_ms=self.now_ms))
+
+    def rescale(self, *parallelism: int, number: int = 1) -> list[s.SupervisorEffect]:
+        wanted = Placement(parallelism=parallelism)
+        return self.handle(s.RescaleRequested(number=number, placement=wanted, now_ms=self.now_ms))
 
     def launching(self) -> None:
         self.submit()
@@ -100,6 +104,10 @@ class Job:
         self.deploying()
         self.ready(S0)
         self.ready(S1)
+
+    def rescaling(self) -> None:
+        self.running()
+        self.rescale(1, 3)
 
     def tearing_down(self) -> None:
         self.running()

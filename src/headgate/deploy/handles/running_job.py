@@ -22,13 +22,14 @@ from headgate.ids import JobId, SubtaskId
 from headgate.runtime.control.messages import Collected
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress
 
 _STATES: Final = {
     "created": JobStatus.CREATED,
-    "launching": JobStatus.CREATED,
     "running": JobStatus.RUNNING,
+    "rescaling": JobStatus.RUNNING,
     "suspending": JobStatus.RUNNING,
     "finishing": JobStatus.RUNNING,
 }
@@ -153,7 +154,8 @@ class RunningJob:
             return JobStatus.CREATED
         known = _STATES.get(self._master.status)
         if known is None:
-            known = JobStatus.RESTARTING if self._master.progress.restarts else JobStatus.CREATED
+            progress = self._master.progress
+            known = JobStatus.RESTARTING if progress.restarts or progress.attempt else JobStatus.CREATED
         return known
 
     def counters(self) -> dict[str, int]:
@@ -195,6 +197,10 @@ class RunningJob:
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:
         request = SavepointRequest(target=target_directory, format=format, stops=True, drains=drain)
         return self._ask(lambda master, answer: master.take_savepoint(request, answer))
+
+    def rescale(self, bounds: Bounds) -> Future[str]:
+        """Have the job go on at another parallelism; the future's result says at which it runs."""
+        return self._ask(lambda master, answer: master.rescale(bounds, answer))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None]) -> Future[str]:
         answer = Future[str]()

@@ -11,7 +11,6 @@ from typing import Final, final
 from pyspark.sql import SparkSession
 
 from headgate import options
-from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.deploy.handles.batch_job import BatchJob
 from headgate.deploy.handles.handle import JobHandle
 from headgate.deploy.handles.job_endpoint import endpoint_of
@@ -20,12 +19,12 @@ from headgate.deploy.spark import preflight, session
 from headgate.deploy.spark.batch.engine import SparkBatch
 from headgate.deploy.spark.gone import quieten_py4j
 from headgate.deploy.spark.host import SparkHost
+from headgate.deploy.spark.micro_batches import cores_beside, micro_batches_of
 from headgate.deploy.spark.observe import await_slots, observe
 from headgate.deploy.spark.shipping import ship
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
-from headgate.runtime.job_storage.sources import sources_of
 
 _log = logging.getLogger(__name__)
 
@@ -85,12 +84,11 @@ def check(spark: SparkSession, job: JobGraph) -> None:
     preflight.check_session(facts)
     if not keeps_in_memory(job):
         preflight.check_storage(facts, storage_location(job))
-    queries = [source for source in sources_of(job).values() if isinstance(source, MicroBatchSource)]
-    preflight.check_folders([query.folder for query in queries])
-    beside = sum(query.free_cores for query in queries)
+    preflight.check_folders([query.folder for query in micro_batches_of(job)])
+    beside = cores_beside(job)
     first_s = job.settings.get(options.SLOT_REQUEST_TIMEOUT) / 1000
     slots = as_programmed(job).slots
     facts = await_slots(spark, facts, slots + beside, first_s)
-    preflight.check_slots(facts, slots, beside)
+    preflight.check_slots(facts, 1 if options.is_adaptive(job.settings) else slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)

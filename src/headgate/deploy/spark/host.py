@@ -21,7 +21,9 @@ from headgate.deploy.code.package import pack
 from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results
 from headgate.deploy.spark.gone import JVM_ERRORS
+from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
+from headgate.deploy.spark.observe import slots_busy, slots_total
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
@@ -44,6 +46,8 @@ from headgate.runtime.master.services import MasterServices
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
 IDLE_S_MAX: Final = 1.0
+SLOTS_WAIT_S_MAX: Final = 60.0
+"""How long a launch waits for task slots that are still held, or still to come."""
 END_S_MAX: Final = 10.0
 """How long the end of a job waits for its stage to be gone."""
 CLOSURE_BYTES_MAX: Final = 512 * 1024
@@ -81,7 +85,7 @@ class SparkHost:
         self._services: _Services | None = None
         self._stage: SlotStage | None = None
         self._proof: StorageProof | None = None
-        self._ended: queue.SimpleQueue[tuple[Launch, str | None, bool]] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
 
     def _packed(self) -> bytes | Broadcast[bytes]:
         package = pack(self._plan)
@@ -128,9 +132,8 @@ class SparkHost:
     def turn(self) -> None:
         services = self._started()
         delivered = self._io.deliver()
-        while not self._ended.empty():
-            launch, error, gone = self._ended.get()
-            services.master.launch_ended(launch, error, for_good=gone)
+        while not self._orders.empty():
+            self._orders.get()(services.master)
             delivered = True
         wake_ms = services.master.step(self._clock.monotonic_ms())
         idle_s = IDLE_S_MAX if wake_ms is None else (wake_ms - self._clock.monotonic_ms()) / 1000.0
@@ -164,15 +167,26 @@ class SparkHost:
         needs_proof = not (self._local or keeps_in_memory(self._plan))
         store = self._started().folder.store
         self._proof = StorageProof(store, secrets.token_hex(8), launch, slots) if needs_proof else None
+        get = self._plan.settings.get
+        is_adaptive = options.is_adaptive(self._plan.settings)
         order = StageOrder(
             slots=slots,
+            least=1 if is_adaptive else slots,
+            wait_s=get(options.SLOTS_WAIT) / 1000.0 if is_adaptive else SLOTS_WAIT_S_MAX,
+            stable_s=get(options.SLOTS_STABILIZATION) / 1000.0,
             group=f"headgate-{self._plan.job_id}-{launch}",
             description=f"headgate: {self._plan.job_name}",
             pool=self._plan.settings.get(options.SCHEDULER_POOL),
             code=self._code,
         )
         task = self._task(launch, self._proof)
-        self._stage = SlotStage(self._spark, order, task, lambda error, gone: self._on_ended(launch, error, gone))
+        self._stage = SlotStage(
+            self._spark,
+            order,
+            task,
+            lambda sized: self._order(lambda master: master.launch_sized(launch, sized)),
+            lambda error, gone: self._order(lambda master: master.launch_ended(launch, error, for_good=gone)),
+        )
         self._stage.start()
 
     def _task(self, launch: Launch, proof: StorageProof | None) -> Callable[[], SlotTask]:
@@ -201,9 +215,14 @@ class SparkHost:
         if self._stage is not None:
             self._stage.kill()
 
-    def _on_ended(self, launch: Launch, error: str | None, gone: bool) -> None:
-        """Called on the stage's thread."""
-        self._ended.put((launch, error, gone))
+    def slots_max(self, held: int) -> int:
+        context = self._spark.sparkContext
+        others = max(slots_busy(context) - held, cores_beside(self._plan))
+        return slots_total(context) - others
+
+    def _order(self, order: Callable[[JobMaster], None]) -> None:
+        """Have the job's thread call `order` with the job master. Called on the stage's thread."""
+        self._orders.put(order)
         self.wake()
 
     def _unfit(self, message: RegisterSlot) -> str | None:

@@ -20,10 +20,10 @@ from headgate.deploy.spark.observe import slots_free
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
 from headgate.deploy.spark.stage_error import explain
+from headgate.errors import EnvironmentFault
 
 CANCEL_AGAIN_S: Final = 0.5
 """A stage that is submitted just now is not seen by a cancellation: it is cancelled again."""
-SLOTS_WAIT_S_MAX: Final = 60.0
 SLOTS_LOOK_S: Final = 0.05
 _POOL: Final = "spark.scheduler.pool"
 
@@ -31,9 +31,15 @@ _POOL: Final = "spark.scheduler.pool"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageOrder:
-    """What to submit: how many tasks, and how the stage shows in Spark's UI. `group` is unique to the launch."""
+    """What to submit: how many tasks, and how the stage shows in Spark's UI. `group` is unique to the launch.
+
+    It waits for so many free task slots, `wait_s` at most; `least` will do once there have been no more for `stable_s`.
+    """
 
     slots: int
+    least: int
+    wait_s: float
+    stable_s: float
     group: str
     description: str
     pool: str | None
@@ -44,6 +50,7 @@ class StageOrder:
 class SlotStage:
     """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
 
+    `on_sized` is called there before the stage is submitted, if it gets fewer slots than it is to have.
     `for_good` tells that Spark is gone with the stage, so that there can be no other.
     """
 
@@ -52,12 +59,14 @@ class SlotStage:
         spark: SparkSession,
         order: StageOrder,
         make_task: Callable[[], SlotTask],
+        on_sized: Callable[[int], None],
         on_ended: Callable[[str | None, bool], None],
     ) -> None:
         """`make_task` is called on the stage's thread too, and may block."""
         self._spark = spark
         self._order = order
         self._make_task = make_task
+        self._on_sized = on_sized
         self._on_ended = on_ended
         self._killed = False
         self._thread = InheritableThread(target=self._run, name=f"headgate-stage-{order.group}")
@@ -100,21 +109,36 @@ class SlotStage:
         context = self._spark.sparkContext
         context.setJobGroup(self._order.group, self._order.description, interruptOnCancel=True)
         context.setLocalProperty(_POOL, self._order.pool)  # type: ignore[arg-type]  # None: the default pool
-        self._await_slots()
+        slots = self._await_slots()
         if self._killed:
             return
+        if slots < self._order.slots:
+            self._on_sized(slots)
         # A result stage: Spark would try again by itself if others had to read what the slots return.
-        stage = context.parallelize([], self._order.slots).barrier().mapPartitions(task)
+        stage = context.parallelize([], slots).barrier().mapPartitions(task)
         stage.ctx = JobContext(context, self._order.code)  # type: ignore[assignment]  # stands in for it
         stage.collect()
 
-    def _await_slots(self) -> None:
-        """Wait for slots that are still held or still to come: Spark looks for them once in 15 s only."""
-        due_s = time.monotonic() + SLOTS_WAIT_S_MAX
-        while not self._killed and time.monotonic() < due_s:
-            if slots_free(self._spark.sparkContext) >= self._order.slots:
-                return
+    def _await_slots(self) -> int:
+        """Wait for slots that are still held or still to come: Spark looks for them once in 15 s only, for minutes.
+
+        Return how many the stage gets. Raises EnvironmentFault when they are too few.
+        """
+        order, began_s = self._order, time.monotonic()
+        known, since_s = 0, began_s
+        while not self._killed:
+            free, now_s = slots_free(self._spark.sparkContext), time.monotonic()
+            if free != known:
+                known, since_s = free, now_s
+            if free >= order.slots or (free >= order.least and now_s - since_s >= order.stable_s):
+                return min(free, order.slots)
+            if now_s - began_s >= order.wait_s:
+                raise EnvironmentFault(
+                    f"the job needs {order.least} task slots, but Spark has {free} free ones: add executors or cores, "
+                    "or wait for other work; with jobmanager.scheduler: adaptive it goes on with fewer"
+                )
             time.sleep(SLOTS_LOOK_S)
+        return 0
 
     def _cancel(self) -> None:
         try:

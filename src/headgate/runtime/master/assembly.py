@@ -22,6 +22,7 @@ from headgate.operators.sink import CommittingFactory
 from headgate.operators.source import SourceFactory
 from headgate.runtime.control.messages import Deploy
 from headgate.runtime.job_storage.restoring import RestorePoint, shapes_of, starts_fresh
+from headgate.runtime.master.growth import Growth, GrowthSettings
 from headgate.runtime.master.restart import (
     Backoff,
     ExponentialDelay,
@@ -39,11 +40,13 @@ UNLIMITED_FAILURES: Final = 2**31 - 1
 
 def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], float]) -> Supervisor:
     """Return the supervisor of a job, by its settings. `random` returns numbers from 0 to 1, 1 excluded."""
+    get = plan.settings.get
     return Supervisor(
         place=partial(placed, plan),
         restart=restart_of(plan, random),
-        teardown_timeout_ms=plan.settings.get(options.TEARDOWN_TIMEOUT),
-        start_timeout_ms=plan.settings.get(options.START_TIMEOUT),
+        teardown_timeout_ms=get(options.TEARDOWN_TIMEOUT),
+        start_timeout_ms=get(options.START_TIMEOUT)
+        + (get(options.SLOTS_WAIT) if options.is_adaptive(plan.settings) else 0),
     )
 
 
@@ -124,6 +127,18 @@ def watermark_aligner_of(plan: JobGraph) -> WatermarkAligner:
             for vertex, strategy in strategies.items()
             if strategy is not None and strategy.alignment is not None
         }
+    )
+
+
+def growth_of(plan: JobGraph) -> Growth:
+    """Return the machine that has a job grow. Only with an adaptive scheduler has a job fewer slots than it wants."""
+    get = plan.settings.get
+    return Growth(
+        GrowthSettings(
+            cooldown_ms=get(options.RESCALE_COOLDOWN),
+            stabilization_ms=get(options.RESCALE_STABILIZATION),
+            increase_min=get(options.PARALLELISM_INCREASE_MIN),
+        )
     )
 
 

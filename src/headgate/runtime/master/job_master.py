@@ -18,7 +18,7 @@ from headgate import options
 from headgate.checkpoint.messages import SubtaskAcked, SubtaskCommitted, SubtaskDeclined, SubtaskEnded, SubtaskRecovered
 from headgate.clock import Clock
 from headgate.graph.job_graph import JobGraph
-from headgate.graph.placement import as_programmed
+from headgate.graph.placement import Placement, as_programmed
 from headgate.ids import Attempt, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
 from headgate.runtime.control import messages
@@ -29,9 +29,10 @@ from headgate.runtime.job_storage.place import going_on, way_on
 from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
-from headgate.runtime.master.assembly import deploy_messages, supervisor_of, watermark_aligner_of
+from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.rescales import Bounds, Rescales
 from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
@@ -56,7 +57,9 @@ class JobMaster:
         self._supervisor = supervisor_of(plan, services.placed, random.Random(plan.job_id).random)
         self._checkpoints = Checkpoints(plan, services.storage, self)
         self._discovery = Discovery(plan, self)
+        self._rescales = Rescales(plan, self)
         self._aligner = watermark_aligner_of(plan)
+        self._growth = growth_of(plan)
         self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
@@ -122,6 +125,14 @@ class JobMaster:
         """
         self._checkpoints.requests.savepoint(request, answer)
 
+    def rescale(self, bounds: Bounds, answer: Future[str]) -> None:
+        """Have the job go on at another parallelism, from a checkpoint that is taken for that.
+
+        `answer` gets a sentence that says which, once the job runs so; or an error that says why it does not: the job
+        then goes on as before. Raises nothing, and does not block.
+        """
+        self._rescales.request(bounds, answer)
+
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
         if message.launch != self._supervisor.launch or message.slot in self._links:
@@ -147,6 +158,11 @@ class JobMaster:
         self._note_failure(reason, FailureOrigin(), None)
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
+    def launch_sized(self, launch: Launch, slots: int) -> None:
+        """A launch hosts so many slots only. Called before any of them registers."""
+        _log.warning("the job goes on with %d task slots: there are no more", slots)
+        self._supervise(supervision.LaunchSized(launch=launch, slots=slots, now_ms=self._now()))
+
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
         """The processes of a launch are gone, or will be without an order; `for_good`: there can be no other."""
         if launch == self._supervisor.launch:
@@ -168,11 +184,14 @@ class JobMaster:
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
         self._announce(now_ms)
+        if self._growth.counting(now_ms):
+            self._count_slots()
         wakes = (
             self._checkpoints.step(now_ms),
             self._discovery.step(now_ms),
             self._supervisor.next_wake_ms(),
             self._aligner.wake_ms,
+            self._growth.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -181,6 +200,16 @@ class JobMaster:
         allowed = self._aligner.announce(now_ms)
         if allowed:
             self.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
+
+    def _count_slots(self) -> None:
+        """Have the job go on with more slots, if there are enough of them."""
+
+        def done(slots_max: int | BaseException | None) -> None:
+            if isinstance(slots_max, int) and self._growth.counted(slots_max, self._now()):
+                self._growth.ended()
+                self._rescales.grow(self._supervisor.wanted)
+
+        self._services.io.submit(self.slots_max, done)
 
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
@@ -301,13 +330,18 @@ class JobMaster:
                 self._deploy(effect.attempt)
             case supervision.StartAttempt():
                 self._start(effect.attempt)
-            case supervision.TakeLastCheckpoint():
-                self._take_last_checkpoint(effect.attempt)
+            case supervision.TakeCheckpoint():
+                self._take_checkpoint(effect.attempt)
+            case supervision.ReleaseSlots():
+                self._release(effect.slots)
+            case supervision.RescaleOver():
+                self._rescales.over(effect)
             case supervision.EndAttempt():
                 self._ended = effect.attempt
                 self.progress.running_since_ms = None
                 self._discovery.attempt_ended()
                 self._aligner.ended()
+                self._growth.ended()
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -319,13 +353,21 @@ class JobMaster:
             case _:
                 assert_never(effect)
 
-    def _take_last_checkpoint(self, attempt: Attempt) -> None:
+    def _take_checkpoint(self, attempt: Attempt) -> None:
         def over(answer: Future[str]) -> None:
-            self._supervise(supervision.LastCheckpointOver(attempt=attempt, now_ms=self._now()))
+            error = answer.exception()
+            failure = None if error is None else str(error)
+            self._supervise(supervision.CheckpointOver(attempt=attempt, failure=failure, now_ms=self._now()))
 
-        last = Future[str]()
-        last.add_done_callback(over)
-        self.trigger_checkpoint(last)
+        ordered = Future[str]()
+        ordered.add_done_callback(over)
+        self.trigger_checkpoint(ordered)
+
+    def _release(self, slots: frozenset[SlotIndex]) -> None:
+        """Have slots end themselves, and take no notice of them from now on."""
+        for slot in slots & self._links.keys():
+            self._links.pop(slot).send(messages.Shutdown())
+            del self._addresses[slot]
 
     def send_all(self, message: ToSlot) -> None:
         """Send a message to every slot."""
@@ -363,7 +405,8 @@ class JobMaster:
         point = self._point
         assert point is not None
         self.progress.counted = {}
-        for slot, message in deploy_messages(self._plan, attempt, point, point.splits, dict(self._addresses)).items():
+        addresses = {slot: self._addresses[slot] for slot in self._addresses if slot < point.placement.slots}
+        for slot, message in deploy_messages(self._plan, attempt, point, point.splits, addresses).items():
             if slot in self._links:
                 self._links[slot].send(message)
 
@@ -379,6 +422,7 @@ class JobMaster:
         self._checkpoints.attempt_started(attempt, point)
         self._discovery.attempt_started(attempt, point)
         self._aligner.started(self._now())
+        self._growth.started(point.placement.slots, self._supervisor.wanted.slots, self._now())
         self.send_all(messages.Start(attempt=attempt))
 
     def _refuse(self, cause: str) -> None:
@@ -444,6 +488,23 @@ class JobMaster:
     def io(self) -> WaitingIo:
         """Where blocking work is done."""
         return self._services.io
+
+    # --- what rescales ask for
+
+    @property
+    def placement(self) -> Placement:
+        """The placement of the newest attempt that has run."""
+        return self.progress.placement
+
+    def slots_max(self) -> int | None:
+        """Return how many slots a launch could have if the present one ended; None: any number. Blocks."""
+        return self._services.launcher.slots_max(len(self._links))
+
+    def request_rescale(self, request: supervision.RescaleRequested) -> None:
+        """Take a request to the supervisor."""
+        self._supervise(request)
+
+    # --- what checkpoints ask for, too
 
     def taken_over(self, reason: str) -> None:
         """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""

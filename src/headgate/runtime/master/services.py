@@ -31,11 +31,21 @@ class Launcher(Protocol):
     """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
 
     def launch(self, launch: Launch, slots: int) -> None:
-        """Start hosting so many slots. Does not block."""
+        """Start hosting so many slots. Does not block.
+
+        For a job with an adaptive scheduler it may be fewer, which `JobMaster.launch_sized` is to be told first.
+        """
         ...
 
     def kill(self, launch: Launch) -> None:
         """End a launch, slots and all. Does not block."""
+        ...
+
+    def slots_max(self, held: int) -> int | None:
+        """Return how many slots a launch could have if the `held` ones of the present one ended; None: any number.
+
+        Blocks.
+        """
         ...
 
 

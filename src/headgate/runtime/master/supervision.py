@@ -27,6 +27,16 @@ class Submitted:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSized:
+    """`launch` hosts so many slots only, as there are no more; none of them has registered yet."""
+
+    launch: Launch
+    slots: int
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRegistered:
     """A slot of `launch` has connected and is fit to run (versions and storage agree)."""
 
@@ -140,10 +150,21 @@ class SuspendRequested:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastCheckpointOver:
-    """The last checkpoint of `attempt` is complete, or there will be none."""
+class CheckpointOver:
+    """The checkpoint that was ordered of `attempt` is complete; `failure` says why there is none."""
 
     attempt: Attempt
+    failure: str | None
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaleRequested:
+    """Somebody wants the job to go on in another placement. `number` tells the request from others."""
+
+    number: int
+    placement: Placement
     now_ms: float
 
 
@@ -157,6 +178,7 @@ class SupervisorTick:
 
 SupervisorEvent = (
     Submitted
+    | LaunchSized
     | SlotRegistered
     | SlotLost
     | LaunchEnded
@@ -168,7 +190,8 @@ SupervisorEvent = (
     | JobDone
     | CancelRequested
     | SuspendRequested
-    | LastCheckpointOver
+    | CheckpointOver
+    | RescaleRequested
     | SupervisorTick
 )
 
@@ -203,7 +226,10 @@ def cause_of(event: SupervisorEvent) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSlots:
-    """Submit the stage that hosts so many slots; report `LaunchEnded` when it is over, however it ended."""
+    """Submit the stage that hosts so many slots; report `LaunchEnded` when it is over, however it ended.
+
+    Where fewer will do, and are all that there are, report `LaunchSized` before any of them registers.
+    """
 
     launch: Launch
     slots: int
@@ -257,8 +283,8 @@ class StartAttempt:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeLastCheckpoint:
-    """Have a checkpoint of `attempt` taken; `LastCheckpointOver` follows."""
+class TakeCheckpoint:
+    """Have a checkpoint of `attempt` taken; `CheckpointOver` follows."""
 
     attempt: Attempt
 
@@ -280,6 +306,23 @@ class TearDownAttempt:
     """Have every slot end `attempt` and confirm it."""
 
     attempt: Attempt
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSlots:
+    """Have these slots end themselves, in good order: the attempt that runs does not need them. The stage goes on."""
+
+    slots: frozenset[SlotIndex]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaleOver:
+    """The request is answered: the job runs in the new placement; `failure` says why it does not."""
+
+    number: int
+    failure: str | None
 
 
 @final
@@ -308,7 +351,9 @@ SupervisorEffect = (
     | ResolveRestore
     | DeployAttempt
     | StartAttempt
-    | TakeLastCheckpoint
+    | TakeCheckpoint
+    | ReleaseSlots
+    | RescaleOver
     | EndAttempt
     | TearDownAttempt
     | ShutDownSlots

@@ -11,7 +11,13 @@ A restart has two phases: first every slot confirms that it holds nothing of the
 one. A slot that stays silent past the deadline may still hold something, so the launch is killed and made again.
 
 The placement is decided before each launch, and again before each further attempt on its slots. Where an attempt needs
-another number of slots than the launch has, the launch is killed: the next one has as many as are needed.
+more slots than the launch has, the launch is killed: the next one has as many as are needed. Those that an attempt does
+not need are released once it runs, so that until then there is a way back.
+
+A launch may turn out smaller than it was ordered. Attempts on its slots are then fitted into those.
+
+A job that runs is rescaled from a checkpoint that is taken for that. If the attempt after it does not come to run, the
+job goes back to the placement that it had, which the restart strategy is not asked about.
 
     state         waits for                                     legal edges
     CREATED       the order to run                              Submitted -> LAUNCHING
@@ -19,17 +25,21 @@ another number of slots than the launch has, the launch is killed: the next one 
     RESOLVING     the checkpoint to restore                     RestoreResolved -> DEPLOYING; RestoreFailed -> WAITING,
                                                                 or FINISHING when trying again is of no use
     DEPLOYING     all slots to be ready                         the last SlotIsReady -> RUNNING
-    RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING
-    SUSPENDING    the last checkpoint                           LastCheckpointOver, JobDone -> FINISHING; late, too
+    RUNNING       the end of the data                           JobDone -> FINISHING; SuspendRequested -> SUSPENDING;
+                                                                RescaleRequested -> RESCALING
+    RESCALING     a checkpoint, to go on from                   CheckpointOver -> TEARING_DOWN, or RUNNING without one;
+                                                                all else as in RUNNING
+    SUSPENDING    the last checkpoint                           CheckpointOver, JobDone -> FINISHING; late, too
     TEARING_DOWN  all slots to confirm the attempt is over      the last SlotIsTornDown -> WAITING; late -> RELAUNCHING
     WAITING       the restart delay to pass                     restart time -> RESOLVING; other slots -> RELAUNCHING
     RELAUNCHING   the old launch to end, and the restart delay  both -> LAUNCHING
     FINISHING     the launch to end                             LaunchEnded -> FINISHED, FAILED, CANCELLED, SUSPENDED
     FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
 
-    AttemptFailed in DEPLOYING, RUNNING               -> TEARING_DOWN, or FINISHING when it may not restart
+    AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
     SlotLost, LaunchEnded in LAUNCHING ... RUNNING    -> RELAUNCHING, or FINISHING when it may not restart
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
+    RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt is placed so; in LAUNCHING -> RELAUNCHING
     AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
     CancelRequested in any state before the end       -> FINISHING
     SuspendRequested in any other state before that   -> FINISHING: there is nothing to take a checkpoint of
@@ -47,21 +57,25 @@ from collections.abc import Callable
 from enum import Enum
 from typing import assert_never, final
 
-from headgate.graph.placement import Placement
+from headgate.graph.placement import Placement, fitted
 from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.runtime.master.rescaling import Rescaling
 from headgate.runtime.master.restart import RestartStrategy
 from headgate.runtime.master.supervision import (
     AttemptFailed,
     CancelRequested,
+    CheckpointOver,
     DeployAttempt,
     EndAttempt,
     EndJob,
     JobDone,
     KillLaunch,
-    LastCheckpointOver,
     LaunchEnded,
+    LaunchSized,
     LaunchSlots,
     RefuseSlot,
+    ReleaseSlots,
+    RescaleRequested,
     ResolveRestore,
     RestoreFailed,
     RestoreResolved,
@@ -76,7 +90,7 @@ from headgate.runtime.master.supervision import (
     SupervisorEvent,
     SupervisorTick,
     SuspendRequested,
-    TakeLastCheckpoint,
+    TakeCheckpoint,
     TearDownAttempt,
     Verdict,
 )
@@ -93,6 +107,7 @@ class SupervisorState(Enum):
     RESOLVING = "resolving"
     DEPLOYING = "deploying"
     RUNNING = "running"
+    RESCALING = "rescaling"
     SUSPENDING = "suspending"
     TEARING_DOWN = "tearing down"
     WAITING = "waiting"
@@ -116,11 +131,12 @@ _END_STATES = {
     JobState.CANCELLED: _S.CANCELLED,
     JobState.SUSPENDED: _S.SUSPENDED,
 }
-_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.RUNNING, _S.SUSPENDING})
+_RUNS = frozenset({_S.RUNNING, _S.RESCALING})
+_HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
 _LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
 _AttemptEvent = (
-    RestoreResolved | RestoreFailed | SlotIsReady | SlotIsTornDown | AttemptFailed | JobDone | LastCheckpointOver
+    RestoreResolved | RestoreFailed | SlotIsReady | SlotIsTornDown | AttemptFailed | JobDone | CheckpointOver
 )
 
 
@@ -137,8 +153,13 @@ class Supervisor:
         start_timeout_ms: float,
     ) -> None:
         """`place` decides how an attempt is placed; it is pure."""
-        self._place = place
+        self._rescaling = Rescaling(place)
         self._slots: frozenset[SlotIndex] = frozenset()
+        self._limit: int | None = None
+        """The number of slots of a launch that is smaller than it was ordered."""
+        self._wanted: Placement | None = None
+        self._needed: frozenset[SlotIndex] = frozenset()
+        """The slots that the newest attempt has subtasks in."""
         self._restart = restart
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
@@ -172,6 +193,12 @@ class Supervisor:
         return self._attempt
 
     @property
+    def wanted(self) -> Placement:
+        """The placement that the newest attempt would have if there were slots enough."""
+        assert self._wanted is not None
+        return self._wanted
+
+    @property
     def restarts(self) -> int:
         """How often the job was started again after a failure."""
         return self._restarts
@@ -190,7 +217,7 @@ class Supervisor:
     def handle(self, event: SupervisorEvent) -> list[SupervisorEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
         self._story.add(event)
-        return [*self._apply(event), *self._on_time(event.now_ms)]
+        return [*self._apply(event), *self._on_time(event.now_ms), *self._rescaling.answers()]
 
     def _apply(self, event: SupervisorEvent) -> list[SupervisorEffect]:
         match event:
@@ -200,12 +227,14 @@ class Supervisor:
                 self._attempt = event.last_attempt
                 self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
-            case SlotRegistered() | SlotLost() | LaunchEnded():
+            case SlotRegistered() | SlotLost() | LaunchEnded() | LaunchSized():
                 return self._on_launch_event(event)
             case CancelRequested():
                 return self._leave(JobState.CANCELLED, event.now_ms)
             case SuspendRequested():
                 return self._on_suspend(event)
+            case RescaleRequested():
+                return self._on_rescale(event)
             case SupervisorTick():
                 return []
             case _:
@@ -217,33 +246,40 @@ class Supervisor:
         self._launch = Launch(self._launch + 1)
         self._launch_over = False
         self._registered.clear()
+        self._limit = None
         slots = self._next_placement().slots
         self._slots = frozenset(SlotIndex(index) for index in range(slots))
         self._enter(_S.LAUNCHING, now_ms + self._start_timeout_ms)
         return [LaunchSlots(launch=self._launch, slots=slots)]
 
     def _next_placement(self) -> Placement:
-        return self._place(Attempt(self._attempt + 1))
+        self._wanted = self._rescaling.next(Attempt(self._attempt + 1))
+        return fitted(self._wanted, self._limit)
 
-    def _on_launch_event(self, event: SlotRegistered | SlotLost | LaunchEnded) -> list[SupervisorEffect]:
+    def _on_launch_event(self, event: SlotRegistered | SlotLost | LaunchEnded | LaunchSized) -> list[SupervisorEffect]:
         if event.launch > self._launch:
             raise self._story.broken(f"launch {event.launch} is not known yet")
         stale = event.launch < self._launch or self._launch_over
         match event:
             case SlotRegistered():
                 return self._on_registered(event, stale)
+            case LaunchSized(slots=slots):
+                if not stale and self._state is _S.LAUNCHING:
+                    self._limit = slots
+                    self._slots = frozenset(SlotIndex(index) for index in range(slots))
+                return []
             case SlotLost():
-                return [] if stale else self._on_slot_lost(event)
+                return [] if stale or event.slot not in self._slots else self._on_slot_lost(event)
             case LaunchEnded():
                 return [] if stale else self._on_launch_ended(event)
             case _:
                 assert_never(event)
 
     def _on_registered(self, event: SlotRegistered, stale: bool) -> list[SupervisorEffect]:
-        if not stale and event.slot not in self._slots:
-            raise self._story.broken(f"slot {event.slot} registered, but the launch has {len(self._slots)} slots")
         if stale or self._state is not _S.LAUNCHING or event.slot in self._registered:
             return [RefuseSlot(launch=event.launch, slot=event.slot)]
+        if event.slot not in self._slots:
+            raise self._story.broken(f"slot {event.slot} registered, but the launch has {len(self._slots)} slots")
         self._registered.add(event.slot)
         return self._resolve() if self._registered == self._slots else []
 
@@ -291,8 +327,9 @@ class Supervisor:
 
     def _resolve(self) -> list[SupervisorEffect]:
         placement = self._next_placement()
-        if placement.slots != len(self._slots):
+        if placement.slots > len(self._slots):
             return self._relaunch()
+        self._needed = frozenset(SlotIndex(index) for index in range(placement.slots))
         self._attempt = Attempt(self._attempt + 1)
         self._enter(_S.RESOLVING)
         return [ResolveRestore(attempt=self._attempt, placement=placement)]
@@ -312,44 +349,58 @@ class Supervisor:
                     return []
                 return self._finish(JobState.FAILED, self._explain(reason, retriable), event.now_ms)
             case SlotIsReady(slot=slot), _S.DEPLOYING:
-                if not self._all_answered(slot):
+                if not self._all_answered(slot, self._needed):
                     return []
                 self._enter(_S.RUNNING)
-                return [StartAttempt(attempt=self._attempt)]
+                self._rescaling.settle()
+                return [StartAttempt(attempt=self._attempt), *self._release()]
             case SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
-                if self._all_answered(slot):
+                if self._all_answered(slot, self._slots):
                     self._enter(_S.WAITING)
                 return []
-            case AttemptFailed(), _S.DEPLOYING | _S.RUNNING:
+            case AttemptFailed(), _S.DEPLOYING | _S.RUNNING | _S.RESCALING:
                 return self._fail_attempt(event)
             case AttemptFailed(cause=cause), _S.SUSPENDING:
                 return self._suspend(cause, event.now_ms)
-            case LastCheckpointOver(), _S.SUSPENDING:
+            case CheckpointOver(), _S.SUSPENDING:
                 return self._suspend(None, event.now_ms)
-            case JobDone(), _S.RUNNING | _S.SUSPENDING:
+            case CheckpointOver(failure=failure), _S.RESCALING:
+                return self._rescale(failure, event.now_ms)
+            case JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
                 return [*self._end_attempt(), *self._finish(JobState.FINISHED, None, event.now_ms)]
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
 
-    def _all_answered(self, slot: SlotIndex) -> bool:
-        if slot not in self._slots:
-            raise self._story.broken(f"slot {slot} answered, but the launch has {len(self._slots)} slots")
+    def _all_answered(self, slot: SlotIndex, asked: frozenset[SlotIndex]) -> bool:
+        if slot not in asked:
+            raise self._story.broken(f"slot {slot} answered, but {len(asked)} slots were asked")
         self._answered.add(slot)
-        return self._answered == self._slots
+        return self._answered == asked
+
+    def _release(self) -> list[SupervisorEffect]:
+        """Let go of the slots that the attempt does not need."""
+        surplus = self._slots - self._needed
+        self._slots = self._needed
+        self._registered -= surplus
+        return [ReleaseSlots(slots=surplus)] if surplus else []
 
     def _fail_attempt(self, event: AttemptFailed) -> list[SupervisorEffect]:
         ended = self._end_attempt()
         if not self._grant_restart(event.cause, event.retriable, event.now_ms):
             cause = self._explain(event.cause, event.retriable)
             return [*ended, *self._finish(JobState.FAILED, cause, event.now_ms)]
-        self._enter(_S.TEARING_DOWN, event.now_ms + self._teardown_timeout_ms)
-        return [*ended, TearDownAttempt(attempt=self._attempt)]
+        return [*ended, *self._tear_down(event.now_ms)]
+
+    def _tear_down(self, now_ms: float) -> list[SupervisorEffect]:
+        self._enter(_S.TEARING_DOWN, now_ms + self._teardown_timeout_ms)
+        return [TearDownAttempt(attempt=self._attempt)]
 
     def _end_attempt(self) -> list[SupervisorEffect]:
         return [EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
 
     def _grant_restart(self, cause: str, retriable: bool, now_ms: float) -> bool:
-        delay_ms = self._restart.on_failure(now_ms) if retriable else None
+        goes_back = self._rescaling.give_up(cause)
+        delay_ms = 0.0 if goes_back else self._restart.on_failure(now_ms) if retriable else None
         self._newest_verdict = Verdict(cause=cause, restart_delay_ms=delay_ms)
         if delay_ms is None:
             return False
@@ -359,6 +410,38 @@ class Supervisor:
 
     def _explain(self, cause: str, retriable: bool) -> str:
         return f"{cause}\n({self._restart.describe()})" if retriable else cause
+
+    # --- another parallelism ----------------------------------------------------------------------------------------
+
+    def _on_rescale(self, event: RescaleRequested) -> list[SupervisorEffect]:
+        between = self._state in _BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
+        if self._rescaling.is_under_way:
+            self._rescaling.refuse(event.number, "another change of its parallelism is under way: wait for its end")
+        elif self._state is _S.RUNNING:
+            self._rescaling.want(event.number, event.placement)
+            self._enter(_S.RESCALING)
+            return [TakeCheckpoint(attempt=self._attempt)]
+        elif between:
+            self._rescaling.want(event.number, event.placement)
+            self._rescaling.begin()
+            self._limit = None
+            if self._state is _S.LAUNCHING:
+                self._restart_ms = event.now_ms
+                return self._relaunch()
+        else:
+            self._rescaling.refuse(event.number, f"it is {self._state.value}: ask again when it runs")
+        return []
+
+    def _rescale(self, failure: str | None, now_ms: float) -> list[SupervisorEffect]:
+        """Go on from the checkpoint in the new placement; without one, as before."""
+        if failure is not None:
+            self._rescaling.give_up(failure)
+            self._enter(_S.RUNNING)
+            return []
+        self._rescaling.begin()
+        self._limit = None
+        self._restart_ms = now_ms
+        return [*self._end_attempt(), *self._tear_down(now_ms)]
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -374,16 +457,18 @@ class Supervisor:
     def _on_suspend(self, event: SuspendRequested) -> list[SupervisorEffect]:
         if self._state is _S.SUSPENDING:
             return []
-        if self._state is not _S.RUNNING:
+        if self._state not in _RUNS:
             return self._leave(JobState.SUSPENDED, event.now_ms)
+        self._rescaling.give_up("the job is suspended")
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
-        return [TakeLastCheckpoint(attempt=self._attempt)]
+        return [TakeCheckpoint(attempt=self._attempt)]
 
     def _suspend(self, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
         return [*self._end_attempt(), *self._finish(JobState.SUSPENDED, cause, now_ms)]
 
     def _finish(self, status: JobState, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
         self._outcome = (status, cause)
+        self._rescaling.give_up("the job has ended")
         if self._launch_over:
             return self._end_job()
         was_killed = self._state is _S.RELAUNCHING

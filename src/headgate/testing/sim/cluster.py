@@ -24,6 +24,7 @@ from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.requests import SavepointRequest
+from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.master.supervisor import SupervisorState
 from headgate.runtime.slot.slot import Slot, SlotServices
@@ -257,6 +258,14 @@ class MasterProcess(Process):
     def launch(self, launch: Launch, slots: int) -> None:
         self.world.note(self.name, f"launch {launch}")
         self.slots[launch] = []
+        most = None if launch == Launch(1) else self._cluster.slots_max  # the first one gets all, or the job fails
+        if most is not None and most < slots:
+            self.world.note(self.name, f"there are {most} slots only")
+            if not options.is_adaptive(self._cluster.plan.settings) or not most:
+                self._end_launch(launch, "there are too few slots")
+                return
+            self.on_loop(self.world.now_ms, partial(self.master.launch_sized, launch, most))
+            slots = most
         for index in range(slots):
             when_ms = self.world.now_ms + self.world.rng.uniform(1.0, 25.0)
             self.on_loop(when_ms, partial(self._start, launch, SlotIndex(index)))
@@ -280,6 +289,9 @@ class MasterProcess(Process):
     def kill(self, launch: Launch) -> None:
         self.world.note(self.name, f"kills launch {launch}")
         self._end_launch(launch, "killed")
+
+    def slots_max(self, held: int) -> int | None:
+        return self._cluster.slots_max
 
     def process_gone(self, process: SimSlotProcess) -> None:
         """The end of one process ends its launch; the cluster needs a while to notice, and longer to kill the rest."""
@@ -325,6 +337,10 @@ class Cluster:
         self.troubles = Troubles()
         self.crawl = Crawl()
         self.was_cancelled = False
+        self.rescales = 0
+        """How many have come about."""
+        self.slots_max: int | None = None
+        """How many slots a launch can have; None: any number."""
         self.is_lost = False
         """Whether the program is not started again."""
         self.over = False
@@ -377,6 +393,26 @@ class Cluster:
         master.wake()
         answer.add_done_callback(self._note_answer)
         return answer
+
+    def have_slots(self, most: int | None) -> None:
+        """Let launches have so many slots from now on."""
+        if not self.over:
+            self.world.note("cluster", f"has {'any number of' if most is None else most} slots")
+            self.slots_max = most
+
+    def rescale(self, bounds: Bounds) -> None:
+        """Ask the newest driver that has not ended for another parallelism, if there is one."""
+        running = [each for each in self.masters if each.alive and each.master.outcome is None]
+        if running:
+            master, answer = running[-1], Future[str]()
+            self.world.note("user", f"asks {master.name} for parallelism {dict(bounds)}")
+            answer.add_done_callback(self._note_rescaled)
+            master.master.rescale(bounds, answer)
+            master.wake()
+
+    def _note_rescaled(self, answer: Future[str]) -> None:
+        self.rescales += answer.exception() is None
+        self._note_answer(answer)
 
     def _note_answer(self, answer: Future[str]) -> None:
         self.world.note("user", f"is told: {answer.exception() or answer.result()}")

@@ -63,6 +63,7 @@ class _Block:
     stories: tuple[str, ...]
     checkpoints: int
     restarts: int
+    rescales: int
     actions: int
 
 
@@ -96,6 +97,7 @@ def _run_block(run: Run, seeds: range) -> _Block:
         stories=tuple(report.describe() for report in failed),
         checkpoints=sum(report.checkpoints for report in reports),
         restarts=sum(report.restarts for report in reports),
+        rescales=sum(report.rescales for report in reports),
         actions=sum(report.actions for report in reports),
     )
 
@@ -107,18 +109,18 @@ def _without_trace(report: RunReport) -> RunReport:
 
 def _summary(seeds: range, blocks: list[_Block]) -> list[str]:
     failed = [seed for block in blocks for seed in block.failed]
-    checkpoints, restarts, actions = (
-        sum(getattr(block, figure) for block in blocks) for figure in ("checkpoints", "restarts", "actions")
-    )
+    figures = ("checkpoints", "restarts", "rescales", "actions")
+    checkpoints, restarts, rescales, actions = (sum(getattr(block, figure) for block in blocks) for figure in figures)
     return [
         f"seeds {seeds.start} to {seeds.stop - 1}: {len(seeds) - len(failed)} passed, {len(failed)} failed",
         f"failed: {', '.join(map(str, failed)) or 'none'}",
-        f"checkpoints completed: {checkpoints}; restarts: {restarts}; actions: {actions}",
+        f"checkpoints completed: {checkpoints}; restarts: {restarts}; rescales: {rescales}; actions: {actions}",
     ]
 
 
 def _in_a_line(report: RunReport) -> str:
     return (
         f"seed {report.seed} passed: {report.checkpoints} checkpoints, {report.restarts} restarts, "
+        f"{report.rescales} rescales, "
         f"{report.virtual_ms:.0f} ms of virtual time, {report.actions} actions"
     )

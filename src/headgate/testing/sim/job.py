@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, Self, TypeVar, final
@@ -12,6 +12,7 @@ from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
 from headgate.ids import JobId
+from headgate.runtime.master.rescales import Bounds
 from headgate.testing.sim.external import External
 from headgate.testing.sim.storage import SimStore
 
@@ -19,6 +20,15 @@ from headgate.testing.sim.storage import SimStore
 def simulated_id(leg: int) -> JobId:
     """Return the id of the job on a leg: later legs have higher ones."""
     return JobId("5e" * 15 + f"{leg:02x}")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimRescale:
+    """A request for another parallelism, so long after the start of a leg. `bounds` are decided on from what runs."""
+
+    after_ms: float
+    bounds: Callable[[JobGraph], Bounds]
 
 
 class SimJob(Protocol):
@@ -57,6 +67,16 @@ class SimJob(Protocol):
     @property
     def grows(self) -> bool:
         """Whether its sources find more while they are read, and never end."""
+        ...
+
+    @property
+    def rescales(self) -> Sequence[SimRescale]:
+        """What other parallelisms are asked for while it runs."""
+        ...
+
+    @property
+    def slots_max(self) -> Sequence[tuple[float, int | None]]:
+        """How many slots a launch can have at most, from so many ms after the start of its leg on; None: any number."""
         ...
 
     def describe(self) -> str:

@@ -71,6 +71,16 @@ class UserJob:
         """All sources end."""
         return False
 
+    @property
+    def rescales(self) -> tuple[()]:
+        """None."""
+        return ()
+
+    @property
+    def slots_max(self) -> tuple[()]:
+        """Any number."""
+        return ()
+
     def describe(self) -> str:
         """Return the job in one line."""
         return f"parallelism {self.parallelism}, {self.records_per_second:.0f} records/s, {dict(self.settings)}"

@@ -38,6 +38,7 @@ class RunReport:
     actions: int
     checkpoints: int
     restarts: int
+    rescales: int
     virtual_ms: float
 
     @property
@@ -105,6 +106,7 @@ def _run(world: World, journey: Journey[J]) -> RunReport:
         actions=world.actions,
         checkpoints=sum(cluster.store.ledger.completed for cluster in journey.clusters),
         restarts=sum(cluster.master.master.progress.restarts for cluster in journey.clusters if cluster.masters),
+        rescales=sum(cluster.rescales for cluster in journey.clusters),
         virtual_ms=world.now_ms,
     )
 

@@ -1,13 +1,14 @@
-"""The user of a simulated job: asks for savepoints, and ends it when its leg of the journey is to end."""
+"""The user of a simulated job: asks for savepoints and other parallelisms, and ends it when its leg is to end."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Final, assert_never, final
 
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.testing.sim.cluster import Cluster
-from headgate.testing.sim.job import Leg, LegEnd, SimJob
+from headgate.testing.sim.job import Leg, LegEnd, SimJob, SimRescale
 
 SAVEPOINTS: Final = "/sim/savepoints"
 
@@ -26,12 +27,16 @@ class User:
         self._asked: Future[str] | None = None
 
     def plan(self) -> None:
-        """Have savepoints taken, and the leg end, at their times."""
+        """Have savepoints taken, the job rescaled, and the leg end, at their times."""
         began_ms = self._world.now_ms
         if self._leg.job.grows:
             self._world.at(began_ms, self._drain_when_all_is_read)
         for after_ms in self._leg.savepoints_after_ms:
             self._world.at(began_ms + after_ms, self._take_savepoint)
+        for rescale in self._leg.job.rescales:
+            self._world.at(began_ms + rescale.after_ms, partial(self._rescale, rescale))
+        for after_ms, most in self._leg.job.slots_max:
+            self._world.at(began_ms + after_ms, partial(self._cluster.have_slots, most))
         match self._leg.end:
             case LegEnd.RUNS_OUT:
                 return
@@ -48,6 +53,10 @@ class User:
     def _take_savepoint(self) -> None:
         if not self._cluster.over:
             self._cluster.take_savepoint(SavepointRequest(target=SAVEPOINTS, format=self._leg.savepoint_format))
+
+    def _rescale(self, rescale: SimRescale) -> None:
+        if not self._cluster.over:
+            self._cluster.rescale(rescale.bounds(self._cluster.plan))
 
     def _stop(self) -> None:
         """Ask for the job to be stopped, and insist on it."""

@@ -32,9 +32,9 @@ def job() -> Job:
 
 def test_a_running_job_is_suspended_after_its_last_checkpoint(job: Job) -> None:
     job.running()
-    assert job.suspend() == [s.TakeLastCheckpoint(attempt=A1)]
+    assert job.suspend() == [s.TakeCheckpoint(attempt=A1)]
     assert job.suspend() == []
-    assert job.last_checkpoint_over() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
+    assert job.checkpoint_over() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
     assert job.end_launch() == [SUSPENDED]
     assert job.state is State.SUSPENDED
 
@@ -43,7 +43,7 @@ def test_a_last_checkpoint_that_takes_too_long_is_not_waited_for(job: Job) -> No
     job.suspending()
     assert job.at(1_999.0) == []
     assert job.at(2_000.0) == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
-    assert job.last_checkpoint_over() == []
+    assert job.checkpoint_over() == []
     (end,) = job.end_launch()
     assert end == s.EndJob(status=JobState.SUSPENDED, cause="the last checkpoint was not complete in time")
 
@@ -53,7 +53,7 @@ def test_a_last_checkpoint_that_takes_too_long_is_not_waited_for(job: Job) -> No
 )
 def test_a_job_that_does_not_run_is_suspended_without_a_checkpoint(job: Job, reach: Callable[[Job], None]) -> None:
     reach(job)
-    assert not [effect for effect in job.suspend() if isinstance(effect, s.TakeLastCheckpoint)]
+    assert not [effect for effect in job.suspend() if isinstance(effect, s.TakeCheckpoint)]
     assert job.end_launch()[-1] == SUSPENDED
 
 

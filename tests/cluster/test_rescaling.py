@@ -1,0 +1,30 @@
+"""Jobs on Spark that change their parallelism while they run: each record counts once, and cores come free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.errors import EnvironmentFault
+from tests.cluster.rescaled import check_all, free_in_the_end, rescale, started
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def test_a_job_grows_and_shrinks_and_its_cores_come_free(spark: SparkSession, tmp_path: Path) -> None:
+    job = started(spark, tmp_path, 2)
+    for parallelism in (3, 1, 2):
+        assert rescale(job, parallelism).result(60.0).startswith(f"the job runs at parallelism {parallelism}")
+        free_in_the_end(spark, 4 - parallelism, job)
+    check_all(job)
+    assert job.progress.restarts == 0
+
+
+def test_more_slots_than_spark_has_are_refused_and_nothing_ends(spark: SparkSession, tmp_path: Path) -> None:
+    job = started(spark, tmp_path, 2)
+    with pytest.raises(EnvironmentFault, match="the job is to have 9 task slots, but Spark has 4 for it"):
+        rescale(job, 9).result(60.0)
+    check_all(job)
+    assert job.progress.attempt == 1

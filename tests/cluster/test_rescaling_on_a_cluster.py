@@ -1,0 +1,34 @@
+"""Jobs on a standalone cluster that change their parallelism while a worker is killed: each record counts once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.errors import RescaleError
+from tests.cluster.programs import pids
+from tests.cluster.rescaled import check_all, rescale, started
+from tests.scenarios.runs import wait_until
+
+pytestmark = [pytest.mark.standalone, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("parallelism", [1, 4])
+def test_a_worker_that_is_killed_on_the_way_costs_no_record(
+    cluster_session: SparkSession, tmp_path: Path, parallelism: int
+) -> None:
+    """The one that began first is killed when the job is asked for another parallelism, wherever that finds it."""
+    job = started(cluster_session, tmp_path, 2)
+    wait_until(lambda: len(pids(tmp_path)) == 2, job)
+    rescaled = rescale(job, parallelism)
+    os.kill(pids(tmp_path)[0], signal.SIGKILL)
+    try:
+        width = parallelism if rescaled.result(60.0) else 0
+    except RescaleError:
+        width = 2
+    check_all(job)
+    assert job.progress.placement.slots == width
