@@ -59,6 +59,10 @@ class DriverClient:
         """Change what is at a path."""
         return self._ask("PATCH", path, None)
 
+    def put(self, path: str, body: Json) -> Any:
+        """Say what is to be at a path."""
+        return self._ask("PUT", path, body)
+
     def order(self, path: str, body: Json) -> str:
         """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
         trigger = secrets.token_hex(16)

@@ -13,6 +13,7 @@ from headgate.cli.checkpoints import checkpoint, checkpoints
 from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.jobs import cancel, list_jobs, savepoint, stop
 from headgate.cli.pack import pack
+from headgate.cli.rescale import rescale
 from headgate.cli.run import run
 from headgate.cli.state import state
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
@@ -47,7 +48,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, pack, list_jobs, savepoint, stop, cancel, checkpoints, checkpoint, state):
+for _command in (run, pack, list_jobs, savepoint, stop, cancel, rescale, checkpoints, checkpoint, state):
     cli.add_command(_command)
 
 

@@ -21,11 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headgate.checkpoint.cleanup.disposal import dispose_savepoint
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.elements import SavepointFormat
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, ProgramError
 from headgate.ids import JobId
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web import checkpoint_json, job_json, metrics_json
+from headgate.web import checkpoint_json, job_json, metrics_json, requirements_json
 from headgate.web.access import RestConfig
 from headgate.web.operations import OperationKind
 from headgate.web.origin import foreign, own_names
@@ -123,6 +123,7 @@ class _Paths:
             "/checkpoints/config": checkpoint_json.config,
             "/checkpoints/details/{checkpoint}": checkpoint_json.details,
             "/checkpoints/details/{checkpoint}/subtasks/{vertex}": checkpoint_json.subtasks,
+            "/resource-requirements": requirements_json.requirements,
             "/vertices/{vertex}": job_json.vertex,
             "/vertices/{vertex}/backpressure": metrics_json.backpressure,
             "/vertices/{vertex}/watermarks": metrics_json.watermarks,
@@ -134,12 +135,13 @@ class _Paths:
             "/checkpoints": (self._checkpoint, "POST"),
             "/savepoints": (self._savepoint, "POST"),
             "/stop": (self._stop, "POST"),
+            "/resource-requirements": (self._rescale, "PUT"),
         }
         own += [Route(f"/jobs/{{job}}{path}", self._reading(answer)) for path, answer in reads.items()]
         own += [Route(f"/jobs/{{job}}{path}", answer, methods=[verb]) for path, (answer, verb) in writes.items()]
         own += [
             Route(f"/jobs/{{job}}/{kind.value}/{{trigger}}", self._asking(kind))
-            for kind in (OperationKind.SAVEPOINT, OperationKind.CHECKPOINT)
+            for kind in (OperationKind.SAVEPOINT, OperationKind.CHECKPOINT, OperationKind.RESCALING)
         ]
         return own
 
@@ -218,6 +220,15 @@ class _Paths:
         return self._ordered(
             OperationKind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_)
         )
+
+    async def _rescale(self, request: Request) -> Response:
+        job, body = self._job(request), await _body(request)
+        try:
+            bounds = requirements_json.bounds_of(job.view.plan, body)
+        except ProgramError as error:
+            raise HTTPException(400, str(error)) from None
+        operation = self._operations.begin(OperationKind.RESCALING, job.view.job_id, job.view.rescale(bounds))
+        return JSONResponse({"request-id": operation})
 
     def _ordered(self, kind: OperationKind, job: ServedJob, body: Json, order: Any) -> Response:
         """Order what is not ordered yet: a client may send a request again under the same trigger id."""

@@ -65,7 +65,7 @@ def cluster_config() -> Json:
         "timezone-offset": -time.timezone * 1000,
         "flink-version": f"headgate {__version__}",
         "flink-revision": "",
-        "features": {"web-submit": False, "web-cancel": True, "web-rescale": False, "web-history": False},
+        "features": {"web-submit": False, "web-cancel": True, "web-rescale": True, "web-history": False},
     }
 
 
@@ -186,7 +186,7 @@ def vertex(asked: Question) -> Json:
         "id": vertex_id(found),
         "name": found.name,
         "parallelism": view.progress.placement.parallelism[found.id],
-        "maxParallelism": found.max_parallelism,
+        "maxParallelism": found.parallelism_max,
         "now": asked.now_ms,
         "subtasks": [
             {
@@ -215,7 +215,7 @@ def _vertex(vertex: VertexPlan, asked: Question) -> Json:
     return {
         "id": vertex_id(vertex),
         "name": vertex.name,
-        "maxParallelism": vertex.max_parallelism,
+        "maxParallelism": vertex.parallelism_max,
         "parallelism": parallelism,
         "status": _task_state(state),
         "start-time": asked.job.started_ms,

@@ -9,6 +9,7 @@ from typing import Protocol
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
+from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.progress import JobProgress
 
 
@@ -44,6 +45,10 @@ class JobView(Protocol):
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
         """Order a savepoint, below the directory or the configured one; the future's result is its location."""
+        ...
+
+    def rescale(self, bounds: Bounds) -> Future[str]:
+        """Order another parallelism; the future is done when the job runs so, or raises why it does not."""
         ...
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:

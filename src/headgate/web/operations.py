@@ -24,10 +24,11 @@ class OperationKind(Enum):
     SAVEPOINT = "savepoints"
     CHECKPOINT = "checkpoints"
     DISPOSAL = "savepoint-disposal"
+    RESCALING = "rescaling"
 
 
 AskedFor = Future[str] | Future[None]
-"""What the outcome of an operation arrives in: the location of a savepoint, or that it is gone."""
+"""What the outcome of an operation arrives in: where a savepoint is, or that it is gone; how a job runs now."""
 
 
 @final

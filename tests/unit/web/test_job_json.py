@@ -12,6 +12,7 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, JobId
 from headgate.operators.collect import CollectFactory
+from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.web import job_json
@@ -44,6 +45,9 @@ class View:
         self.state = JobStatus.CANCELLING
 
     def trigger_checkpoint(self) -> Future[str]:
+        return Future()
+
+    def rescale(self, bounds: Bounds) -> Future[str]:
         return Future()
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:

@@ -1,0 +1,93 @@
+"""The command that gives a running job another parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+import click
+
+from headgate.cli.client import DriverClient, UnreachableError, ask, await_outcome
+from headgate.cli.exits import CommandFailedError, ExitCode
+from headgate.cli.find import FoundJob, find_job
+from headgate.cli.options import json_option, storage_option
+from headgate.cli.output import print_json
+from headgate.graph.placement import as_wide
+from headgate.runtime.monitoring.statistics_json import Json
+
+
+@click.command()
+@click.argument("job")
+@click.option(
+    "-p",
+    "--parallelism",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of all vertices that are as wide as the job, and of those that are wider than N.",
+)
+@click.option(
+    "--vertex",
+    "vertices",
+    multiple=True,
+    metavar="UID=N",
+    help="Of one vertex, by the uid, the id or the name of it or of an operator in it. May be given more than once.",
+)
+@storage_option
+@json_option
+def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage: str | None, as_json: bool) -> None:
+    """Have JOB go on at another parallelism, from a checkpoint that it takes first.
+
+    Returns when the job runs so. If that fails it goes on at the parallelism that it had, and nothing is lost.
+
+    \b
+    Examples:
+      headgate rescale word-count -p 4
+      headgate rescale word-count -p 4 --vertex sink=2
+    """
+    if parallelism is None and not vertices:
+        raise click.UsageError("Missing option '-p' or '--vertex': the parallelism to go on at.")
+    found = find_job(job, storage)
+    named = dict(map(_named, vertices))
+    told = ask(found, lambda client: _rescaled(client, found, parallelism, named))
+    if as_json:
+        print_json({"jid": found.job_id, **told})
+    else:
+        numbers = ", ".join(f"{name}: {count}" for name, count in told["parallelism"].items())
+        click.echo(f"Job {found.job_id} runs at another parallelism. {numbers}")
+
+
+def _named(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdecimal() or int(number) < 1:
+        raise click.BadParameter(f"{text!r} is no UID=N, such as sink=2", param_hint="--vertex")
+    return name, int(number)
+
+
+def _rescaled(client: DriverClient, job: FoundJob, parallelism: int | None, named: dict[str, int]) -> Json:
+    details = client.get(f"/jobs/{job.job_id}")
+    names = {node["id"]: {node["id"], node["description"], *node["uids"]} for node in details["plan"]["nodes"]}
+    ids, counts, most = zip(*map(itemgetter("id", "parallelism", "maxParallelism"), details["vertices"]), strict=True)
+    wanted = dict(zip(ids, counts if parallelism is None else as_wide(counts, most, parallelism), strict=True))
+    for name, count in named.items():
+        wanted[_id_of(name, names, job)] = count
+    body = {id_: {"parallelism": {"lowerBound": count, "upperBound": count}} for id_, count in wanted.items()}
+    trigger = client.put(f"/jobs/{job.job_id}/resource-requirements", body)["request-id"]
+    try:
+        await_outcome(client, f"/jobs/{job.job_id}/rescaling/{trigger}")
+    except UnreachableError:
+        raise CommandFailedError(
+            ExitCode.UNREACHABLE,
+            f"the driver of job {job.job_id} ended before it told what became of the rescale: nothing is lost, and the "
+            "program, started again, goes on at the parallelism that it says",
+        ) from None
+    now = client.get(f"/jobs/{job.job_id}")
+    return {"parallelism": {vertex["name"]: vertex["parallelism"] for vertex in now["vertices"]}}
+
+
+def _id_of(name: str, names: dict[str, set[str]], job: FoundJob) -> str:
+    found = [id_ for id_, known in names.items() if name in known]
+    if len(found) == 1:
+        return found[0]
+    how = "several vertices" if found else "no vertex"
+    known = ", ".join(sorted(uid for each in names.values() for uid in each))
+    raise CommandFailedError(ExitCode.USAGE, f"job {job.job_id} has {how} {name!r}; there are: {known}")
