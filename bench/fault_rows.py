@@ -127,6 +127,32 @@ def recovery(target: str, effort: Effort, say: Say) -> list[Figure]:
     return figures
 
 
+def rescaled(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (al): the longest gap in the output of a job with 100 MB of state that grows to three slots and back."""
+    say("rescaling from two slots to three and back")
+    trial = Trial(
+        program="busy",
+        target=target,
+        seconds=600.0,
+        slots=2,
+        checkpoint_ms=1_000,
+        failures=("rescale to 3", "rescale to 2") * effort.failures,
+        options=RECOVERY,
+    )
+    gaps_s = tuple(run_trial(trial)["recovery_s"])
+    return [
+        Figure(
+            row="al",
+            what=f"rescaling of 100 MB at 100,000 records/s, {change}, longest gap in the output",
+            value=max(of_runs),
+            unit="s",
+            target=Target(most=1.5),
+            of_runs=of_runs,
+        )
+        for change, of_runs in (("2 to 3 slots", gaps_s[::2]), ("3 to 2 slots", gaps_s[1::2]))
+    ]
+
+
 def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (ac): from SIGKILL of a slot to the first new output, with strangers at the ports of all processes."""
     say(f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers")
@@ -155,4 +181,4 @@ def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
 STRANGERS = 3_000
 RECOVERY = {"execution.checkpointing.incremental": "true"}
 
-MEASURES = {"s": back_pressure, "t": small_state, "u": often, "v": recovery, "ac": besieged}
+MEASURES = {"s": back_pressure, "t": small_state, "u": often, "v": recovery, "ac": besieged, "al": rescaled}

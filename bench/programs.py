@@ -26,6 +26,7 @@ from headgate.deploy.spark.session import obtain
 CHURN_RATE = 200_000.0
 PROFILE_BYTES = 1_000
 HELD_KEYS = 100_000
+BUSY_RATE = 100_000.0
 SLOW_RECORD_S = 100e-6
 TEXT_RATE = 1e9
 """Bytes of text a second of the trial, enough for a source that reads at this rate."""
@@ -218,6 +219,11 @@ def build_held(env: StreamExecutionEnvironment, folder: str, seconds: float) -> 
     stream.map(FailOnOrder(folder)).sink_to(ArrivalSink(folder))
 
 
+def build_busy(env: StreamExecutionEnvironment, folder: str, seconds: float) -> None:
+    source = inputs.FilledSource(HELD_KEYS, BUSY_RATE, seconds)
+    env.from_source(source, None, "paced").key_by(key_of).process(Hold()).sink_to(ArrivalSink(folder))
+
+
 def slowly(value: Any) -> Any:
     """Take long for a record."""
     time.sleep(SLOW_RECORD_S)
@@ -279,6 +285,7 @@ JOBS: dict[str, Build] = {
     "fragile": build_fragile,
     "spread": build_spread,
     "held": build_held,
+    "busy": build_busy,
     "clogged": build_clogged,
     "files": build_files,
     "rows": build_rows,

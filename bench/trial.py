@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +26,8 @@ from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.handles.running_job import RunningJob
+from headgate.graph.job_graph import VertexPlan
+from headgate.graph.placement import as_wide
 
 ROOT = Path(__file__).parent.parent
 RESTARTED_S_MAX = 60.0
@@ -109,7 +113,7 @@ def measure(trial: Trial) -> Result:
         if trial.strangers:
             wait_until(lambda: 0.0 if (Path(folder) / BESIEGED_FILE).exists() else None, "all strangers")
         if trial.failures:
-            return {"recovery_s": [FAILURES[kind](Path(folder)) for kind in trial.failures]} | stop(job)
+            return {"recovery_s": [FAILURES[kind](Path(folder), job) for kind in trial.failures]} | stop(job)
         checkpoints = watch(job)
         return results(trial, Path(folder)) | {"checkpoints": checkpoints} | in_all(Path(folder), submitted_s)
 
@@ -248,7 +252,7 @@ def output_since(folder: Path, failed_s: float, attempt: int) -> float:
     return wait_until(find, "output after the failure") - failed_s
 
 
-def throw_exception(folder: Path) -> float:
+def throw_exception(folder: Path, job: RunningJob) -> float:
     """Have user code fail; return the seconds from there to the first new output."""
     last = let_run(folder)
     failed = folder / programs.FAILED_FILE
@@ -258,7 +262,7 @@ def throw_exception(folder: Path) -> float:
     return output_since(folder, failed_s, last.attempt)
 
 
-def kill_slot(folder: Path) -> float:
+def kill_slot(folder: Path, job: RunningJob) -> float:
     """Kill the process of a slot; return the seconds from there to the first new output."""
     last = let_run(folder)
     if last.process == os.getpid():
@@ -268,7 +272,30 @@ def kill_slot(folder: Path) -> float:
     return output_since(folder, failed_s, last.attempt)
 
 
-FAILURES = {"exception": throw_exception, "kill": kill_slot}
+def rescale(folder: Path, job: RunningJob, parallelism: int) -> float:
+    """Have the job go on with so many slots; return the longest time without output, in seconds."""
+    let_run(folder)
+    asked_s = time.monotonic()
+    bounds = {vertex.id: (count, count) for vertex, count in widths(job, parallelism)}
+    job.rescale(bounds).result(RESTARTED_S_MAX)
+    done_s = time.monotonic()
+    wait_until(lambda: 0.0 if read_arrivals(folder)[-1].time_s > done_s else None, "output after the rescale")
+    times_s = [each.time_s for each in read_arrivals(folder) if each.time_s > asked_s]
+    return max(later_s - earlier_s for earlier_s, later_s in pairwise([asked_s, *times_s]))
+
+
+def widths(job: RunningJob, parallelism: int) -> Iterator[tuple[VertexPlan, int]]:
+    """Yield the vertices of a job, each with its number of subtasks if the job is to be so wide."""
+    most = [vertex.parallelism_max for vertex in job.plan.vertices]
+    counts = as_wide(job.progress.placement.parallelism, most, parallelism)
+    return zip(job.plan.vertices, counts, strict=True)
+
+
+FAILURES: dict[str, Callable[[Path, RunningJob], float]] = {
+    "exception": throw_exception,
+    "kill": kill_slot,
+    **{f"rescale to {slots}": partial(rescale, parallelism=slots) for slots in (2, 3)},
+}
 
 
 def given_trial() -> Trial:
