@@ -30,6 +30,7 @@ PURE = [
     "runtime/master/supervisor*.py",
     *("runtime/job_storage/ending.py", "runtime/job_storage/place.py", "runtime/job_storage/reading.py"),
     *("runtime/master/supervision.py", "runtime/master/restart.py", "runtime/master/assembly.py"),
+    *("runtime/master/rescaling.py", "runtime/master/growth.py", "deploy/handles/status_line.py"),
     *("runtime/monitoring/failures.py", "runtime/monitoring/summary.py", "runtime/monitoring/statistics*.py"),
     *("runtime/monitoring/metrics.py", "runtime/control/subtask_metrics.py", "runtime/slot/metrics.py"),
     *("dataflow/pace.py", "connectors/micro_batches/protocol.py"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TextIO
+
 from headgate.deploy.handles.handle import JobHandle
+from headgate.deploy.handles.live_line import wait_with_line
 from headgate.errors import HeadgateError, InternalError, JobCancelledError, JobFailedError, JobSuspendedError
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 
 
-def wait_for(job: JobHandle) -> JobOutcome:
-    """Block until the job has ended; return how."""
-    outcome = job.wait()
+def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
+    """Block until the job has ended; return how. Meanwhile a line on the terminal, if there is one, says what it does."""
+    outcome = job.wait() if terminal is None else wait_with_line(job, terminal)
     if outcome is None:
         raise InternalError(f"waiting for job {job.job_id} without limit ended before the job did")
     return outcome

@@ -28,6 +28,7 @@ class CollectionSource(Source[CollectionSplit]):
 
     def __init__(self, records: Iterable[Any]) -> None:
         self._records = list(records)
+        self.records_total = len(self._records)
 
     def splits(self, parallelism: int) -> list[CollectionSplit]:
         return [CollectionSplit(0)] if self._records else []

@@ -55,6 +55,7 @@ class DataGeneratorSource(Source[IndexSplit]):
         self._count = count
         self._records_per_second = records_per_second
         self.bounded = count is not None
+        self.records_total = count
 
     def splits(self, parallelism: int) -> list[IndexSplit]:
         number = parallelism if self._count is None else min(parallelism, self._count)

@@ -34,6 +34,7 @@ class NumberSequenceSource(Source[NumberSplit]):
             raise ProgramError(f"a number sequence from {start} to {end} is empty; start must not be above end")
         self._start = start
         self._end = end
+        self.records_total = end - start + 1
 
     def splits(self, parallelism: int) -> list[NumberSplit]:
         size, larger = divmod(self._end - self._start + 1, parallelism)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -322,11 +323,12 @@ class StreamExecutionEnvironment(PythonDependencies, OlderEnvironment, AcceptedS
         Raises ProgramError when the program cannot run as written, ConfigError for a wrong setting, EnvironmentFault
         when something around it is wrong or missing, JobFailedError with the user's own traceback when the job failed,
         JobCancelledError when it was cancelled, JobSuspendedError when this driver left it for a later one. An
-        interrupt (Ctrl-C) cancels the job.
+        interrupt (Ctrl-C) cancels the job. On a terminal a line shows what the job does meanwhile, unless it prints
+        records itself, or `headgate.console.status-line` is false.
         """
         job = self.submit(job_name)
         try:
-            result = wait_for(job)
+            result = wait_for(job, sys.stderr if sys.stderr.isatty() else None)
         except KeyboardInterrupt:
             job.cancel()
             job.wait()

@@ -94,6 +94,9 @@ class Source(ABC, Generic[Split]):
     bounded: bool = True
     """Whether reading ends by itself."""
 
+    records_total: int | None = None
+    """How many records there are in all, None where that is not known before they are read. It is shown to people."""
+
     parallelism_max: int | None = None
     """The most subtasks that can read at a time, None for no limit."""
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from headgate.config import Option
 from headgate.config_kinds import (
+    BOOLEAN,
     DURATION_MS,
     HEX_ID,
     INTEGER,
@@ -111,6 +112,12 @@ MOVED_CLASSES: Final = Option[dict[str, str]](
 )
 SCHEDULER_POOL: Final = Option[str | None](
     "headgate.spark.scheduler-pool", TEXT, None, "Spark scheduler pool that the job's stage runs in."
+)
+STATUS_LINE: Final = Option[bool](
+    "headgate.console.status-line",
+    BOOLEAN,
+    True,
+    "Whether execute() shows in a line what the job does, if standard error is a terminal and the job prints nothing.",
 )
 LOG_LEVEL: Final = Option[str](
     "headgate.log.level",

@@ -88,6 +88,10 @@ class JobHandle(Protocol):
         """
         ...
 
+    def line(self) -> str | None:
+        """Return what the job does at the moment in one line, None for nothing to show. Does not block."""
+        ...
+
     def results(self) -> Iterator[Any]:
         """Return an iterator over the records that reached the job's collect operator, each once.
 

@@ -6,6 +6,7 @@ import contextlib
 import pickle
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, Final, Protocol, final
@@ -13,6 +14,7 @@ from typing import Any, Final, Protocol, final
 from headgate import options
 from headgate.deploy.handles.handle import JobStatus
 from headgate.deploy.handles.job_endpoint import JobEndpoint, JobFolder
+from headgate.deploy.handles.status_line import prints, status_line
 from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
 from headgate.errors import CheckpointError
@@ -224,6 +226,10 @@ class RunningJob:
         if self._error is not None:
             raise self._error
         return self._outcome
+
+    def line(self) -> str | None:
+        shows = self._plan.settings.get(options.STATUS_LINE) and not prints(self._plan)
+        return status_line(self._plan, self.status().name, self.progress, round(time.time() * 1000)) if shows else None
 
     def results(self) -> Iterator[Any]:
         return iter(self._results)
