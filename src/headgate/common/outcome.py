@@ -11,7 +11,7 @@ from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 
 
 def wait_for(job: JobHandle, terminal: TextIO | None = None) -> JobOutcome:
-    """Block until the job has ended; return how. Meanwhile a line on the terminal, if there is one, says what it does."""
+    """Block until the job has ended; return how. Meanwhile a line on the terminal, if any, says what the job does."""
     outcome = job.wait() if terminal is None else wait_with_line(job, terminal)
     if outcome is None:
         raise InternalError(f"waiting for job {job.job_id} without limit ended before the job did")
