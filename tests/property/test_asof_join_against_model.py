@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate.common import Time
@@ -162,6 +162,11 @@ def in_order(results: list[Result]) -> list[Result]:
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 @settings(max_examples=200, deadline=None)
 @given(told=TOLD, steps=STEPS, incremental=st.booleans())
+@example(
+    told=Told(direction="nearest", tolerance=None, exact=False, how="inner", grace=None),
+    steps=[(0, "a", 0), (1, "a", 0), (1, "a", 0)],
+    incremental=False,
+)
 def test_an_as_of_join_finds_what_looking_at_all_would(
     backend: str, told: Told, steps: list[Any], incremental: bool
 ) -> None:

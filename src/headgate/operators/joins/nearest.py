@@ -54,6 +54,8 @@ class Nearest:
         """Return the place of the first record that is needed for records of the left stream from a time on."""
         first = (bisect_left if self.exact or self.before else bisect_right)(times, from_ms)
         if self.before:
+            if not first and not self.exact:  # of those at this very time, later records need the last one only
+                first = bisect_right(times, from_ms)
             first = max(first - 1, bisect_left(times, from_ms - self.tolerance_ms), 0)
         return first
 
