@@ -40,6 +40,7 @@ class RateLimitedSource(Source[Split]):
         self._source = source
         self._records_per_second = records_per_second
         self.bounded = source.bounded
+        self.records_total = source.records_total
         self.parallelism_max = source.parallelism_max
         self.discovery_interval_ms = source.discovery_interval_ms
         self.discovery_ends = source.discovery_ends
