@@ -287,7 +287,7 @@ def rescale(folder: Path, job: RunningJob, parallelism: int) -> float:
 def widths(job: RunningJob, parallelism: int) -> Iterator[tuple[VertexPlan, int]]:
     """Yield the vertices of a job, each with its number of subtasks if the job is to be so wide."""
     most = [vertex.parallelism_max for vertex in job.plan.vertices]
-    counts = as_wide(job.progress.placement.parallelism, most, parallelism)
+    counts = as_wide([vertex.parallelism for vertex in job.plan.vertices], most, parallelism)
     return zip(job.plan.vertices, counts, strict=True)
 
 

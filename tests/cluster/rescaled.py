@@ -43,7 +43,7 @@ def started(spark: SparkSession, folder: Path, parallelism: int) -> Any:
 def rescale(job: Any, parallelism: int) -> Future[str]:
     """Ask for a parallelism of the whole job, once it runs."""
     wait_until(lambda: job.status().name == "RUNNING", job)
-    counts = job.progress.placement.parallelism
+    counts = [vertex.parallelism for vertex in job.plan.vertices]
     most = [vertex.parallelism_max for vertex in job.plan.vertices]
     wanted = as_wide(counts, most, parallelism)
     return job.rescale({vertex: (count, count) for vertex, count in enumerate(wanted)})  # type: ignore[no-any-return]

@@ -13,7 +13,6 @@ from headgate.cli.find import FoundJob, find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import print_json
 from headgate.graph.placement import as_wide
-from headgate.runtime.monitoring.statistics_json import Json
 
 
 @click.command()
@@ -23,7 +22,7 @@ from headgate.runtime.monitoring.statistics_json import Json
     "--parallelism",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of all vertices that are as wide as the job, and of those that are wider than N.",
+    help="Of all vertices that the program makes as wide as the job; narrower ones stay, but for those wider than N.",
 )
 @click.option(
     "--vertex",
@@ -50,10 +49,10 @@ def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage:
     named = dict(map(_named, vertices))
     told = ask(found, lambda client: _rescaled(client, found, parallelism, named))
     if as_json:
-        print_json({"jid": found.job_id, **told})
+        print_json({"jid": found.job_id, "parallelism": told})
     else:
-        numbers = ", ".join(f"{name}: {count}" for name, count in told["parallelism"].items())
-        click.echo(f"Job {found.job_id} runs at another parallelism. {numbers}")
+        numbers = ", ".join(f"{name}: {count}" for name, count in told.items())
+        click.echo(f"Job {found.job_id} runs at this parallelism: {numbers}")
 
 
 def _named(text: str) -> tuple[str, int]:
@@ -63,25 +62,26 @@ def _named(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _rescaled(client: DriverClient, job: FoundJob, parallelism: int | None, named: dict[str, int]) -> Json:
+def _rescaled(client: DriverClient, job: FoundJob, parallelism: int | None, named: dict[str, int]) -> dict[str, int]:
     details = client.get(f"/jobs/{job.job_id}")
     names = {node["id"]: {node["id"], node["description"], *node["uids"]} for node in details["plan"]["nodes"]}
-    ids, counts, most = zip(*map(itemgetter("id", "parallelism", "maxParallelism"), details["vertices"]), strict=True)
-    wanted = dict(zip(ids, counts if parallelism is None else as_wide(counts, most, parallelism), strict=True))
+    keys = itemgetter("id", "programmedParallelism", "maxParallelism")
+    ids, programmed, most = zip(*map(keys, details["vertices"]), strict=True)
+    wanted = {} if parallelism is None else dict(zip(ids, as_wide(programmed, most, parallelism), strict=True))
     for name, count in named.items():
         wanted[_id_of(name, names, job)] = count
     body = {id_: {"parallelism": {"lowerBound": count, "upperBound": count}} for id_, count in wanted.items()}
     trigger = client.put(f"/jobs/{job.job_id}/resource-requirements", body)["request-id"]
     try:
         await_outcome(client, f"/jobs/{job.job_id}/rescaling/{trigger}")
+        now = client.get(f"/jobs/{job.job_id}")
     except UnreachableError:
         raise CommandFailedError(
             ExitCode.UNREACHABLE,
             f"the driver of job {job.job_id} ended before it told what became of the rescale: nothing is lost, and the "
             "program, started again, goes on at the parallelism that it says",
         ) from None
-    now = client.get(f"/jobs/{job.job_id}")
-    return {"parallelism": {vertex["name"]: vertex["parallelism"] for vertex in now["vertices"]}}
+    return {vertex["name"]: vertex["parallelism"] for vertex in now["vertices"]}
 
 
 def _id_of(name: str, names: dict[str, set[str]], job: FoundJob) -> str:

@@ -126,7 +126,7 @@ def config(asked: Question) -> Json:
         "execution-config": {
             "execution-mode": "PIPELINED",
             "restart-strategy": plan.settings.get(options.RESTART_STRATEGY) or "default",
-            "job-parallelism": plan.settings.get(options.PARALLELISM) or placement.slots,
+            "job-parallelism": placement.slots,
             "object-reuse-mode": False,
             "user-config": plan.parameters,
         },
@@ -217,6 +217,7 @@ def _vertex(vertex: VertexPlan, asked: Question) -> Json:
         "name": vertex.name,
         "maxParallelism": vertex.parallelism_max,
         "parallelism": parallelism,
+        "programmedParallelism": vertex.parallelism,
         "status": _task_state(state),
         "start-time": asked.job.started_ms,
         "end-time": -1,

@@ -5,36 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headgate import options
 from headgate.errors import ProgramError
-from headgate.graph.job_graph import JobGraph
+from headgate.graph.job_graph import JobGraph, VertexPlan
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id
 
 UNSET = (None, -1)
-"""Flink's way to leave a bound open."""
+"""Flink's ways to leave the lower bound open."""
 
 
 def requirements(asked: Question) -> Json:
-    """Return the parallelism of each vertex: the job needs as many slots as it has."""
-    counts = asked.job.view.progress.placement.parallelism
-    return {vertex_id(vertex): _bounds(counts[vertex.id]) for vertex in asked.job.view.plan.vertices}
+    """Return the parallelism that each vertex is to have; an adaptive job makes do with less."""
+    plan, progress = asked.job.view.plan, asked.job.view.progress
+    counts = (progress.wanted or progress.placement).parallelism
+    is_adaptive = options.is_adaptive(plan.settings)
+    return {vertex_id(vertex): _bounds(counts[vertex.id], is_adaptive) for vertex in plan.vertices}
 
 
-def _bounds(count: int) -> Json:
-    return {"parallelism": {"lowerBound": count, "upperBound": count}}
+def _bounds(count: int, is_adaptive: bool) -> Json:
+    return {"parallelism": {"lowerBound": 1 if is_adaptive else count, "upperBound": count}}
 
 
 def bounds_of(plan: JobGraph, body: Json) -> dict[int, tuple[int, int]]:
     """Return the bounds that a request has for vertices, by number. Vertices that it leaves out stay as they are.
 
-    Without a lower bound it is 1. Raises ProgramError for a vertex that is not there, or what is no bound.
+    Without a lower bound it is 1. Raises ProgramError for a vertex that is not there, and for bounds that cannot be.
     """
-    numbers = {vertex_id(vertex): vertex.id for vertex in plan.vertices}
-    unknown = next((name for name in body if name not in numbers), None)
+    vertices = {vertex_id(vertex): vertex for vertex in plan.vertices}
+    unknown = next((name for name in body if name not in vertices), None)
     if unknown is not None or not body:
         what = "names no vertex" if unknown is None else f"names {unknown!r}, which is no vertex of the job"
-        raise ProgramError(f"the request {what}; there are: {', '.join(numbers)}")
-    return {numbers[name]: _read(name, given) for name, given in body.items()}
+        raise ProgramError(f"the request {what}; there are: {', '.join(vertices)}")
+    return {vertices[name].id: _checked(vertices[name], *_read(name, given)) for name, given in body.items()}
+
+
+def _checked(vertex: VertexPlan, lower: int, upper: int) -> tuple[int, int]:
+    if not lower <= upper <= vertex.parallelism_max:
+        raise ProgramError(
+            f"{vertex.name!r} is to have {lower} to {upper} subtasks, but can have 1 to {vertex.parallelism_max}"
+        )
+    return lower, upper
 
 
 def _read(name: str, given: Any) -> tuple[int, int]:

@@ -29,7 +29,7 @@ def test_a_job_is_rescaled_as_a_whole_and_by_vertex(job: Served) -> None:
     id_ = job.job.job_id
     done = headgate("rescale", id_, "-p", "2")
     assert done.code == 0
-    assert done.out.startswith(f"Job {id_} runs at another parallelism. ")
+    assert done.out.startswith(f"Job {id_} runs at this parallelism: ")
     assert parallelism(job) == [2, 2]
     told = headgate("rescale", "word-count", "--vertex", "counter=3", "--json").json()
     assert told["jid"] == id_
@@ -45,7 +45,7 @@ def test_a_job_is_rescaled_as_a_whole_and_by_vertex(job: Served) -> None:
         (["-p", "0"], ExitCode.USAGE, "0 is not in the range"),
         (["--vertex", "counter"], ExitCode.USAGE, "'counter' is no UID=N, such as sink=2"),
         (["--vertex", "nothing=2"], ExitCode.USAGE, "has no vertex 'nothing'; there are: "),
-        (["--vertex", "counter=4000"], ExitCode.FAILED, "is to have 4000 subtask(s), but can have 1 to 128"),
+        (["--vertex", "counter=4000"], ExitCode.FAILED, "is to have 4000 to 4000 subtasks, but can have 1 to 128"),
     ],
 )
 def test_what_cannot_be_is_said_and_the_job_runs_on(job: Served, given: list[str], code: ExitCode, text: str) -> None:
@@ -61,5 +61,5 @@ def test_a_job_without_checkpoints_says_what_to_set(tmp_path: Path, monkeypatch:
     with served() as job:
         done = headgate("rescale", job.job.job_id, "-p", "2")
         assert done.code == ExitCode.FAILED
-        assert "the job makes no checkpoints: set execution.checkpointing.interval" in done.err
+        assert "it makes no checkpoints, from which it could go on: set execution.checkpointing.interval" in done.err
         assert parallelism(job) == [1, 1]

@@ -48,6 +48,8 @@ def test_what_is_asked_for_comes_about(job: Served) -> None:
         ({"VERTEX": {"parallelism": {"upperBound": 0}}}, "is 0, but must be a whole number of 1 or more"),
         ({"VERTEX": {"parallelism": {"upperBound": True}}}, "is True, but must be a whole number of 1 or more"),
         ({"VERTEX": {"parallelism": {"lowerBound": 0, "upperBound": 2}}}, "lowerBound of vertex"),
+        ({"VERTEX": {"parallelism": {"lowerBound": 4, "upperBound": 2}}}, "is to have 4 to 2 subtasks, but can have 1"),
+        ({"VERTEX": {"parallelism": {"upperBound": 200}}}, "is to have 1 to 200 subtasks, but can have 1 to 128"),
     ],
 )
 def test_what_is_no_requirement_is_refused(job: Served, body: dict[str, Any], text: str) -> None:
@@ -57,9 +59,10 @@ def test_what_is_no_requirement_is_refused(job: Served, body: dict[str, Any], te
     assert text in answer.json()["errors"][0]
 
 
-def test_what_cannot_be_fails_later_with_its_reason(job: Served) -> None:
-    _, counter = job.get(PATH)
-    trigger = put(job, {counter: {"parallelism": {"lowerBound": 4, "upperBound": 2}}}).json()["request-id"]
-    failure = job.outcome(f"/jobs/JOB/rescaling/{trigger}")["failure-cause"]
-    assert failure["class"] == "ProgramError"
-    assert "is to have 4 to 2 subtasks" in failure["stack-trace"]
+def test_what_comes_to_nothing_says_why_later() -> None:
+    with served() as job:
+        _, counter = job.get(PATH)
+        trigger = put(job, {counter: {"parallelism": {"upperBound": 2}}}).json()["request-id"]
+        failure = job.outcome(f"/jobs/JOB/rescaling/{trigger}")["failure-cause"]
+        assert failure["class"] == "RescaleError"
+        assert "it makes no checkpoints" in failure["stack-trace"]

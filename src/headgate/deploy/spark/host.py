@@ -23,7 +23,7 @@ from headgate.deploy.handles.running_job import Results
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
-from headgate.deploy.spark.observe import slots_busy, slots_total
+from headgate.deploy.spark.observe import slots_within_reach
 from headgate.deploy.spark.preflight import is_local, unfit
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
@@ -40,14 +40,13 @@ from headgate.runtime.control.messages import RegisterSlot
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.master.assembly import slots_wait_ms
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.services import MasterServices
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
 IDLE_S_MAX: Final = 1.0
-SLOTS_WAIT_S_MAX: Final = 60.0
-"""How long a launch waits for task slots that are still held, or still to come."""
 END_S_MAX: Final = 10.0
 """How long the end of a job waits for its stage to be gone."""
 CLOSURE_BYTES_MAX: Final = 512 * 1024
@@ -172,7 +171,8 @@ class SparkHost:
         order = StageOrder(
             slots=slots,
             least=1 if is_adaptive else slots,
-            wait_s=get(options.SLOTS_WAIT) / 1000.0 if is_adaptive else SLOTS_WAIT_S_MAX,
+            beside=cores_beside(self._plan),
+            wait_s=slots_wait_ms(self._plan.settings) / 1000.0,
             stable_s=get(options.SLOTS_STABILIZATION) / 1000.0,
             group=f"headgate-{self._plan.job_id}-{launch}",
             description=f"headgate: {self._plan.job_name}",
@@ -184,7 +184,7 @@ class SparkHost:
             self._spark,
             order,
             task,
-            lambda sized: self._order(lambda master: master.launch_sized(launch, sized)),
+            lambda sized: self._order(lambda master: self._sized(master, launch, sized)),
             lambda error, gone: self._order(lambda master: master.launch_ended(launch, error, for_good=gone)),
         )
         self._stage.start()
@@ -216,9 +216,12 @@ class SparkHost:
             self._stage.kill()
 
     def slots_max(self, held: int) -> int:
-        context = self._spark.sparkContext
-        others = max(slots_busy(context) - held, cores_beside(self._plan))
-        return slots_total(context) - others
+        return slots_within_reach(self._spark.sparkContext, held, cores_beside(self._plan))
+
+    def _sized(self, master: JobMaster, launch: Launch, slots: int) -> None:
+        if self._proof is not None:
+            self._proof.sized(launch, slots)
+        master.launch_sized(launch, slots)
 
     def _order(self, order: Callable[[JobMaster], None]) -> None:
         """Have the job's thread call `order` with the job master. Called on the stage's thread."""

@@ -74,6 +74,11 @@ def slots_free(context: SparkContext) -> int:
     return slots_total(context) - slots_busy(context)
 
 
+def slots_within_reach(context: SparkContext, held: int, beside: int) -> int:
+    """Return how many tasks a stage could have if the `held` ones of the caller ended, and `beside` are left free."""
+    return slots_total(context) - max(slots_busy(context) - held, beside)
+
+
 def slots_busy(context: SparkContext) -> int:
     """Return how many tasks run now. Asks the scheduler itself: the status tracker may be seconds behind it."""
     scala: Any = context._jsc.sc()

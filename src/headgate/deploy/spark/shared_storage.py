@@ -25,6 +25,11 @@ class StorageProof:
         """Write the file that slots are to find. Raises `StorageError`."""
         write_probe(self._store, self.nonce)
 
+    def sized(self, launch: Launch, slots: int) -> None:
+        """The launch has so many slots."""
+        if launch == self._launch:
+            self._slots = slots
+
     def answered(self, launch: Launch, slot: SlotIndex, host: str) -> str | None:
         """Return why storage is not shared, None while it seems so; looks when the last slot has answered.
 

@@ -16,7 +16,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from headgate.deploy.spark.gone import GONE, JVM_ERRORS, is_gone, report_of
-from headgate.deploy.spark.observe import slots_free
+from headgate.deploy.spark.observe import slots_within_reach
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
 from headgate.deploy.spark.stage_error import explain
@@ -34,10 +34,12 @@ class StageOrder:
     """What to submit: how many tasks, and how the stage shows in Spark's UI. `group` is unique to the launch.
 
     It waits for so many free task slots, `wait_s` at most; `least` will do once there have been no more for `stable_s`.
+    Others need `beside` of them.
     """
 
     slots: int
     least: int
+    beside: int
     wait_s: float
     stable_s: float
     group: str
@@ -50,7 +52,7 @@ class StageOrder:
 class SlotStage:
     """One submission. `on_ended` is called once, on the stage's own thread, with the error or None.
 
-    `on_sized` is called there before the stage is submitted, if it gets fewer slots than it is to have.
+    `on_sized` is called there before the stage is submitted, with the number of slots that it gets.
     `for_good` tells that Spark is gone with the stage, so that there can be no other.
     """
 
@@ -112,8 +114,7 @@ class SlotStage:
         slots = self._await_slots()
         if self._killed:
             return
-        if slots < self._order.slots:
-            self._on_sized(slots)
+        self._on_sized(slots)
         # A result stage: Spark would try again by itself if others had to read what the slots return.
         stage = context.parallelize([], slots).barrier().mapPartitions(task)
         stage.ctx = JobContext(context, self._order.code)  # type: ignore[assignment]  # stands in for it
@@ -127,15 +128,18 @@ class SlotStage:
         order, began_s = self._order, time.monotonic()
         known, since_s = 0, began_s
         while not self._killed:
-            free, now_s = slots_free(self._spark.sparkContext), time.monotonic()
-            if free != known:
-                known, since_s = free, now_s
-            if free >= order.slots or (free >= order.least and now_s - since_s >= order.stable_s):
+            free = slots_within_reach(self._spark.sparkContext, 0, order.beside)
+            now_s = time.monotonic()
+            since_s = now_s if free > known else since_s
+            known = free
+            is_late = now_s - began_s >= order.wait_s
+            if free >= order.slots or (free >= order.least and (is_late or now_s - since_s >= order.stable_s)):
                 return min(free, order.slots)
-            if now_s - began_s >= order.wait_s:
+            if is_late:
+                fewer = "" if order.least == 1 else "; with jobmanager.scheduler: adaptive it goes on with fewer"
                 raise EnvironmentFault(
-                    f"the job needs {order.least} task slots, but Spark has {free} free ones: add executors or cores, "
-                    "or wait for other work; with jobmanager.scheduler: adaptive it goes on with fewer"
+                    f"the job needs {order.least} task slots, but Spark has {max(0, free)} free ones for it: add "
+                    f"executors or cores, or wait for other work{fewer}"
                 )
             time.sleep(SLOTS_LOOK_S)
         return 0

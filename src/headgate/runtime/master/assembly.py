@@ -45,9 +45,14 @@ def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], 
         place=partial(placed, plan),
         restart=restart_of(plan, random),
         teardown_timeout_ms=get(options.TEARDOWN_TIMEOUT),
-        start_timeout_ms=get(options.START_TIMEOUT)
-        + (get(options.SLOTS_WAIT) if options.is_adaptive(plan.settings) else 0),
+        start_timeout_ms=get(options.START_TIMEOUT),
+        slots_wait_ms=slots_wait_ms(plan.settings),
     )
+
+
+def slots_wait_ms(settings: Settings) -> int:
+    """Return how long a launch waits for slots that are still held, or still to come."""
+    return settings.get(options.SLOTS_WAIT if options.is_adaptive(settings) else options.START_TIMEOUT)
 
 
 def restart_of(plan: JobGraph, random: Callable[[], float]) -> RestartStrategy:

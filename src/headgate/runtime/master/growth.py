@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 COUNT_EVERY_MS: Final = 1_000.0
+FAILURES_MAX: Final = 6
+"""From then on the time between two tries stays the same: 64 times the cooldown."""
 
 
 @final
@@ -37,6 +39,7 @@ class Growth:
     def __init__(self, settings: GrowthSettings) -> None:
         self._settings = settings
         self._slots = self._wanted = 0
+        self._failures = 0
         self._count_ms: float | None = None
         self._since_ms: float | None = None
         """Since when there have been enough further slots."""
@@ -48,9 +51,20 @@ class Growth:
 
     def started(self, slots: int, wanted: int, now_ms: float) -> None:
         """An attempt runs in so many slots, of those that the job wants."""
+        if slots > self._slots:
+            self._failures = 0
         self._slots, self._wanted = slots, wanted
         self._since_ms = None
-        self._count_ms = now_ms + self._settings.cooldown_ms if slots < wanted else None
+        self._cool_down(now_ms)
+
+    def failed(self, now_ms: float) -> None:
+        """The job has not come to run with more slots: the next try waits for twice as long as this one did."""
+        self._failures = min(self._failures + 1, FAILURES_MAX)
+        self._cool_down(now_ms)
+
+    def _cool_down(self, now_ms: float) -> None:
+        cooldown_ms = self._settings.cooldown_ms * 2**self._failures
+        self._count_ms = now_ms + cooldown_ms if self._slots < self._wanted else None
 
     def ended(self) -> None:
         """The attempt is over."""

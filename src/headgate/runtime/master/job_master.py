@@ -35,6 +35,7 @@ from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, Rescales
 from headgate.runtime.master.services import MasterServices, SlotLink
 from headgate.runtime.master.supervision import origin_of_event
+from headgate.runtime.master.supervisor import SupervisorState
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress
@@ -60,6 +61,8 @@ class JobMaster:
         self._rescales = Rescales(plan, self)
         self._aligner = watermark_aligner_of(plan)
         self._growth = growth_of(plan)
+        self._is_counting = False
+        self._ordered = 0
         self.progress.statistics = self._checkpoints.statistics
         self._links: dict[SlotIndex, SlotLink] = {}
         self._addresses: dict[SlotIndex, tuple[str, int]] = {}
@@ -149,8 +152,10 @@ class JobMaster:
             self._supervise(supervision.SlotLost(launch=launch, slot=slot, reason=reason, now_ms=self._now()))
 
     def slot_unfit(self, launch: Launch, reason: str) -> None:
-        """A slot cannot run the job, for a reason that trying again does not mend: the job fails."""
-        if launch == self._supervisor.launch and self.outcome is None:
+        """A slot cannot run the job, for a reason that trying again does not mend: the job fails, or goes back."""
+        if self._supervisor.may_go_back:
+            self._supervise(supervision.LaunchUnfit(launch=launch, reason=reason, now_ms=self._now()))
+        elif launch == self._supervisor.launch and self.outcome is None:
             self._end_as_failed(reason)
 
     def _end_as_failed(self, reason: str) -> None:
@@ -159,8 +164,9 @@ class JobMaster:
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
     def launch_sized(self, launch: Launch, slots: int) -> None:
-        """A launch hosts so many slots only. Called before any of them registers."""
-        _log.warning("the job goes on with %d task slots: there are no more", slots)
+        """A launch begins with so many slots. Called before any of them registers."""
+        if launch == self._supervisor.launch and slots < self._ordered:
+            _log.warning("the job goes on with %d of %d task slots: there are no more", slots, self._ordered)
         self._supervise(supervision.LaunchSized(launch=launch, slots=slots, now_ms=self._now()))
 
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
@@ -202,14 +208,22 @@ class JobMaster:
             self.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
 
     def _count_slots(self) -> None:
-        """Have the job go on with more slots, if there are enough of them."""
+        """Have the job go on with more slots, if there are enough of them, and it could go on at once."""
+        if self._is_counting:
+            return
+        self._is_counting = True
+        attempt = self._supervisor.attempt
 
-        def done(slots_max: int | BaseException | None) -> None:
-            if isinstance(slots_max, int) and self._growth.counted(slots_max, self._now()):
+        def done(slots_max: int | None) -> None:
+            self._is_counting = False
+            is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.requests.is_open
+            if attempt != self._supervisor.attempt or slots_max is None or not is_free:
+                return
+            if self._growth.counted(slots_max, self._now()):
                 self._growth.ended()
-                self._rescales.grow(self._supervisor.wanted)
+                self._rescales.grow(slots_max, lambda: self._growth.failed(self._now()))
 
-        self._services.io.submit(self.slots_max, done)
+        self.slots_counted(done)
 
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
@@ -315,6 +329,7 @@ class JobMaster:
     def _perform(self, effect: supervision.SupervisorEffect) -> None:
         match effect:
             case supervision.LaunchSlots():
+                self._ordered = effect.slots
                 self._services.launcher.launch(effect.launch, effect.slots)
             case supervision.KillLaunch():
                 for slot in list(self._links):
@@ -335,6 +350,7 @@ class JobMaster:
             case supervision.ReleaseSlots():
                 self._release(effect.slots)
             case supervision.RescaleOver():
+                self._watch_growth()
                 self._rescales.over(effect)
             case supervision.EndAttempt():
                 self._ended = effect.attempt
@@ -422,8 +438,14 @@ class JobMaster:
         self._checkpoints.attempt_started(attempt, point)
         self._discovery.attempt_started(attempt, point)
         self._aligner.started(self._now())
-        self._growth.started(point.placement.slots, self._supervisor.wanted.slots, self._now())
+        self._watch_growth()
         self.send_all(messages.Start(attempt=attempt))
+
+    def _watch_growth(self) -> None:
+        """Note what the job wants. Only from checkpoints can it go on with more slots."""
+        if self._supervisor.state is SupervisorState.RUNNING and self._plan.checkpointing:
+            self.progress.wanted = self._supervisor.wanted
+            self._growth.started(self.placement.slots, self._supervisor.wanted.slots, self._now())
 
     def _refuse(self, cause: str) -> None:
         """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
@@ -496,9 +518,23 @@ class JobMaster:
         """The placement of the newest attempt that has run."""
         return self.progress.placement
 
-    def slots_max(self) -> int | None:
-        """Return how many slots a launch could have if the present one ended; None: any number. Blocks."""
-        return self._services.launcher.slots_max(len(self._links))
+    @property
+    def wanted(self) -> Placement:
+        """The placement that it would have if there were slots enough."""
+        return self._supervisor.wanted if self.progress.attempt else self.placement
+
+    def slots_counted(self, done: Callable[[int | None], None]) -> None:
+        """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
+
+        def counted(slots_max: int | BaseException | None) -> None:
+            if isinstance(slots_max, BaseException):
+                _log.warning("the task slots of the cluster cannot be counted: %s", slots_max)
+                done(0)
+            else:
+                done(slots_max)
+
+        held = self._supervisor.slots_held
+        self._services.io.submit_waiting(lambda: self._services.launcher.slots_max(held), counted)
 
     def request_rescale(self, request: supervision.RescaleRequested) -> None:
         """Take a request to the supervisor."""

@@ -69,6 +69,11 @@ class Requests:
         self._answers: dict[int, Future[str]] = {}
         self._numbers = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return bool(self._answers)
+
     def checkpoint(self, answer: Future[str]) -> None:
         """Ask for a checkpoint, of a job that makes some: in others, operators keep their state out of checkpoints."""
         if not answer.set_running_or_notify_cancel():

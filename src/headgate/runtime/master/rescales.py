@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Final, Protocol, final
 
+from headgate import options
 from headgate.clock import Clock
 from headgate.errors import EnvironmentFault, HeadgateError, ProgramError, RescaleError
 from headgate.graph.job_graph import JobGraph
-from headgate.graph.placement import Placement, place
+from headgate.graph.placement import Placement, fitted, place
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
+_log = logging.getLogger(__name__)
+
 Bounds = Mapping[int, tuple[int, int]]
 """The least and the most subtasks that a vertex is to have, by its id; vertices that are not named stay as they are."""
-
-_log = logging.getLogger(__name__)
 
 RUNS_SO: Final = "the job runs at parallelism {}"
 
@@ -31,17 +32,22 @@ class RescaleHost(Protocol):
         ...
 
     @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        ...
+
+    @property
     def placement(self) -> Placement:
         """The placement of the newest attempt that has run."""
         ...
 
-    def slots_max(self) -> int | None:
-        """Return how many slots a launch could have if the present one ended; None: any number. Blocks."""
+    @property
+    def wanted(self) -> Placement:
+        """The placement that it would have if there were slots enough."""
         ...
 
-    @property
-    def clock(self) -> Clock:
-        """The injected clock."""
+    def slots_counted(self, done: Callable[[int | None], None]) -> None:
+        """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
         ...
 
     def request_rescale(self, request: RescaleRequested) -> None:
@@ -66,35 +72,45 @@ class Rescales:
         """Have the job go on at another parallelism, once it is known how many slots there can be."""
         if not answer.set_running_or_notify_cancel():
             return
+        if not self._plan.checkpointing:
+            key = options.CHECKPOINT_INTERVAL.key
+            why = f"it makes no checkpoints, from which it could go on: set {key}"
+            answer.set_exception(RescaleError(f"job {self._plan.job_id} was not rescaled: {why}"))
+            return
 
-        def done(slots_max: int | BaseException | None) -> None:
-            if isinstance(slots_max, BaseException):
-                answer.set_exception(slots_max)
-                return
+        def done(slots_max: int | None) -> None:
+            is_adaptive = options.is_adaptive(self._plan.settings)
             try:
-                self._ask(placement_of(self._plan, self._host.placement, bounds, slots_max), answer)
+                wanted = wanted_of(self._plan, self._host.wanted, bounds, slots_max, is_adaptive=is_adaptive)
             except HeadgateError as error:
                 answer.set_exception(error)
+            else:
+                self._begin(wanted, slots_max, answer)
 
-        self._host.io.submit(self._host.slots_max, done)
+        self._host.slots_counted(done)
 
-    def _ask(self, placement: Placement, answer: Future[str]) -> None:
-        if placement.parallelism == self._host.placement.parallelism:
-            answer.set_result(RUNS_SO.format(described(placement)))
-            return
-        self._begin(placement, answer)
+    def grow(self, slots_max: int, failed: Callable[[], None]) -> None:
+        """Have the job go on with more slots, now that there are some; `failed` is called if that comes to nothing."""
 
-    def grow(self, wanted: Placement) -> None:
-        """Have the job go on with more slots, now that there are some: with as many as it wants, or as there are."""
+        def over(answer: Future[str]) -> None:
+            error = answer.exception()
+            if error is None:
+                _log.info("there are more task slots: %s", answer.result())
+            else:
+                _log.warning("%s", error)
+                failed()
+
         answer = Future[str]()
-        answer.add_done_callback(_log_growth)
-        self._begin(wanted, answer)
+        answer.add_done_callback(over)
+        self._begin(self._host.wanted, slots_max, answer)
 
-    def _begin(self, placement: Placement, answer: Future[str]) -> None:
+    def _begin(self, wanted: Placement, slots_max: int | None, answer: Future[str]) -> None:
         self._numbers += 1
-        self._answers[self._numbers] = placement, answer
+        self._answers[self._numbers] = fitted(wanted, slots_max), answer
         now_ms = self._host.clock.monotonic_ms()
-        self._host.request_rescale(RescaleRequested(number=self._numbers, placement=placement, now_ms=now_ms))
+        self._host.request_rescale(
+            RescaleRequested(number=self._numbers, placement=wanted, slots_max=slots_max, now_ms=now_ms)
+        )
 
     def over(self, outcome: RescaleOver) -> None:
         """Answer the request."""
@@ -107,29 +123,25 @@ class Rescales:
             )
 
 
-def _log_growth(answer: Future[str]) -> None:
-    error = answer.exception()
-    if error is None:
-        _log.info("there are more task slots: %s", answer.result())
-    else:
-        _log.warning("%s", error)
+def wanted_of(
+    plan: JobGraph, before: Placement, bounds: Bounds, slots_max: int | None, *, is_adaptive: bool
+) -> Placement:
+    """Return the widest placement within the bounds; for a job that does not adapt itself, that so many slots can hold.
 
-
-def placement_of(plan: JobGraph, present: Placement, bounds: Bounds, slots_max: int | None) -> Placement:
-    """Return the widest placement within the bounds that so many slots can hold.
-
-    Raises ProgramError for a parallelism that a vertex cannot have, EnvironmentFault when there are too few slots.
+    `before` has what the job has wanted until now. Raises ProgramError for a parallelism that a vertex cannot have,
+    EnvironmentFault when there are too few slots for the lower bounds.
     """
-    counts = list(present.parallelism)
+    counts = list(before.parallelism)
     for vertex, (least, most) in bounds.items():
         if not 1 <= least <= most:
             name = plan.vertices[vertex].name
             raise ProgramError(f"{name!r} is to have {least} to {most} subtasks: the lower bound is 1 to the upper one")
-        counts[vertex] = most if slots_max is None else max(least, min(most, slots_max))
+        counts[vertex] = most if slots_max is None or is_adaptive else max(least, min(most, slots_max))
     placed = place(plan, counts)
-    if slots_max is not None and placed.slots > slots_max:
+    needed = max((least for least, _ in bounds.values()), default=1) if is_adaptive else placed.slots
+    if slots_max is not None and needed > slots_max:
         raise EnvironmentFault(
-            f"the job is to have {placed.slots} task slots, but Spark has {slots_max} for it: add executors or cores, "
+            f"the job is to have {needed} task slots, but Spark has {slots_max} for it: add executors or cores, "
             "wait for other work, or ask for a lower parallelism"
         )
     return placed

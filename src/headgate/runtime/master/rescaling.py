@@ -1,7 +1,8 @@
 """The placement of attempts: that of the job's policy until the job is rescaled, and the way back from that. Pure.
 
 A rescale is *wanted* until there is a checkpoint to go on from. Then it is *tried*, until an attempt runs in the new
-placement or fails to. One that fails leaves the placement as it was before.
+placement or fails to. One that fails leads back to the placement of the attempt that ran before. A job may want more
+slots than there are: then its placements are fitted into those, until it is rescaled again.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from headgate.graph.placement import Placement
+from headgate.graph.placement import Placement, fitted
 from headgate.ids import Attempt
-from headgate.runtime.master.supervision import RescaleOver
+from headgate.runtime.master.supervision import RescaleOver, RescaleRequested
 
 
 @final
 class Rescaling:
     """Decides on the placement of each attempt. Owned by the supervisor.
 
+    >>> three = RescaleRequested(number=1, placement=Placement(parallelism=(3,)), now_ms=0.0)
     >>> rescaling = Rescaling(lambda attempt: Placement(parallelism=(2,)))
-    >>> rescaling.want(1, Placement(parallelism=(3,)))
-    >>> rescaling.begin()
+    >>> rescaling.want(three)
+    >>> rescaling.begin(ran=Placement(parallelism=(2,)))
     >>> rescaling.next(Attempt(2)).slots
     3
     >>> rescaling.give_up("there are no more slots")
@@ -34,32 +36,51 @@ class Rescaling:
         self._place = place
         self._chosen: Placement | None = None
         """What the job was rescaled to."""
-        self._before: Placement | None = None
-        self._wanted: tuple[int, Placement] | None = None
+        self._slots_max: int | None = None
+        """Attempts have no more slots than these."""
+        self._before: tuple[Placement | None, int | None] = (None, None)
+        """What is chosen, and how many slots there are, if what is tried fails."""
+        self._under_way: RescaleRequested | None = None
         self._is_tried = False
         self._answers: list[RescaleOver] = []
 
+    def wanted(self, attempt: Attempt) -> Placement:
+        """Return the placement that an attempt would have if there were slots enough."""
+        return self._chosen or self._place(attempt)
+
     def next(self, attempt: Attempt) -> Placement:
         """Return the placement of an attempt that is to come."""
-        return self._chosen or self._place(attempt)
+        return fitted(self.wanted(attempt), self._slots_max)
 
     @property
     def is_under_way(self) -> bool:
         """Whether a rescale is wanted or tried."""
-        return self._wanted is not None
+        return self._under_way is not None
 
-    def want(self, number: int, placement: Placement) -> None:
+    @property
+    def is_tried(self) -> bool:
+        """Whether the next failure leads back."""
+        return self._is_tried
+
+    def want(self, request: RescaleRequested) -> None:
         """Note a rescale."""
-        self._wanted = number, placement
+        self._under_way = request
 
-    def begin(self) -> None:
-        """Try what is wanted: the next attempts are placed so."""
-        assert self._wanted is not None
+    def begin(self, ran: Placement | None) -> None:
+        """Try what is wanted: the next attempts are placed so. `ran` is the placement of the last one that has run."""
+        request = self._under_way
+        assert request is not None
         self._is_tried = True
-        self._before, (_, self._chosen) = self._chosen, self._wanted
+        self._before = self._chosen, self._slots_max if ran is None else ran.slots
+        self._chosen, self._slots_max = request.placement, request.slots_max
 
-    def refuse(self, number: int, failure: str) -> None:
-        """Answer a request that nothing comes of."""
+    def choose(self, request: RescaleRequested) -> None:
+        """Take over what the job runs in already as what it wants."""
+        self._chosen = request.placement
+        self.answer(request.number, None)
+
+    def answer(self, number: int, failure: str | None) -> None:
+        """Answer a request."""
         self._answers.append(RescaleOver(number=number, failure=failure))
 
     def settle(self) -> None:
@@ -71,17 +92,16 @@ class Rescaling:
         """End a rescale that is under way, if any; return whether it was tried, and the next attempt goes back."""
         was_tried = self._is_tried
         if was_tried:
-            self._chosen = self._before
-        if self._wanted is not None:
+            self._chosen, self._slots_max = self._before
+        if self._under_way is not None:
             self._over(failure)
         return was_tried
 
     def _over(self, failure: str | None) -> None:
-        assert self._wanted is not None
-        number, _ = self._wanted
-        self._wanted = self._before = None
+        assert self._under_way is not None
+        self.answer(self._under_way.number, failure)
+        self._under_way = None
         self._is_tried = False
-        self._answers.append(RescaleOver(number=number, failure=failure))
 
     def answers(self) -> list[RescaleOver]:
         """Return the answers that were not given yet."""

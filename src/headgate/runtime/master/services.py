@@ -33,7 +33,8 @@ class Launcher(Protocol):
     def launch(self, launch: Launch, slots: int) -> None:
         """Start hosting so many slots. Does not block.
 
-        For a job with an adaptive scheduler it may be fewer, which `JobMaster.launch_sized` is to be told first.
+        Where that takes a while, or there are fewer for a job with an adaptive scheduler, `JobMaster.launch_sized` is
+        to be told first.
         """
         ...
 

@@ -28,10 +28,20 @@ class Submitted:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSized:
-    """`launch` hosts so many slots only, as there are no more; none of them has registered yet."""
+    """`launch` begins with so many slots, which may be fewer than were ordered; none of them has registered yet."""
 
     launch: Launch
     slots: int
+    now_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchUnfit:
+    """A slot of `launch` is not fit to run."""
+
+    launch: Launch
+    reason: str
     now_ms: float
 
 
@@ -161,11 +171,15 @@ class CheckpointOver:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescaleRequested:
-    """Somebody wants the job to go on in another placement. `number` tells the request from others."""
+    """Somebody wants the job to go on in another placement. `number` tells the request from others.
+
+    There are `slots_max` slots for it; None: any number.
+    """
 
     number: int
     placement: Placement
     now_ms: float
+    slots_max: int | None = None
 
 
 @final
@@ -179,6 +193,7 @@ class SupervisorTick:
 SupervisorEvent = (
     Submitted
     | LaunchSized
+    | LaunchUnfit
     | SlotRegistered
     | SlotLost
     | LaunchEnded
@@ -228,7 +243,7 @@ def cause_of(event: SupervisorEvent) -> str:
 class LaunchSlots:
     """Submit the stage that hosts so many slots; report `LaunchEnded` when it is over, however it ended.
 
-    Where fewer will do, and are all that there are, report `LaunchSized` before any of them registers.
+    Where it takes a while until they can start, or fewer will do, report `LaunchSized` before any of them registers.
     """
 
     launch: Launch

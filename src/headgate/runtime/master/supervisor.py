@@ -37,7 +37,7 @@ job goes back to the placement that it had, which the restart strategy is not as
     FINISHED, FAILED, CANCELLED, SUSPENDED                      nothing: the job, or this driver, is over
 
     AttemptFailed in DEPLOYING, RUNNING, RESCALING    -> TEARING_DOWN, or FINISHING when it may not restart
-    SlotLost, LaunchEnded in LAUNCHING ... RUNNING    -> RELAUNCHING, or FINISHING when it may not restart
+    SlotLost, LaunchEnded in LAUNCHING ... RESCALING  -> RELAUNCHING, or FINISHING when it may not restart
     SlotLost, LaunchEnded in TEARING_DOWN, WAITING    -> RELAUNCHING (this restart is already counted)
     RescaleRequested in TEARING_DOWN ... RELAUNCHING  the next attempt is placed so; in LAUNCHING -> RELAUNCHING
     AttemptFailed, SlotLost, LaunchEnded in SUSPENDING -> FINISHING: the checkpoint before is the last one
@@ -73,6 +73,7 @@ from headgate.runtime.master.supervision import (
     LaunchEnded,
     LaunchSized,
     LaunchSlots,
+    LaunchUnfit,
     RefuseSlot,
     ReleaseSlots,
     RescaleRequested,
@@ -151,18 +152,26 @@ class Supervisor:
         restart: RestartStrategy,
         teardown_timeout_ms: float,
         start_timeout_ms: float,
+        slots_wait_ms: float = 0.0,
     ) -> None:
-        """`place` decides how an attempt is placed; it is pure."""
+        """`place` decides how an attempt is placed; it is pure. A launch may wait for slots before it begins."""
         self._rescaling = Rescaling(place)
         self._slots: frozenset[SlotIndex] = frozenset()
         self._limit: int | None = None
         """The number of slots of a launch that is smaller than it was ordered."""
         self._wanted: Placement | None = None
+        self._placement: Placement | None = None
+        """That of the newest attempt that has run."""
+        self._next: Placement | None = None
+        """That of the newest attempt."""
         self._needed: frozenset[SlotIndex] = frozenset()
         """The slots that the newest attempt has subtasks in."""
         self._restart = restart
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
+        self._slots_wait_ms = slots_wait_ms
+        self._outstanding = 0
+        """Checkpoints of the attempt that were ordered, and are not over."""
         self._story = Story("supervisor", length=30)
         self._state = _S.CREATED
         self._launch = Launch(0)
@@ -227,7 +236,7 @@ class Supervisor:
                 self._attempt = event.last_attempt
                 self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
-            case SlotRegistered() | SlotLost() | LaunchEnded() | LaunchSized():
+            case SlotRegistered() | SlotLost() | LaunchEnded() | LaunchSized() | LaunchUnfit():
                 return self._on_launch_event(event)
             case CancelRequested():
                 return self._leave(JobState.CANCELLED, event.now_ms)
@@ -249,14 +258,27 @@ class Supervisor:
         self._limit = None
         slots = self._next_placement().slots
         self._slots = frozenset(SlotIndex(index) for index in range(slots))
-        self._enter(_S.LAUNCHING, now_ms + self._start_timeout_ms)
+        self._enter(_S.LAUNCHING, now_ms + self._slots_wait_ms + self._start_timeout_ms)
         return [LaunchSlots(launch=self._launch, slots=slots)]
 
     def _next_placement(self) -> Placement:
-        self._wanted = self._rescaling.next(Attempt(self._attempt + 1))
-        return fitted(self._wanted, self._limit)
+        attempt = Attempt(self._attempt + 1)
+        self._wanted = self._rescaling.wanted(attempt)
+        return fitted(self._rescaling.next(attempt), self._limit)
 
-    def _on_launch_event(self, event: SlotRegistered | SlotLost | LaunchEnded | LaunchSized) -> list[SupervisorEffect]:
+    @property
+    def slots_held(self) -> int:
+        """How many slots the launch holds, or is to hold."""
+        return 0 if self._launch_over else len(self._slots)
+
+    @property
+    def may_go_back(self) -> bool:
+        """Whether a failure leads back to the placement before, as a rescale is tried."""
+        return self._rescaling.is_tried
+
+    def _on_launch_event(
+        self, event: SlotRegistered | SlotLost | LaunchEnded | LaunchSized | LaunchUnfit
+    ) -> list[SupervisorEffect]:
         if event.launch > self._launch:
             raise self._story.broken(f"launch {event.launch} is not known yet")
         stale = event.launch < self._launch or self._launch_over
@@ -264,10 +286,9 @@ class Supervisor:
             case SlotRegistered():
                 return self._on_registered(event, stale)
             case LaunchSized(slots=slots):
-                if not stale and self._state is _S.LAUNCHING:
-                    self._limit = slots
-                    self._slots = frozenset(SlotIndex(index) for index in range(slots))
-                return []
+                return [] if stale or self._state is not _S.LAUNCHING else self._on_sized(slots, event.now_ms)
+            case LaunchUnfit(reason=reason):
+                return [] if stale or self._state not in _LIVE else self._fail_launch(reason, False, event.now_ms)
             case SlotLost():
                 return [] if stale or event.slot not in self._slots else self._on_slot_lost(event)
             case LaunchEnded():
@@ -281,6 +302,13 @@ class Supervisor:
         if event.slot not in self._slots:
             raise self._story.broken(f"slot {event.slot} registered, but the launch has {len(self._slots)} slots")
         self._registered.add(event.slot)
+        return self._resolve() if self._registered == self._slots else []
+
+    def _on_sized(self, slots: int, now_ms: float) -> list[SupervisorEffect]:
+        self._deadline_ms = now_ms + self._start_timeout_ms
+        if slots < len(self._slots):
+            self._limit = slots
+            self._slots = frozenset(SlotIndex(index) for index in range(slots))
         return self._resolve() if self._registered == self._slots else []
 
     def _on_slot_lost(self, event: SlotLost) -> list[SupervisorEffect]:
@@ -331,6 +359,8 @@ class Supervisor:
             return self._relaunch()
         self._needed = frozenset(SlotIndex(index) for index in range(placement.slots))
         self._attempt = Attempt(self._attempt + 1)
+        self._next = placement
+        self._outstanding = 0
         self._enter(_S.RESOLVING)
         return [ResolveRestore(attempt=self._attempt, placement=placement)]
 
@@ -352,6 +382,7 @@ class Supervisor:
                 if not self._all_answered(slot, self._needed):
                     return []
                 self._enter(_S.RUNNING)
+                self._placement = self._next
                 self._rescaling.settle()
                 return [StartAttempt(attempt=self._attempt), *self._release()]
             case SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
@@ -362,9 +393,11 @@ class Supervisor:
                 return self._fail_attempt(event)
             case AttemptFailed(cause=cause), _S.SUSPENDING:
                 return self._suspend(cause, event.now_ms)
-            case CheckpointOver(), _S.SUSPENDING:
-                return self._suspend(None, event.now_ms)
+            case CheckpointOver(failure=failure), _S.SUSPENDING:
+                self._outstanding -= 1  # a rescale may have ordered one before, which will do, but only if it is there
+                return [] if failure is not None and self._outstanding else self._suspend(None, event.now_ms)
             case CheckpointOver(failure=failure), _S.RESCALING:
+                self._outstanding -= 1
                 return self._rescale(failure, event.now_ms)
             case JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
                 return [*self._end_attempt(), *self._finish(JobState.FINISHED, None, event.now_ms)]
@@ -416,21 +449,32 @@ class Supervisor:
     def _on_rescale(self, event: RescaleRequested) -> list[SupervisorEffect]:
         between = self._state in _BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
         if self._rescaling.is_under_way:
-            self._rescaling.refuse(event.number, "another change of its parallelism is under way: wait for its end")
+            self._rescaling.answer(event.number, "another change of its parallelism is under way: wait for its end")
+        elif self._state is _S.RUNNING and fitted(event.placement, event.slots_max) == self._placement:
+            self._wanted = event.placement
+            self._rescaling.choose(event)
         elif self._state is _S.RUNNING:
-            self._rescaling.want(event.number, event.placement)
+            self._rescaling.want(event)
             self._enter(_S.RESCALING)
-            return [TakeCheckpoint(attempt=self._attempt)]
-        elif between:
-            self._rescaling.want(event.number, event.placement)
-            self._rescaling.begin()
+            return self._order_checkpoint()
+        elif between and self._placement is not None:
+            self._rescaling.want(event)
+            self._rescaling.begin(self._placement)
             self._limit = None
             if self._state is _S.LAUNCHING:
                 self._restart_ms = event.now_ms
                 return self._relaunch()
         else:
-            self._rescaling.refuse(event.number, f"it is {self._state.value}: ask again when it runs")
+            self._rescaling.answer(event.number, self._why_not())
         return []
+
+    def _why_not(self) -> str:
+        has_ended = self._state is _S.FINISHING or self._state.is_over
+        return "it has ended" if has_ended else f"it is {self._state.value}: ask again when it runs"
+
+    def _order_checkpoint(self) -> list[SupervisorEffect]:
+        self._outstanding += 1
+        return [TakeCheckpoint(attempt=self._attempt)]
 
     def _rescale(self, failure: str | None, now_ms: float) -> list[SupervisorEffect]:
         """Go on from the checkpoint in the new placement; without one, as before."""
@@ -438,7 +482,7 @@ class Supervisor:
             self._rescaling.give_up(failure)
             self._enter(_S.RUNNING)
             return []
-        self._rescaling.begin()
+        self._rescaling.begin(self._placement)
         self._limit = None
         self._restart_ms = now_ms
         return [*self._end_attempt(), *self._tear_down(now_ms)]
@@ -461,7 +505,7 @@ class Supervisor:
             return self._leave(JobState.SUSPENDED, event.now_ms)
         self._rescaling.give_up("the job is suspended")
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
-        return [TakeCheckpoint(attempt=self._attempt)]
+        return self._order_checkpoint()
 
     def _suspend(self, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
         return [*self._end_attempt(), *self._finish(JobState.SUSPENDED, cause, now_ms)]
@@ -526,5 +570,10 @@ class Supervisor:
             raise broken(f"not all slots are registered in state {self._state}")
         if (self._outcome is not None) != (self._state is _S.FINISHING or self._state.is_over):
             raise broken(f"outcome {self._outcome} in state {self._state}")
+        is_wanted = self._rescaling.is_under_way and not self._rescaling.is_tried
+        if is_wanted != (self._state is _S.RESCALING):
+            raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self._state}")
+        if self._state in _RUNS and (self._rescaling.is_tried or self._needed != self._slots):
+            raise broken(f"a rescale is not settled in state {self._state}")
         if self._state.is_over and not self._launch_over:
             raise broken("the job is over, but not its launch")

@@ -21,6 +21,8 @@ class JobProgress:
 
     placement: Placement
     """That of the newest attempt; before the first, that of the program."""
+    wanted: Placement | None = None
+    """That which the job would have if there were slots enough; None before it has run."""
     attempt: int = 0
     restarts: int = 0
     records_in: dict[str, int] = field(default_factory=dict)

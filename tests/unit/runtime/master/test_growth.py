@@ -46,6 +46,18 @@ def test_too_few_more_are_not_taken_and_what_goes_away_is_waited_for_anew(growth
     assert growth.counted(4, 12_500.0)
 
 
+def test_a_growth_that_failed_is_tried_again_after_longer_and_longer(growth: Growth) -> None:
+    growth.failed(10_000.0)
+    assert growth.wake_ms == 20_000.0
+    growth.started(slots=2, wanted=8, now_ms=30_000.0)
+    assert growth.wake_ms == 40_000.0
+    for _ in range(100):
+        growth.failed(0.0)
+    assert growth.wake_ms == 320_000.0
+    growth.started(slots=4, wanted=8, now_ms=0.0)
+    assert growth.wake_ms == 5_000.0
+
+
 def test_an_attempt_that_is_over_takes_nothing(growth: Growth) -> None:
     growth.ended()
     assert growth.wake_ms is None

@@ -158,12 +158,38 @@ def test_a_second_rescale_is_refused_while_one_is_under_way(job: Job) -> None:
     assert "another change of its parallelism is under way" in str(answer.failure)
 
 
-@pytest.mark.parametrize("reach", [Job.resolving, Job.deploying, Job.suspending, Job.finishing])
+@pytest.mark.parametrize("reach", [Job.launching, Job.resolving, Job.deploying, Job.suspending, Job.finishing])
 def test_a_job_that_is_about_to_run_or_to_end_is_not_rescaled(job: Job, reach: Callable[[Job], None]) -> None:
     reach(job)
     (answer,) = job.rescale(1, 3)
     assert isinstance(answer, s.RescaleOver)
-    assert f"it is {job.state.value}" in str(answer.failure)
+    why = "it has ended" if job.state is State.FINISHING else f"it is {job.state.value}: ask again when it runs"
+    assert answer.failure == why
+
+
+def test_a_job_that_runs_so_already_is_not_stopped(job: Job) -> None:
+    job.running()
+    assert job.rescale(1, 2) == [DONE]
+    assert job.state is State.RUNNING
+
+
+def test_a_slot_that_is_unfit_leads_back_while_a_rescale_is_tried(job: Job) -> None:
+    job.rescaling()
+    job.checkpoint_over()
+    job.torn_down(S0)
+    job.torn_down(S1)
+    job.end_launch()
+    assert job.supervisor.may_go_back
+    effects = job.handle(s.LaunchUnfit(launch=L2, reason="another Python", now_ms=job.now_ms))
+    assert effects == [s.KillLaunch(launch=L2), s.RescaleOver(number=1, failure="another Python")]
+    assert job.end_launch(L2) == [s.LaunchSlots(launch=Launch(3), slots=2)]
+
+
+def test_a_suspended_job_waits_for_its_own_checkpoint_if_that_of_the_rescale_comes_to_nothing(job: Job) -> None:
+    job.rescaling()
+    job.suspend()
+    assert job.checkpoint_over("declined") == []
+    assert job.checkpoint_over() == [s.EndAttempt(attempt=A1), s.ShutDownSlots()]
 
 
 @pytest.mark.parametrize("reach", [Job.tearing_down, Job.waiting, Job.relaunching])
@@ -177,14 +203,16 @@ def test_between_two_attempts_the_next_one_is_placed_so(reach: Callable[[Job], N
     assert job.end_launch() == [s.LaunchSlots(launch=L2, slots=3)]
 
 
-def test_a_launch_that_waits_for_slots_is_given_up_for_one_of_fewer(job: Job) -> None:
-    job.launching()
-    job.register(S0)
-    assert job.rescale(1, 1) == [s.KillLaunch(launch=L1)]
-    assert job.end_launch() == [s.LaunchSlots(launch=L2, slots=1)]
+def test_a_launch_that_waits_for_slots_is_given_up_for_one_of_fewer() -> None:
+    job = Job(FixedDelay(attempts=1, delay_ms=0.0))
+    job.relaunching()
+    job.end_launch()
     job.register(S0, L2)
-    job.resolve()
-    assert answers(job.ready(S0)) == [DONE]
+    assert job.rescale(1, 1) == [s.KillLaunch(launch=L2)]
+    assert job.end_launch(L2) == [s.LaunchSlots(launch=Launch(3), slots=1)]
+    job.register(S0, Launch(3))
+    job.resolve(A2)
+    assert answers(job.ready(S0, A2)) == [DONE]
 
 
 # --- the job master, with real slots
@@ -272,7 +300,7 @@ def test_as_many_slots_are_taken_as_there_are_within_the_bounds() -> None:
 
 def test_a_job_without_checkpoints_is_not_rescaled() -> None:
     rig = slotted_rig({})
-    with pytest.raises(RescaleError, match=r"was not rescaled to 1, 3, 1: the job makes no checkpoints: set execution"):
+    with pytest.raises(RescaleError, match=r"was not rescaled: it makes no checkpoints, from which .*: set execution"):
         rescaled(rig, (3, 3))
     assert rig.master.status == "running"
 
@@ -350,3 +378,52 @@ def test_a_job_that_loses_a_slot_goes_on_with_those_there_are_and_grows_back() -
     assert rig.end().status is JobState.FINISHED
     assert sorted(number for number, _ in rig.collected()) == list(range(400))
     assert rig.master.progress.restarts == 1
+
+
+def adaptive_rig(slots: int, function: Slotted | None = None) -> MasterRig:
+    """An adaptive job whose second vertex is to have two subtasks, and has one as there are so many slots."""
+    step = Step(MapFactory(function or Slotted()), Partitioning.REBALANCE, None, 2)
+    collecting = Step(CollectFactory(), Partitioning.REBALANCE, None, 1)
+    rig = MasterRig(line_plan(Ticking(600), step, collecting, settings=ADAPTIVE | {"restart-strategy.type": "none"}))
+    rig.most = slots
+    rig.master.submit()
+    rig.run_until(lambda: rig.master.status == "running")
+    return rig
+
+
+class FailsAtFirst(Slotted):
+    """Fails once where there are two of it."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        super().open(runtime_context)
+        if runtime_context.get_number_of_parallel_subtasks() == 2 and runtime_context.get_attempt_number() == 1:
+            raise ValueError("not yet")
+
+
+def test_a_growth_that_fails_goes_back_and_is_tried_again_later() -> None:
+    rig = adaptive_rig(1, FailsAtFirst())
+    assert rig.master.progress.placement.parallelism == (1, 1, 1)
+    rig.most = 2
+    rig.run_until(lambda: rig.master.progress.attempt == 3)
+    assert rig.master.progress.placement.parallelism == (1, 1, 1)
+    rig.run_until(lambda: rig.master.progress.attempt == 4)
+    assert rig.master.progress.placement.parallelism == (1, 2, 1)
+    assert rig.end().status is JobState.FINISHED
+    assert sorted(number for number, _ in rig.collected()) == list(range(600))
+
+
+def test_an_adaptive_job_stays_at_what_it_is_told_to_want() -> None:
+    rig = adaptive_rig(1)
+    assert rescaled(rig, (1, 1)) == "the job runs at parallelism 1"
+    rig.most = 2
+    assert rig.end().status is JobState.FINISHED
+    assert rig.master.progress.attempt == 1
+
+
+def test_an_adaptive_job_grows_no_further_than_to_the_slots_there_are() -> None:
+    rig = adaptive_rig(1)
+    rig.most = 2
+    assert rescaled(rig, (1, 5)) == "the job runs at parallelism 1, 2, 1"
+    rig.most = 5
+    rig.run_until(lambda: rig.master.progress.placement.slots == 5)
+    assert rig.end().status is JobState.FINISHED
