@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -16,28 +17,34 @@ from headgate.datastream.state import MapStateDescriptor
 from headgate.functions.acknowledging import Acknowledger
 from headgate.functions.source import NoMoreSplits, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
+from headgate.graph.placement import as_wide
 from headgate.ids import JobId
 from tests.scenarios.runs import Runs, wait_until
 
+LOOK_MS: Final = 10.0
 OUT_OF_ORDER_MS: Final = 5_000
 BUCKET_MS: Final = 1_000
 HALTED: Final[set[int]] = set()
 """The subtasks whose readers have handed out all that they may."""
+GO_ON = threading.Event()
+"""Readers may hand out the rest."""
 
 
 class HaltingReader(SourceReader[Any]):
-    """Another reader, up to some record; then nothing is ready any more."""
+    """Another reader, up to some record; then nothing is ready until it may go on."""
 
-    def __init__(self, reader: SourceReader[Any], subtask: int, left: int) -> None:
-        self.reader, self.subtask, self.left = reader, subtask, left
+    def __init__(self, reader: SourceReader[Any], context: SourceContext, left: int) -> None:
+        self.reader, self.context, self.left = reader, context, left
 
     def add_splits(self, splits: list[Any]) -> None:
         self.reader.add_splits(splits)
 
     def poll(self, records_max: int) -> Poll:
+        if GO_ON.is_set():
+            return self.reader.poll(records_max)
         if self.left <= 0:
-            HALTED.add(self.subtask)
-            return NotReady(float("inf"))
+            HALTED.add(self.context.subtask)
+            return NotReady(self.context.monotonic_ms() + LOOK_MS)
         polled = self.reader.poll(min(records_max, self.left))
         if isinstance(polled, Records):
             self.left -= len(polled.records)
@@ -83,7 +90,7 @@ class Halting(Source[Any]):
 
     def reader(self, context: SourceContext) -> SourceReader[Any]:
         left = self.records * (7 - 2 * context.subtask) // 16
-        return HaltingReader(self.source.reader(context), context.subtask, left)
+        return HaltingReader(self.source.reader(context), context, left)
 
 
 class AtOnce(WatermarkGenerator):
@@ -136,18 +143,37 @@ class EventTimeJobs:
 
     def run_half_way(self, source: Source[Any], parallelism: int, records: int) -> None:
         """Run until all readers have come to a halt, and a checkpoint holds that; then cancel."""
-        HALTED.clear()
-        job = self._submit(Halting(source, records // parallelism), parallelism)
-        wait_until(lambda: len(HALTED) == parallelism, job)
+        job = self._halted(source, parallelism, records)
         wanted = len(job.progress.checkpoints) + 2
         wait_until(lambda: len(job.progress.checkpoints) >= wanted, job)
         job.cancel()
         assert job.wait(120.0).status.value == "cancelled"
 
+    def run_rescaled(self, source: Source[Any], before: int, after: int, records: int) -> list[str]:
+        """Run until all readers have come to a halt, then at another parallelism to the end; return what it yields."""
+        job = self._halted(source, before, records)
+        widths = as_wide([before] * len(job.plan.vertices), [each.parallelism_max for each in job.plan.vertices], after)
+        job.rescale({vertex: (width, width) for vertex, width in enumerate(widths)}).result(120.0)
+        GO_ON.set()
+        outcome = job.wait(120.0)
+        assert outcome.status.value == "finished", outcome.cause
+        assert job.progress.attempt == 2
+        return self._yielded()
+
+    def _halted(self, source: Source[Any], parallelism: int, records: int) -> Any:
+        HALTED.clear()
+        GO_ON.clear()
+        job = self._submit(Halting(source, records // parallelism), parallelism)
+        wait_until(lambda: len(HALTED) == parallelism, job)
+        return job
+
     def run_to_the_end(self, source: Source[Any], parallelism: int) -> list[str]:
         """Run from the last checkpoint, if there is one, and return what all runs have yielded."""
         outcome = self._submit(source, parallelism).wait(120.0)
         assert outcome.status.value == "finished", outcome.cause
+        return self._yielded()
+
+    def _yielded(self) -> list[str]:
         return sorted(line for part in self.out.rglob("part-*") for line in part.read_text().splitlines())
 
     def _submit(self, source: Source[Any], parallelism: int) -> Any:

@@ -31,6 +31,7 @@ from tests.scenarios.test_micro_batches import NumberQuery, Numbers
 pytestmark = pytest.mark.slow
 
 PAIRS: Final = list(itertools.product((1, 2, 3), repeat=2))
+CHANGES: Final = [pair for pair in PAIRS if len(set(pair)) > 1]
 SPAN_MS: Final = 10_000
 FILES: Final = [[number * SPAN_MS + step * 191 for step in range(15 if number % 2 else 45)] for number in range(20)]
 """Event times by file: 20 files in time order, of which every other one is read three times as fast."""
@@ -85,6 +86,29 @@ def test_files_in_time_order(kind: str, pair: tuple[int, int], tmp_path: Path, m
     jobs = EventTimeJobs(tmp_path, monkeypatch, KINDS[kind].time_of)
     jobs.run_half_way(source, before, len(EVENTS))
     assert jobs.run_to_the_end(source, after) == results(EVENTS)
+
+
+@pytest.mark.parametrize("pair", CHANGES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_in_time_order_of_a_job_that_runs_on(
+    kind: str, pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = EventTimeJobs(tmp_path, monkeypatch, KINDS[kind].time_of)
+    assert jobs.run_rescaled(KINDS[kind].source(tmp_path / "in"), *pair, len(EVENTS)) == results(EVENTS)
+
+
+@pytest.mark.parametrize("pair", CHANGES, ids=str)
+@pytest.mark.parametrize("kind", ["generated", "numbers", "at a rate"])
+def test_records_that_are_made_of_a_job_that_runs_on(
+    kind: str, pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers: Source[Any] = NumberSequenceSource(0, COUNT - 1)
+    if kind == "generated":
+        numbers = DataGeneratorSource(lambda index: index, COUNT)
+    elif kind == "at a rate":
+        numbers = RateLimitedSource(numbers, 100_000.0)
+    jobs = EventTimeJobs(tmp_path, monkeypatch, lambda number: int(number) * STEP_MS)
+    assert jobs.run_rescaled(numbers, *pair, COUNT) == results(IN_ORDER)
 
 
 @pytest.mark.parametrize("chain", [(3, 1, 2), (1, 3, 2), (2, 3, 1)], ids=str)
