@@ -16,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ $(PEERS_STAMP): requirements/build.lock requirements/peers.lock bench/peers/pom.
 
 sim: $(STAMP) ## one simulated run with faults: make sim SEED=7
 	$(BIN)/python -m tests.simulation --seed $(SEED)
+
+sim-rescales: $(STAMP) ## jobs that change their parallelism while they run, over ten thousand times, result into docs/results
+	$(BIN)/python -m tests.simulation --rescaled --seeds 12000 --jobs 2 --out docs/results/sim-rescales.txt
 
 sim-20000: $(STAMP) ## twenty thousand simulated runs, result into docs/results
 	$(BIN)/python -m tests.simulation --seeds 20000 --jobs 2 --out docs/results/sim-20000.txt
