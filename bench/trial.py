@@ -27,7 +27,7 @@ from headgate.common import Configuration
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.handles.running_job import RunningJob
 from headgate.graph.job_graph import VertexPlan
-from headgate.graph.placement import as_wide
+from headgate.graph.widths import as_wide
 
 ROOT = Path(__file__).parent.parent
 RESTARTED_S_MAX = 60.0

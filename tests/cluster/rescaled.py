@@ -13,7 +13,7 @@ from headgate.common import Configuration
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.spark.observe import slots_free
-from headgate.graph.placement import as_wide
+from headgate.graph.widths import as_wide
 from headgate.operators.collect import CollectFactory
 from tests.cluster.programs import Count
 from tests.scenarios.runs import wait_until

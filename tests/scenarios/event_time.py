@@ -17,7 +17,7 @@ from headgate.datastream.state import MapStateDescriptor
 from headgate.functions.acknowledging import Acknowledger
 from headgate.functions.source import NoMoreSplits, NotReady, Poll, Records, Source, SourceContext, SourceReader
 from headgate.functions.watermarks import WatermarkGenerator, WatermarkOutput
-from headgate.graph.placement import as_wide
+from headgate.graph.widths import as_wide
 from headgate.ids import JobId
 from tests.scenarios.runs import Runs, wait_until
 

@@ -12,7 +12,7 @@ from headgate.cli.exits import CommandFailedError, ExitCode
 from headgate.cli.find import FoundJob, find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import print_json
-from headgate.graph.placement import as_wide
+from headgate.graph.widths import as_wide
 
 
 @click.command()
