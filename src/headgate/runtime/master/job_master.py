@@ -49,8 +49,8 @@ class JobMaster:
 
     def __init__(self, plan: JobGraph, services: MasterServices) -> None:
         self.outcome: JobOutcome | None = None
-        self._placement = as_programmed(plan)
-        self.progress = JobProgress(placement=self._placement)
+        self._next_placement = as_programmed(plan)
+        self.progress = JobProgress(placement=self._next_placement)
         self._plan = plan
         self._services = services
         self._storage = services.storage
@@ -339,7 +339,7 @@ class JobMaster:
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
                     self._drop_link(effect.slot)
             case supervision.ResolveRestore():
-                self._placement = effect.placement
+                self._next_placement = effect.placement
                 self._checkpoints.await_restore(effect.attempt)
             case supervision.DeployAttempt():
                 self._deploy(effect.attempt)
@@ -415,7 +415,7 @@ class JobMaster:
                 supervision.RestoreResolved(attempt=attempt, checkpoint_id=result.checkpoint_id, now_ms=now_ms)
             )
 
-        self._storage.resolve(self._plan, attempt, self._placement, self._checkpoints.latest, done)
+        self._storage.resolve(self._plan, attempt, self._next_placement, self._checkpoints.latest, done)
 
     def _deploy(self, attempt: Attempt) -> None:
         point = self._point
@@ -511,6 +511,20 @@ class JobMaster:
         """Where blocking work is done."""
         return self._services.io
 
+    def taken_over(self, reason: str) -> None:
+        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
+        self._end_as_failed(reason)
+
+    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
+        """Have the supervisor end the attempt."""
+        self._supervise(
+            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=retriable, now_ms=self._now())
+        )
+
+    def job_done(self, attempt: Attempt) -> None:
+        """Everything is processed and committed."""
+        self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
+
     # --- what rescales ask for
 
     @property
@@ -539,22 +553,6 @@ class JobMaster:
     def request_rescale(self, request: supervision.RescaleRequested) -> None:
         """Take a request to the supervisor."""
         self._supervise(request)
-
-    # --- what checkpoints ask for, too
-
-    def taken_over(self, reason: str) -> None:
-        """Another driver owns the job: this one ends, as it may neither complete nor commit anything any more."""
-        self._end_as_failed(reason)
-
-    def fail_attempt(self, attempt: Attempt, reason: str, *, retriable: bool = True) -> None:
-        """Have the supervisor end the attempt."""
-        self._supervise(
-            supervision.AttemptFailed(attempt=attempt, cause=reason, retriable=retriable, now_ms=self._now())
-        )
-
-    def job_done(self, attempt: Attempt) -> None:
-        """Everything is processed and committed."""
-        self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
 
 
 def _describe(error: BaseException) -> str:
