@@ -99,21 +99,29 @@ def often(target: str, effort: Effort, say: Say) -> list[Figure]:
     ]
 
 
+def times_of(
+    program: str, target: str, failures: tuple[str, ...], options: dict[str, str], strangers: int = 0
+) -> tuple[float, ...]:
+    """Return the seconds that a job of two slots took over each of the failures, one after the other."""
+    trial = Trial(
+        program=program,
+        target=target,
+        seconds=600.0,
+        slots=2,
+        checkpoint_ms=1_000,
+        failures=failures,
+        options=options,
+        strangers=strangers,
+    )
+    return tuple(run_trial(trial)["recovery_s"])
+
+
 def recovery(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (v): from a failure to the first new output, with 100 MB of state in two slots."""
     figures: list[Figure] = []
     for kind, what, most_s in (("exception", "an exception", 0.3), ("kill", "SIGKILL of a slot", 3.0)):
         say(f"recovery of 100 MB from {what}")
-        trial = Trial(
-            program="held",
-            target=target,
-            seconds=600.0,
-            slots=2,
-            checkpoint_ms=1_000,
-            failures=(kind,) * effort.failures,
-            options=RECOVERY,
-        )
-        times_s = tuple(run_trial(trial)["recovery_s"])
+        times_s = times_of("held", target, (kind,) * effort.failures, RECOVERY)
         figures.append(
             Figure(
                 row="v",
@@ -130,16 +138,7 @@ def recovery(target: str, effort: Effort, say: Say) -> list[Figure]:
 def rescaled(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (al): the longest gap in the output of a job with 100 MB of state that grows to three slots and back."""
     say("rescaling from two slots to three and back")
-    trial = Trial(
-        program="busy",
-        target=target,
-        seconds=600.0,
-        slots=2,
-        checkpoint_ms=1_000,
-        failures=("rescale to 3", "rescale to 2") * effort.failures,
-        options=RECOVERY,
-    )
-    gaps_s = tuple(run_trial(trial)["recovery_s"])
+    gaps_s = times_of("busy", target, ("rescale to 3", "rescale to 2") * effort.failures, RECOVERY)
     return [
         Figure(
             row="al",
@@ -156,16 +155,7 @@ def rescaled(target: str, effort: Effort, say: Say) -> list[Figure]:
 def besieged(target: str, effort: Effort, say: Say) -> list[Figure]:
     """Measure (ac): from SIGKILL of a slot to the first new output, with strangers at the ports of all processes."""
     say(f"recovery from SIGKILL of a slot, {STRANGERS:,} strangers")
-    trial = Trial(
-        program="fragile",
-        target=target,
-        seconds=600.0,
-        slots=2,
-        checkpoint_ms=1_000,
-        failures=("kill",) * effort.failures,
-        strangers=STRANGERS,
-    )
-    times_s = tuple(run_trial(trial)["recovery_s"])
+    times_s = times_of("fragile", target, ("kill",) * effort.failures, {}, STRANGERS)
     return [
         Figure(
             row="ac",

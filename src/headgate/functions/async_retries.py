@@ -98,7 +98,7 @@ class AsyncRetryStrategy(ABC):
 
 @final
 class RetryPredicate(AsyncRetryPredicate):
-    """Decides by two functions, of which each may be None. Raises ProgramError for anything else."""
+    """Decides by two functions. Either may be None. Raises ProgramError for anything else."""
 
     def __init__(
         self, result_predicate: ResultPredicate | None, exception_predicate: ExceptionPredicate | None

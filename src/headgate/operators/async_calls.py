@@ -109,7 +109,7 @@ class AsyncOperator(CallingOperator):
         self._user.notify_aborted(checkpoint_id)
 
     def close(self) -> None:
-        """Cancel the calls under way, whose results nobody takes any more, and then close the function."""
+        """Cancel the calls under way, then close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for task, _ in calls.values())
         self._loop.call_and_wait(self._user.close)

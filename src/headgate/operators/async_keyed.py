@@ -26,6 +26,7 @@ from headgate.operators.calls import expect_records
 from headgate.operators.drafts import Draft, cell_of
 from headgate.operators.invocations import DraftOwner, FiredTimer, Invocation
 from headgate.operators.keyed import KeyedOperator, no_call
+from headgate.operators.keyed_context import KeyedTimerService
 from headgate.operators.pending import (
     PENDING_STATE,
     PendingInput,
@@ -48,6 +49,13 @@ PROGRESS_STATE: Final = "headgate:pending-progress"
 watermark that it has received."""
 
 EVENT, PROCESSING = TimeDomain.EVENT_TIME, TimeDomain.PROCESSING_TIME
+_CHANGES: Final = {
+    (EVENT, True): KeyedTimerService.register_event_time_timer,
+    (EVENT, False): KeyedTimerService.delete_event_time_timer,
+    (PROCESSING, True): KeyedTimerService.register_processing_time_timer,
+    (PROCESSING, False): KeyedTimerService.delete_processing_time_timer,
+}
+"""What changes a timer, by its clock and whether it is registered or deleted."""
 
 
 @final
@@ -221,12 +229,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         if registered and fired is None:
             later = self._fired_later(queue, timer)
             if later is None:
-                self._backend.cell = cell_of(self._backend, key)
-                times = self._context.timers
-                register = (
-                    times.register_event_time_timer if timer.domain is EVENT else times.register_processing_time_timer
-                )
-                register(timer.timestamp)
+                self._set(key, timer, registered=True)
             else:
                 pending = PendingInput(timer, timer.timestamp, key)
                 self._note(self._begun, pending)
@@ -234,10 +237,12 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         elif not registered and fired is not None:
             self._drop(fired, queue)
         elif not registered:
-            self._backend.cell = cell_of(self._backend, key)
-            times = self._context.timers
-            delete = times.delete_event_time_timer if timer.domain is EVENT else times.delete_processing_time_timer
-            delete(timer.timestamp)
+            self._set(key, timer, registered=False)
+
+    def _set(self, key: Any, timer: FiredTimer, *, registered: bool) -> None:
+        """Change a timer of the key in its state."""
+        self._backend.cell = cell_of(self._backend, key)
+        _CHANGES[timer.domain, registered](self._context.timers, timer.timestamp)
 
     def _drop(self, fired: PendingInput, queue: deque[PendingInput]) -> None:
         """Forget a timer that was due, and waits for its turn or for that of its segment."""
@@ -334,7 +339,7 @@ class AsyncKeyedOperator(CallingOperator, KeyedOperator):
         return replace(state, lists={**state.lists, **super().snapshot(barrier).lists, PROGRESS_STATE: progress})
 
     def close(self) -> None:
-        """Cancel the invocations under way, whose effects nobody sees, and then close the function."""
+        """Cancel the invocations under way, which have no effects, then close the function."""
         calls, self._calls = self._calls, {}
         self._cancel(task for _, task in calls.values())
         try:

@@ -1,7 +1,7 @@
 """Calls for batches of records: an operator that gathers records, calls a function for them, and emits its results.
 
-Records are gathered until there are enough of them, or the oldest has waited for long enough. What waits, is called or
-has results that have not left is pending: part of every snapshot, and gathered anew after a restore.
+Records are gathered until there are enough of them, or the oldest has waited for long enough. A record is pending until
+its result has left. Pending records are part of every snapshot, and are gathered again after a restore.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class CallingOperator(PendingOperator, ABC):
         return super().resume(records_max)
 
     def _cancel(self, calls: Iterable[asyncio.Task[Any]]) -> None:
-        """Cancel calls whose results nobody takes any more, and let them come to their end."""
+        """Cancel calls, and let their coroutines end."""
         for task in calls:
             task.cancel()
         self._loop.last_step()

@@ -1,4 +1,4 @@
-"""Drafts: the state of a key as one invocation sees it, with what it has written, and nobody else sees yet.
+"""Drafts: the state of a key as one invocation sees it, with what it has written and others do not see yet.
 
 A draft stands in the place of a cell, so the handles of all kinds of state work on it. What is read is read from the
 state; what is written stays here until `apply`. One invocation of a key is under way at a time, so nothing that it

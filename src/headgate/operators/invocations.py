@@ -172,7 +172,7 @@ class DraftOwner:
 
 @final
 class _Nowhere(list[Any]):
-    """Where drafts are noted that may be empty: nobody asks."""
+    """Takes the place of the list of cells that may be empty: a draft is none of the state's cells."""
 
     def append(self, cell: Any) -> None:
         pass

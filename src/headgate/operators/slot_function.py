@@ -117,7 +117,7 @@ class SlotFunction:
             self._on_threads -= 1
             is_last = self._is_released and not self._on_threads
         if is_last:
-            with suppress(Exception):  # nobody is left to be told
+            with suppress(Exception):  # no operator is left to report it
                 self._close()
 
     # --- its users

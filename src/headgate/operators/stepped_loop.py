@@ -53,7 +53,7 @@ class _Poll(selectors.DefaultSelector):
         wait_s = self.wait_s if timeout is None else min(timeout, self.wait_s)
         self.rounds_left -= 1
         is_idle = timeout != 0
-        self.wait_s = 0.0  # what could go on has done something, which the host is to look at
+        self.wait_s = 0.0  # something may have gone on: the host looks before there is another wait
         events = super().select(wait_s)
         is_over = self.rounds_left <= 0 or self._clock.monotonic_ms() > self.until_ms
         if is_over or (is_idle and not events):
