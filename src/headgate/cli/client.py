@@ -63,6 +63,10 @@ class DriverClient:
         """Say what is to be at a path."""
         return self._ask("PUT", path, body)
 
+    def post(self, path: str, body: Json) -> Any:
+        """Have something made; return what the driver answers at once."""
+        return self._ask("POST", path, body)
+
     def order(self, path: str, body: Json) -> str:
         """Order what takes a while; return the id to ask about it with. Sent twice, it is done once."""
         trigger = secrets.token_hex(16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from html import escape
 from typing import TypeVar, final
 
 from headgate import unsupported
@@ -96,6 +97,13 @@ class JobClient:
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """Return how the job ended, once it has; its `result()` raises JobFailedError or JobCancelledError."""
         return _later(self._result)
+
+    def _repr_html_(self) -> str:
+        """Show the page of the job when a notebook shows this object. Each frame has an address that works once."""
+        address = self._job.page_address(framed=True)
+        if address is None:
+            return f"<p>Job {self._job.job_id} is {self._job.status().name}, and has no page.</p>"
+        return f'<iframe src="{escape(address)}" width="100%" height="640" style="border: 0"></iframe>'
 
     def _wait(self) -> None:
         self._job.wait()

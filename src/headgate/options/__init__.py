@@ -9,3 +9,4 @@ from headgate.options.resolution import resolve as resolve
 from headgate.options.rest import *  # noqa: F403
 from headgate.options.restarts import *  # noqa: F403
 from headgate.options.scheduler import *  # noqa: F403
+from headgate.options.web import *  # noqa: F403

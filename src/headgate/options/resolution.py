@@ -8,14 +8,14 @@ from typing import Any, Final
 from headgate import unsupported
 from headgate.config import Option, Registry, Settings, SettingSource, from_command_line
 from headgate.errors import ConfigError
-from headgate.options import checkpoints, code, deployment, pipeline, rest, restarts, scheduler
+from headgate.options import checkpoints, code, deployment, pipeline, rest, restarts, scheduler, web
 from headgate.options.checkpoints import CHECKPOINT_MAX_CONCURRENT, CHECKPOINT_MODE, UNALIGNED
 from headgate.options.deployment import HEARTBEAT_INTERVAL, HEARTBEAT_TIMEOUT
 from headgate.options.restarts import BACKOFF_INITIAL, BACKOFF_JITTER, BACKOFF_MAX, BACKOFF_MULTIPLIER
 
 REGISTRY: Final = Registry(
     option
-    for group in (checkpoints, pipeline, restarts, scheduler, deployment, code, rest)
+    for group in (checkpoints, pipeline, restarts, scheduler, deployment, code, rest, web)
     for option in vars(group).values()
     if isinstance(option, Option)
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
+import re
 import socket
 import ssl
 from dataclasses import dataclass
@@ -17,6 +18,17 @@ from headgate.errors import ConfigError, EnvironmentFault
 LOOPBACK: Final = "127.0.0.1"
 _WILDCARDS: Final = ("", "0.0.0.0", "::")
 _BACKLOG: Final = 128
+_SITE: Final = re.compile(r"https?://[\w.*:\[\]-]+")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageConfig:
+    """Whether there is a page, whether its sessions may give orders, and which sites may show it in a frame."""
+
+    enabled: bool = True
+    read_only: bool = False
+    frame_ancestors: tuple[str, ...] = ()
 
 
 @final
@@ -33,6 +45,7 @@ class RestConfig:
     cert: str | None = None
     key: str | None = None
     open_metrics: bool = False
+    page: PageConfig = PageConfig()
 
     @property
     def scheme(self) -> str:
@@ -66,7 +79,23 @@ def rest_config(settings: Settings, *, default: bool) -> RestConfig | None:
         cert=cert,
         key=key,
         open_metrics=settings.get(options.REST_OPEN_METRICS),
+        page=PageConfig(
+            enabled=settings.get(options.WEB_ENABLED),
+            read_only=settings.get(options.WEB_READ_ONLY),
+            frame_ancestors=_sites(settings.get(options.WEB_FRAME_ANCESTORS)),
+        ),
     )
+
+
+def _sites(given: str | None) -> tuple[str, ...]:
+    """Return the sites of an option. Raises ConfigError for what would be another directive of the page's policy."""
+    sites = tuple((given or "").replace(";", " ; ").replace(",", " ").split())
+    wrong = next((site for site in sites if not _SITE.fullmatch(site)), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"{options.WEB_FRAME_ANCESTORS.key} has {wrong!r}, but must list sites as https://notebooks.example.org"
+        )
+    return sites
 
 
 def _certificate(settings: Settings) -> tuple[str, str] | tuple[None, None]:

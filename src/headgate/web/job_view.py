@@ -10,6 +10,7 @@ from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
 from headgate.runtime.master.rescales import Bounds
+from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
 
 
@@ -33,6 +34,10 @@ class JobView(Protocol):
 
     def status(self) -> Enum:
         """Return where the job is in its life; the name is Flink's."""
+        ...
+
+    def ending(self) -> JobOutcome | None:
+        """Return how the job ended, None while it goes on. Known a moment before `status` says it."""
         ...
 
     def cancel(self) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from headgate.web.acceptor import Acceptor
 from headgate.web.access import RestConfig, check_certificate, listen
+from headgate.web.entrance import Entrance
 from headgate.web.served_jobs import ServedJobs
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ class RestServer:
         """Bind the port. Raises EnvironmentFault, and ConfigError for a certificate that cannot be used."""
         check_certificate(config)
         self.config: Final = config
-        self.token: Final = secrets.token_urlsafe(32)
         self.jobs: Final = ServedJobs()
         self._socket = listen(config)
+        port = self._socket.getsockname()[1]
+        self.entrance: Final = Entrance(token=secrets.token_urlsafe(32), config=config, port=port)
         host = f"[{config.address}]" if ":" in config.address else config.address
-        self.url: Final = f"{config.scheme}://{host}:{self._socket.getsockname()[1]}"
+        self.url: Final = f"{config.scheme}://{host}:{port}"
         self._lock = threading.Lock()
         self._closing = False
         self._serving: tuple[asyncio.AbstractEventLoop, uvicorn.Server, Acceptor] | None = None
@@ -84,7 +86,7 @@ class RestServer:
         from headgate.web.visit_protocol import VisitProtocol  # noqa: PLC0415
 
         config = uvicorn.Config(
-            application(self.jobs, self.token, self.config),
+            application(self.jobs, self.entrance),
             loop="asyncio",
             http="h11",
             ws="none",

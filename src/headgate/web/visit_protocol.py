@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from headgate.web.acceptor import Visit
-from headgate.web.app import PROVEN
+from headgate.web.checks import PROVEN
 
 # Strangers cause warnings, one for each request that is none.
 _errors_only = logging.getLogger("headgate.web.http")

@@ -68,7 +68,9 @@ class Shell:
         return int(json.loads(done.stdout)["pid"])
 
     def lines(self) -> list[str]:
-        return (self.folder / "log").read_text().splitlines()
+        """What the job has printed, without what headgate tells of it."""
+        printed = (self.folder / "log").read_text().splitlines()
+        return [line for line in printed if not line.startswith("headgate: ")]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from headgate.web import acceptor, app
+from headgate.web import acceptor, requests
 from headgate.web.access import RestConfig
 from headgate.web.origin import foreign, own_names
 from tests.unit.web.served import Served, served
@@ -82,7 +82,7 @@ def test_a_request_that_does_not_come_ends_its_connection(
 def test_a_request_of_the_tokens_holder_that_does_not_come_is_answered_408(
     job: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "BODY_S_MAX", 0.2)
+    monkeypatch.setattr(requests, "BODY_S_MAX", 0.2)
     head = f"POST /jobs/{job.job.job_id}/stop HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {job.address.token}"
     with half_sent(job, f"{head}\r\nContent-Length: 100\r\n\r\n{{".encode(), 1) as (sock,):
         assert sock.recv(65_536).startswith(b"HTTP/1.1 408 ")

@@ -41,6 +41,9 @@ class View:
     def status(self) -> JobStatus:
         return self.state
 
+    def ending(self) -> None:
+        return
+
     def cancel(self) -> None:
         self.state = JobStatus.CANCELLING
 

@@ -116,6 +116,10 @@ class BatchJob:
         """Return nothing: the tasks of stages report no metrics."""
         return
 
+    def page_address(self, *, framed: bool) -> None:
+        """Return nothing: a job in batch mode is not served."""
+        return
+
     def results(self) -> Iterator[Any]:
         return iter(self._results)
 

@@ -92,6 +92,13 @@ class JobHandle(Protocol):
         """Return what the job does at the moment in one line, None for nothing to show. Does not block."""
         ...
 
+    def page_address(self, *, framed: bool) -> str | None:
+        """Return an address that shows the job in one browser, once; None when it has no page. Does not block.
+
+        `framed`: the page is shown in a frame of another site, such as a notebook.
+        """
+        ...
+
     def results(self) -> Iterator[Any]:
         """Return an iterator over the records that reached the job's collect operator, each once.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +26,15 @@ from headgate.errors import HeadgateError
 from headgate.ids import JobId
 from headgate.web.access import RestConfig, rest_config
 from headgate.web.job_view import JobView
+from headgate.web.logins import Grant
 from headgate.web.server import LINGER_S_MAX, acquire, release
 
 _log = logging.getLogger(__name__)
+
+_PAGE: Final = (
+    "headgate: the page of job {job.plan.job_name!r} is at {address}\n"
+    "headgate: this address works once; `headgate ui {job.job_id}` makes another"
+)
 
 
 @final
@@ -68,7 +75,7 @@ class JobEndpoint:
             job_id=view.job_id,
             job_name=view.plan.job_name,
             url=self._server.url,
-            token=self._server.token,
+            token=self._server.entrance.token,
             certificate=None if config.cert is None else Path(config.cert).read_text(),
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -79,6 +86,14 @@ class JobEndpoint:
             target=self._announce, args=(folder, address), name="headgate-address", daemon=True
         )
         self._announcing.start()
+        if config.page.enabled:
+            print(_PAGE.format(job=view, address=self.page_address(framed=False)), file=sys.stderr, flush=True)
+
+    def page_address(self, *, framed: bool) -> str | None:
+        """Return an address that shows the job in a browser, once; None without a page. `framed`: in a notebook."""
+        if self._job_id is None or not self._server.config.page.enabled:
+            return None
+        return f"{self._server.url}{self._server.entrance.login_path(self._job_id, Grant(framed=framed))}"
 
     def close(self) -> None:
         """Take the address away and end the serving; first let clients fetch what has become of their orders."""

@@ -160,6 +160,10 @@ class RunningJob:
             known = JobStatus.RESTARTING if progress.restarts or progress.attempt else JobStatus.CREATED
         return known
 
+    def ending(self) -> JobOutcome | None:
+        """Return how the job ended, also while what it held is given back; None while it goes on."""
+        return None if self._master is None else self._master.outcome
+
     def counters(self) -> dict[str, int]:
         return self.progress.counters()
 
@@ -230,6 +234,9 @@ class RunningJob:
     def line(self) -> str | None:
         shows = self._plan.settings.get(options.STATUS_LINE) and not prints(self._plan)
         return status_line(self._plan, self.status().name, self.progress, round(time.time() * 1000)) if shows else None
+
+    def page_address(self, *, framed: bool) -> str | None:
+        return None if self._endpoint is None or self._over.is_set() else self._endpoint.page_address(framed=framed)
 
     def results(self) -> Iterator[Any]:
         return iter(self._results)

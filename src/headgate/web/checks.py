@@ -1,0 +1,117 @@
+"""What every request passes first: no page of another site sends it, and who sends it may ask for it."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Final, final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from headgate.clock import SystemClock
+from headgate.web.access import RestConfig
+from headgate.web.entrance import Entrance
+from headgate.web.errors_json import errors
+from headgate.web.logins import Rights, Session
+from headgate.web.origin import foreign, own_names
+
+PROVEN: Final = "proven"
+"""What the scope of a connection has for it is called when a request has proven who sends it."""
+IDENTITY: Final = "identity"
+CSRF_HEADER: Final = b"x-csrf-token"
+_OWN_SITES: Final = (b"same-origin", b"none")
+_METRICS: Final = ("/metrics", "/v1/metrics")
+_OPEN_TO_ALL: Final = ("/", "/login", "/favicon.ico")
+_READING: Final = ("GET", "HEAD")
+SESSION_PATH: Final = "/session"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who asks: a program that has the driver's token, or a browser with a session."""
+
+    rights: Rights
+    cookie: str | None = None
+    session: Session | None = None
+
+
+@final
+class OriginCheck:
+    """Refuses requests that a page of another site has a browser send."""
+
+    def __init__(self, app: ASGIApp, config: RestConfig) -> None:
+        self._app = app
+        self._names = own_names(config)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = foreign(dict(scope["headers"]), self._names)
+        await (self._app if refusal is None else errors(*refusal))(scope, receive, send)
+
+
+@final
+class IdentityCheck:
+    """Answers 401 to requests without the token and without a session, 403 to orders that the session may not give.
+
+    The comparison of the token takes as long for any wrong one. What the page is made of is open to all: it holds no
+    secret, and nothing of a job.
+    """
+
+    def __init__(self, app: ASGIApp, entrance: Entrance) -> None:
+        self._app = app
+        self._wanted = f"Bearer {entrance.token}".encode()
+        self._entrance = entrance
+        self._has_page = entrance.config.page.enabled
+        self._clock = SystemClock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        who = self._identity(headers)
+        if who is not None:
+            scope["state"].get(PROVEN, _nothing)()
+            scope["state"][IDENTITY] = who
+        elif not self._is_open(scope["path"]):
+            refusal = errors(401, "the driver's token is needed: `Authorization: Bearer <token>`; `headgate` finds it")
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+            await refusal(scope, receive, send)
+            return
+        forbidden = None if who is None else _forbidden(who, scope, headers)
+        await (self._app if forbidden is None else errors(403, forbidden))(scope, receive, send)
+
+    def _identity(self, headers: Mapping[bytes, bytes]) -> Identity | None:
+        if hmac.compare_digest(headers.get(b"authorization", b""), self._wanted):
+            return Identity(rights=Rights.ACT)
+        if not self._has_page or headers.get(b"sec-fetch-site", b"none") not in _OWN_SITES:
+            return None
+        cookie = _cookie(headers, self._entrance.cookie_name)
+        session = None if cookie is None else self._entrance.logins.session(cookie, self._clock.monotonic_ms())
+        return None if session is None else Identity(rights=session.grant.rights, cookie=cookie, session=session)
+
+    def _is_open(self, path: str) -> bool:
+        if self._has_page and (path in _OPEN_TO_ALL or path.startswith("/static/")):
+            return True
+        return self._entrance.config.open_metrics and path in _METRICS
+
+
+def _forbidden(who: Identity, scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
+    if who.session is None or scope["method"] in _READING:
+        return None
+    if not hmac.compare_digest(headers.get(CSRF_HEADER, b""), who.session.csrf.encode()):
+        return "an order from a browser needs the X-CSRF-Token that GET /session answers with"
+    if who.rights is Rights.READ and scope["path"] != SESSION_PATH:
+        return "this session may only read: log in with a link that may do more, which `headgate ui` makes"
+    return None
+
+
+def _cookie(headers: Mapping[bytes, bytes], name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
+    except CookieError:
+        return None
+    return None if found is None else found.value
+
+
+def _nothing() -> None:
+    """Stands for who need not be told."""

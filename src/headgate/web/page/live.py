@@ -1,0 +1,60 @@
+"""What the page is told while it is open: server-sent events, made once for all pages that show the same job."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Final, final
+
+from starlette.responses import StreamingResponse
+
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.page.overview_json import overview
+from headgate.web.question import ServedJob
+from headgate.web.served_jobs import ServedJobs
+
+EVERY_S: Final = 1.0
+_LOOK_S: Final = 0.1
+"""How often it is looked whether the job has ended."""
+
+
+def event(name: str, data: Json) -> bytes:
+    """Return a server-sent event."""
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+
+
+@final
+class LiveOverviews:
+    """Overviews of the jobs of a server, each made at most once in `EVERY_S`. Owned by the server's loop."""
+
+    def __init__(self, served: ServedJobs) -> None:
+        self._served = served
+        self._made: dict[str, tuple[float, bytes]] = {}
+
+    def stream(self, job: ServedJob) -> StreamingResponse:
+        """Return the events of a job: `overview` about once a second, then `ended`."""
+        return StreamingResponse(
+            self._events(job), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+
+    async def _events(self, job: ServedJob) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        while self._is_served(job):
+            yield self._newest(job, loop.time())
+            due_s = loop.time() + EVERY_S
+            while loop.time() < due_s and self._is_served(job):
+                await asyncio.sleep(_LOOK_S)
+        self._made.pop(job.view.job_id, None)
+        ending = job.view.ending()
+        yield event("ended", {} if ending is None else {"state": ending.status.name, "cause": ending.cause})
+
+    def _is_served(self, job: ServedJob) -> bool:
+        return self._served.by_id.get(job.view.job_id) is job
+
+    def _newest(self, job: ServedJob, now_s: float) -> bytes:
+        made_s, found = self._made.get(job.view.job_id, (-EVERY_S, b""))
+        if now_s - made_s >= EVERY_S * 0.9:
+            found = event("overview", overview(job, self._served.clock.wall_ms()))
+            self._made[job.view.job_id] = now_s, found
+        return found

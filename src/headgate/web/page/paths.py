@@ -1,0 +1,93 @@
+"""The paths that only the page needs: its files, logging in and out, and what it is told while it is open."""
+
+from __future__ import annotations
+
+from typing import final
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from headgate import __version__
+from headgate.clock import SystemClock
+from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
+from headgate.web.entrance import Entrance
+from headgate.web.logins import Grant, Rights
+from headgate.web.page.files import PageFiles
+from headgate.web.page.live import LiveOverviews
+from headgate.web.page.overview_json import overview
+from headgate.web.requests import body_of, flag_of, job_of, text_of
+from headgate.web.served_jobs import ServedJobs
+
+
+@final
+class PagePaths:
+    """What each path of the page answers. Runs on the server's loop, where nothing may block."""
+
+    def __init__(self, served: ServedJobs, entrance: Entrance) -> None:
+        self._served = served
+        self._entrance = entrance
+        self._files = PageFiles(entrance.config.page.frame_ancestors)
+        self._live = LiveOverviews(served)
+        self._clock = SystemClock()
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes, each with what answers it."""
+        return [
+            Route("/", self._index),
+            Route("/static/{name:path}", self._file),
+            Route("/login", self._login),
+            Route("/login-links", self._link, methods=["POST"]),
+            Route(SESSION_PATH, self._session),
+            Route(SESSION_PATH, self._logout, methods=["DELETE"]),
+            Route("/jobs/{job}/overview", self._overview),
+            Route("/jobs/{job}/live", self._events),
+        ]
+
+    async def _index(self, request: Request) -> Response:
+        return self._files.answer("index.html")
+
+    async def _file(self, request: Request) -> Response:
+        return self._files.answer(request.path_params["name"])
+
+    async def _login(self, request: Request) -> Response:
+        """Begin a session with a link that was not used yet. The page tells who has no session what to do."""
+        job = request.query_params.get("job", "")
+        answer = RedirectResponse(f"/#/jobs/{quote(job, safe='')}" if job else "/", 303)
+        answer.headers["Referrer-Policy"] = "no-referrer"
+        entered = self._entrance.logins.enter(request.query_params.get("link", ""), self._clock.monotonic_ms())
+        if entered is not None:
+            cookie, session = entered
+            answer.headers["Set-Cookie"] = self._entrance.set_cookie(cookie, session.grant)
+        return answer
+
+    async def _link(self, request: Request) -> Response:
+        """Make a login link, for `headgate ui` and for who has a session that may give orders."""
+        body = await body_of(request)
+        rights = Rights.READ if flag_of(body, "readOnly") else Rights.ACT
+        grant = Grant(rights=rights, framed=flag_of(body, "framed"))
+        return JSONResponse({"path": self._entrance.login_path(text_of(body, "job") or "", grant)})
+
+    async def _session(self, request: Request) -> Response:
+        who: Identity = getattr(request.state, IDENTITY)
+        return JSONResponse(
+            {
+                "rights": who.rights.value,
+                "csrf": None if who.session is None else who.session.csrf,
+                "version": __version__,
+            },
+            headers={"Cache-Control": "no-store"},
+        )
+
+    async def _logout(self, request: Request) -> Response:
+        who: Identity = getattr(request.state, IDENTITY)
+        if who.cookie is not None:
+            self._entrance.logins.leave(who.cookie)
+        return JSONResponse({})
+
+    async def _overview(self, request: Request) -> Response:
+        return JSONResponse(overview(job_of(self._served, request), self._served.clock.wall_ms()))
+
+    async def _events(self, request: Request) -> Response:
+        return self._live.stream(job_of(self._served, request))

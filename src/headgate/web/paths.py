@@ -1,0 +1,190 @@
+"""The paths of the REST interface, with Flink's names: what each of them answers."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from headgate.checkpoint.cleanup.disposal import dispose_savepoint
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.errors import HeadgateError, ProgramError
+from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web import checkpoint_json, job_json, metrics_json, requirements_json
+from headgate.web.operations import OperationKind
+from headgate.web.question import Answer, Question, ServedJob
+from headgate.web.requests import body_of, flag_of, format_of, job_of, text_of
+from headgate.web.served_jobs import ServedJobs
+
+
+@final
+class RestPaths:
+    """What each path answers. Runs on the server's loop, where nothing may block."""
+
+    def __init__(self, served: ServedJobs) -> None:
+        self._served = served
+        self._operations = served.operations
+        self._disposals = ThreadPoolExecutor(1, "headgate-rest-disposal")
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes, each with what answers it."""
+        own: list[BaseRoute] = [
+            Route("/overview", self._overview),
+            Route("/config", self._config),
+            Route("/jobs", self._jobs),
+            Route("/jobs/overview", self._jobs_overview),
+            Route("/metrics", self._exposition),
+            Route("/savepoint-disposal", self._dispose, methods=["POST"]),
+            Route("/savepoint-disposal/{trigger}", self._disposal),
+        ]
+        reads = {
+            "": job_json.details,
+            "/status": job_json.status,
+            "/config": job_json.config,
+            "/plan": job_json.plan,
+            "/exceptions": job_json.exceptions,
+            "/accumulators": job_json.accumulators,
+            "/metrics": metrics_json.of_job,
+            "/checkpoints": checkpoint_json.overview,
+            "/checkpoints/config": checkpoint_json.config,
+            "/checkpoints/details/{checkpoint}": checkpoint_json.details,
+            "/checkpoints/details/{checkpoint}/subtasks/{vertex}": checkpoint_json.subtasks,
+            "/resource-requirements": requirements_json.requirements,
+            "/vertices/{vertex}": job_json.vertex,
+            "/vertices/{vertex}/backpressure": metrics_json.backpressure,
+            "/vertices/{vertex}/watermarks": metrics_json.watermarks,
+            "/vertices/{vertex}/metrics": metrics_json.of_vertex,
+            "/vertices/{vertex}/subtasks/metrics": metrics_json.of_subtasks,
+        }
+        writes = {
+            "": (self._cancel, "PATCH"),
+            "/checkpoints": (self._checkpoint, "POST"),
+            "/savepoints": (self._savepoint, "POST"),
+            "/stop": (self._stop, "POST"),
+            "/resource-requirements": (self._rescale, "PUT"),
+        }
+        own += [Route(f"/jobs/{{job}}{path}", self._reading(answer)) for path, answer in reads.items()]
+        own += [Route(f"/jobs/{{job}}{path}", answer, methods=[verb]) for path, (answer, verb) in writes.items()]
+        own += [
+            Route(f"/jobs/{{job}}/{kind.value}/{{trigger}}", self._asking(kind))
+            for kind in (OperationKind.SAVEPOINT, OperationKind.CHECKPOINT, OperationKind.RESCALING)
+        ]
+        return own
+
+    # --- the driver
+
+    async def _overview(self, request: Request) -> Response:
+        return JSONResponse(job_json.cluster_overview(list(self._served.by_id.values())))
+
+    async def _config(self, request: Request) -> Response:
+        return JSONResponse(job_json.cluster_config())
+
+    async def _jobs(self, request: Request) -> Response:
+        jobs = [{"id": id_, "status": job.view.status().name} for id_, job in self._served.by_id.items()]
+        return JSONResponse({"jobs": jobs})
+
+    async def _jobs_overview(self, request: Request) -> Response:
+        now_ms = self._served.clock.wall_ms()
+        return JSONResponse({"jobs": [job_json.overview(job, now_ms) for job in self._served.by_id.values()]})
+
+    async def _exposition(self, request: Request) -> Response:
+        jobs = [metrics_json.metrics_of(job.view) for job in self._served.by_id.values()]
+        return Response(exposition(jobs, self._served.clock.wall_ms()), media_type=CONTENT_TYPE)
+
+    # --- a job
+
+    def _reading(self, answer: Answer) -> Any:
+        async def read(request: Request) -> Response:
+            asked = Question(
+                job=job_of(self._served, request),
+                now_ms=self._served.clock.wall_ms(),
+                path=request.path_params,
+                query=dict(request.query_params),
+            )
+            try:
+                return JSONResponse(answer(asked))
+            except LookupError as error:
+                raise HTTPException(404, str(error.args[0])) from None
+
+        return read
+
+    async def _cancel(self, request: Request) -> Response:
+        job = job_of(self._served, request)
+        mode = request.query_params.get("mode", "cancel")
+        if mode != "cancel":
+            raise HTTPException(400, f"mode is {mode!r}, but only cancel is known; POST to .../stop stops a job")
+        job.view.cancel()
+        return JSONResponse({}, 202)
+
+    async def _checkpoint(self, request: Request) -> Response:
+        job, body = job_of(self._served, request), await body_of(request)
+        return self._ordered(OperationKind.CHECKPOINT, job, body, lambda: job.view.trigger_checkpoint())
+
+    async def _savepoint(self, request: Request) -> Response:
+        job, body = job_of(self._served, request), await body_of(request)
+        target, format_ = text_of(body, "target-directory"), format_of(body)
+        cancels = flag_of(body, "cancel-job")
+
+        def order() -> Future[str]:
+            future = job.view.trigger_savepoint(target, format_)
+            if cancels:
+                future.add_done_callback(lambda done: None if done.exception() else job.view.cancel())
+            return future
+
+        return self._ordered(OperationKind.SAVEPOINT, job, body, order)
+
+    async def _stop(self, request: Request) -> Response:
+        job, body = job_of(self._served, request), await body_of(request)
+        drain, target, format_ = flag_of(body, "drain"), text_of(body, "targetDirectory"), format_of(body)
+        return self._ordered(
+            OperationKind.SAVEPOINT, job, body, lambda: job.view.stop_with_savepoint(drain, target, format_)
+        )
+
+    async def _rescale(self, request: Request) -> Response:
+        job, body = job_of(self._served, request), await body_of(request)
+        try:
+            bounds = requirements_json.bounds_of(job.view.plan, body)
+        except ProgramError as error:
+            raise HTTPException(400, str(error)) from None
+        operation = self._operations.begin(OperationKind.RESCALING, job.view.job_id, job.view.rescale(bounds))
+        return JSONResponse({"request-id": operation})
+
+    def _ordered(self, kind: OperationKind, job: ServedJob, body: Json, order: Any) -> Response:
+        """Order what is not ordered yet: a client may send a request again under the same trigger id."""
+        given, owner = text_of(body, "triggerId"), job.view.job_id
+        if given is None or not self._operations.is_known(kind, owner, given):
+            try:
+                given = self._operations.begin(kind, owner, order(), given)
+            except HeadgateError as error:
+                raise HTTPException(400, str(error)) from None
+        return JSONResponse({"request-id": given}, 202)
+
+    def _asking(self, kind: OperationKind) -> Any:
+        async def ask(request: Request) -> Response:
+            return self._answer(kind, request.path_params["job"], request)
+
+        return ask
+
+    # --- savepoints of any job
+
+    async def _dispose(self, request: Request) -> Response:
+        path = text_of(await body_of(request), "savepoint-path")
+        if path is None:
+            raise HTTPException(400, "savepoint-path is missing: the savepoint to delete")
+        future = self._disposals.submit(dispose_savepoint, path, FileSystemStore.open_folder)
+        return JSONResponse({"request-id": self._operations.begin(OperationKind.DISPOSAL, "", future)}, 202)
+
+    async def _disposal(self, request: Request) -> Response:
+        return self._answer(OperationKind.DISPOSAL, "", request)
+
+    def _answer(self, kind: OperationKind, owner: str, request: Request) -> Response:
+        trigger = request.path_params["trigger"]
+        found = self._operations.answer(kind, owner, trigger)
+        if found is None:
+            raise HTTPException(404, f"there is no request {trigger}")
+        return JSONResponse(found)

@@ -1,0 +1,76 @@
+"""What requests bring: the job that they name, a JSON object, its fields. What is wrong is answered with a status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from headgate.elements import SavepointFormat
+from headgate.ids import JobId
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.question import ServedJob
+from headgate.web.served_jobs import ServedJobs
+
+BODY_BYTES_MAX: Final = 64 * 1024
+BODY_S_MAX: Final = 10.0
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def job_of(served: ServedJobs, request: Request) -> ServedJob:
+    """Return the job that the path names. Raises HTTPException when it is not one of this driver."""
+    wanted = request.path_params["job"]
+    found = served.by_id.get(JobId(wanted))
+    if found is None:
+        raise HTTPException(404, f"this driver runs no job {wanted}: it has ended, or another driver runs it")
+    return found
+
+
+async def body_of(request: Request) -> Json:
+    """Return the JSON object that came, an empty one if nothing did. Raises HTTPException."""
+    data = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S_MAX):
+            async for chunk in request.stream():
+                data += chunk
+                if len(data) > BODY_BYTES_MAX:
+                    raise HTTPException(413, f"the request has more than {BODY_BYTES_MAX} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"the request has not come within {BODY_S_MAX:g} s") from None
+    try:
+        found = json.loads(data or b"{}")
+    except (ValueError, RecursionError):  # brackets in brackets
+        found = None
+    if not isinstance(found, dict):
+        raise HTTPException(400, "the request is no JSON object")
+    return found
+
+
+def text_of(body: Json, name: str) -> str | None:
+    """Return a field that is text, None if it is not there or empty. Raises HTTPException."""
+    value = body.get(name)
+    if not (value is None or isinstance(value, str)):
+        raise HTTPException(400, f"{name} is {value!r}, but must be text")
+    if value is not None and _LONE_SURROGATE.search(value):
+        raise HTTPException(400, f"{name} is {value!r}, which is no Unicode text")
+    return value or None
+
+
+def flag_of(body: Json, name: str) -> bool:
+    """Return a field that is true or false, False if it is not there. Raises HTTPException."""
+    value = body.get(name)
+    if not (value is None or isinstance(value, bool)):
+        raise HTTPException(400, f"{name} is {value!r}, but must be true or false")
+    return bool(value)
+
+
+def format_of(body: Json) -> SavepointFormat:
+    """Return the form of a savepoint that a request asks for. Raises HTTPException."""
+    word = text_of(body, "formatType") or SavepointFormat.CANONICAL.name
+    if word.upper() not in SavepointFormat.__members__:
+        raise HTTPException(400, f"formatType is {word!r}, but must be one of {', '.join(SavepointFormat.__members__)}")
+    return SavepointFormat[word.upper()]

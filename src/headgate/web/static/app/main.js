@@ -1,0 +1,92 @@
+// The shell: who is here, which page the address names, and the frame around it.
+
+import { html, render, useEffect, useState } from "../vendor/preact.js";
+import { session } from "./api.js";
+import { duration } from "./format.js";
+import { useGet, useJob } from "./live.js";
+import { Actions } from "./actions.js";
+import { PAGES } from "./pages.js";
+import { Badge, Notice, Waiting } from "./ui.js";
+
+/** Return the parts of the address behind "#/", decoded: ["jobs", id, page, ...rest]. */
+function useAddress() {
+  const read = () => location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+  const [parts, set] = useState(read);
+  useEffect(() => {
+    const changed = () => set(read());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return parts;
+}
+
+function App() {
+  const [who, setWho] = useState(null);
+  const [error, setError] = useState(null);
+  const parts = useAddress();
+  useEffect(() => {
+    session().then(setWho, setError);
+  }, []);
+  if (error !== null) return html`<${Stranger} error=${error} />`;
+  if (who === null) return html`<main><${Waiting} /></main>`;
+  if (parts[0] === "jobs" && parts[1]) {
+    return html`<${Job} key=${parts[1]} id=${parts[1]} page=${parts[2] ?? "overview"} rest=${parts.slice(3)} who=${who} />`;
+  }
+  return html`<${Jobs} />`;
+}
+
+/** What who has no session sees. */
+function Stranger({ error }) {
+  document.title = "headgate";
+  return html`<main class="narrow"><h1>headgate</h1>
+    ${error.status === 401
+      ? html`<p>This page shows jobs to who has a login link. A link works once, for one browser.</p>
+          <p>On the machine of the driver, this makes a new one and opens it:</p><pre>headgate ui JOB</pre>
+          <p class="quiet">In a frame of another site some browsers keep no session: <a href="/" target="_blank" rel="noopener">open the page in a tab</a>.</p>`
+      : html`<${Notice} kind="bad">${error.message}<//>`}</main>`;
+}
+
+function Jobs() {
+  const { data, error } = useGet("/jobs/overview", 2000);
+  useEffect(() => {
+    document.title = "headgate: jobs";
+  }, []);
+  if (data === null) return html`<main><${Waiting} error=${error} /></main>`;
+  if (data.jobs.length === 1) location.replace(`#/jobs/${data.jobs[0].jid}`);
+  return html`<main class="narrow"><h1>Jobs of this driver</h1>
+    <ul class="jobs">${data.jobs.map((job) => html`<li key=${job.jid}><a href="#/jobs/${job.jid}">${job.name}</a>
+      <${Badge} state=${job.state} /> <span class="quiet">${duration(job.duration)}</span></li>`)}</ul>
+    ${data.jobs.length === 0 && html`<p class="quiet">This driver runs no job at the moment.</p>`}</main>`;
+}
+
+function Job({ id, page, rest, who }) {
+  const live = useJob(id);
+  const { overview, ended, lost, gone } = live;
+  const Page = (PAGES.find((each) => each.key === page) ?? PAGES[0]).Page;
+  const state = ended?.state ?? overview?.state;
+  useEffect(() => {
+    document.title = overview ? `${overview.name} · ${state}` : "headgate";
+  }, [overview?.name, state]);
+  return html`
+    <header>
+      <a class="brand" href="#/" aria-label="All jobs of this driver"><img src="/static/icon.svg" alt="" width="22" height="22" /></a>
+      <h1>${overview?.name ?? id.slice(0, 8)}</h1>
+      ${state && html`<${Badge} state=${state} />`}
+      ${overview?.runningSince != null && !ended && html`<span class="quiet" title="How long this attempt has run">${duration(overview.now - overview.runningSince)}</span>`}
+      <span class="space"></span>
+      ${overview && !ended && html`<${Actions} id=${id} overview=${overview} who=${who} />`}
+    </header>
+    <nav aria-label="Pages of the job">${PAGES.map((each) => html`<a key=${each.key} href="#/jobs/${id}/${each.key}"
+      aria-current=${each.Page === Page ? "page" : null}>${each.title}${each.badge && overview ? html` <${Count} value=${each.badge(overview)} />` : null}</a>`)}</nav>
+    <main>
+      ${ended && html`<${Notice} kind=${ended.state === "FAILED" ? "bad" : "info"}>The job has ended: ${ended.state ?? "its driver is gone"}${ended.cause ? html`<pre>${ended.cause}</pre>` : "."} What is below is the last that was seen.<//>`}
+      ${!ended && gone && html`<${Notice} kind="warn">This driver does not run the job, or not any more.<//>`}
+      ${!ended && lost && !gone && html`<${Notice} kind="warn">The connection to the driver is lost; trying again.<//>`}
+      <${Page} id=${id} rest=${rest} overview=${overview} who=${who} ended=${ended} />
+    </main>
+    <footer class="quiet">headgate ${who.version} · job ${id}</footer>`;
+}
+
+const Count = ({ value }) => (value ? html`<span class="count">${value}</span>` : null);
+
+render(html`<${App} />`, document.getElementById("app"));

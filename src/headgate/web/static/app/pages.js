@@ -1,0 +1,7 @@
+// The pages of a job, in the order of the menu. `badge` counts what should be noticed.
+
+import { Overview } from "./pages/overview.js";
+
+export const PAGES = [
+  { key: "overview", title: "Overview", Page: Overview },
+];
