@@ -6,7 +6,8 @@ from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, Launch, SlotIndex
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.restart import RestartStrategy
-from headgate.runtime.master.supervisor import Supervisor, SupervisorState
+from headgate.runtime.master.supervision import SupervisorState
+from headgate.runtime.master.supervisor import Supervisor
 
 State = SupervisorState
 A1, A2, A3 = Attempt(1), Attempt(2), Attempt(3)

@@ -34,8 +34,7 @@ from headgate.runtime.master.checkpoints import Checkpoints
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, Rescales
 from headgate.runtime.master.services import MasterServices, SlotLink
-from headgate.runtime.master.supervision import origin_of_event
-from headgate.runtime.master.supervisor import SupervisorState
+from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress

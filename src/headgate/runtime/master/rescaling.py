@@ -21,8 +21,11 @@ class Rescaling:
 
     >>> three = RescaleRequested(number=1, placement=Placement(parallelism=(3,)), now_ms=0.0)
     >>> rescaling = Rescaling(lambda attempt: Placement(parallelism=(2,)))
+    >>> rescaling.next(Attempt(1)).slots
+    2
+    >>> rescaling.settle()
     >>> rescaling.want(three)
-    >>> rescaling.begin(ran=Placement(parallelism=(2,)))
+    >>> rescaling.begin()
     >>> rescaling.next(Attempt(2)).slots
     3
     >>> rescaling.give_up("there are no more slots")
@@ -38,19 +41,29 @@ class Rescaling:
         """What the job was rescaled to."""
         self._slots_max: int | None = None
         """Attempts have no more slots than these."""
+        self.launch_max: int | None = None
+        """Nor do they have more than these while the launch lasts, which is smaller than it was ordered."""
+        self._wanted: Placement | None = None
+        self._next: Placement | None = None
+        self.ran: Placement | None = None
+        """The placement of the newest attempt that has run."""
         self._before: tuple[Placement | None, int | None] = (None, None)
         """What is chosen, and how many slots there are, if what is tried fails."""
         self._under_way: RescaleRequested | None = None
         self._is_tried = False
         self._answers: list[RescaleOver] = []
 
-    def wanted(self, attempt: Attempt) -> Placement:
-        """Return the placement that an attempt would have if there were slots enough."""
-        return self._chosen or self._place(attempt)
+    @property
+    def wanted(self) -> Placement:
+        """The placement that the newest attempt would have if there were slots enough."""
+        assert self._wanted is not None
+        return self._wanted
 
     def next(self, attempt: Attempt) -> Placement:
         """Return the placement of an attempt that is to come."""
-        return fitted(self.wanted(attempt), self._slots_max)
+        self._wanted = self._chosen or self._place(attempt)
+        self._next = fitted(fitted(self._wanted, self._slots_max), self.launch_max)
+        return self._next
 
     @property
     def is_under_way(self) -> bool:
@@ -66,17 +79,21 @@ class Rescaling:
         """Note a rescale."""
         self._under_way = request
 
-    def begin(self, ran: Placement | None) -> None:
-        """Try what is wanted: the next attempts are placed so. `ran` is the placement of the last one that has run."""
+    def begin(self) -> None:
+        """Try what is wanted: the next attempts are placed so."""
         request = self._under_way
         assert request is not None
         self._is_tried = True
-        self._before = self._chosen, self._slots_max if ran is None else ran.slots
-        self._chosen, self._slots_max = request.placement, request.slots_max
+        self._before = self._chosen, self._slots_max if self.ran is None else self.ran.slots
+        self._chosen, self._slots_max, self.launch_max = request.placement, request.slots_max, None
+
+    def runs(self, request: RescaleRequested) -> bool:
+        """Return whether the newest attempt that has run is placed as the request wants it."""
+        return fitted(request.placement, request.slots_max) == self.ran
 
     def choose(self, request: RescaleRequested) -> None:
         """Take over what the job runs in already as what it wants."""
-        self._chosen = request.placement
+        self._chosen = self._wanted = request.placement
         self.answer(request.number, None)
 
     def answer(self, number: int, failure: str | None) -> None:
@@ -84,7 +101,8 @@ class Rescaling:
         self._answers.append(RescaleOver(number=number, failure=failure))
 
     def settle(self) -> None:
-        """An attempt runs: what is tried has come about."""
+        """The newest attempt runs: what is tried has come about."""
+        self.ran = self._next
         if self._is_tried:
             self._over(None)
 

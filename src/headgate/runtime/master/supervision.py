@@ -1,4 +1,4 @@
-"""The vocabulary of the supervisor: what happens to a job, and what it orders.
+"""The vocabulary of the supervisor: its states, what happens to a job, and what it orders.
 
 Effects are performed in the order given; the docstrings say what else the performer owes.
 """
@@ -6,6 +6,7 @@ Effects are performed in the order given; the docstrings say what else the perfo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, final
 
 from headgate.graph.placement import Placement
@@ -14,6 +15,32 @@ from headgate.runtime.monitoring.failures import FailureOrigin
 from headgate.runtime.monitoring.outcome import JobState
 
 _NO_ATTEMPT: Final = Attempt(0)
+
+
+@final
+class SupervisorState(Enum):
+    """What the supervisor waits for; see its theory of operation. The ends have the names of `JobState`."""
+
+    CREATED = "created"
+    LAUNCHING = "launching"
+    RESOLVING = "resolving"
+    DEPLOYING = "deploying"
+    RUNNING = "running"
+    RESCALING = "rescaling"
+    SUSPENDING = "suspending"
+    TEARING_DOWN = "tearing down"
+    WAITING = "waiting"
+    RELAUNCHING = "relaunching"
+    FINISHING = "finishing"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUSPENDED = "suspended"
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing will happen any more."""
+        return self.value in {end.value for end in JobState}
 
 
 @final

@@ -54,90 +54,31 @@ the job, also when the loss of its slots has just failed it: a driver on a host 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import assert_never, final
 
-from headgate.graph.placement import Placement, fitted
+from headgate.graph.placement import Placement
 from headgate.ids import Attempt, Launch, SlotIndex
+from headgate.runtime.master import supervision as s
+from headgate.runtime.master.launched import LaunchedSlots
 from headgate.runtime.master.rescaling import Rescaling
 from headgate.runtime.master.restart import RestartStrategy
-from headgate.runtime.master.supervision import (
-    AttemptFailed,
-    CancelRequested,
-    CheckpointOver,
-    DeployAttempt,
-    EndAttempt,
-    EndJob,
-    JobDone,
-    KillLaunch,
-    LaunchEnded,
-    LaunchSized,
-    LaunchSlots,
-    LaunchUnfit,
-    RefuseSlot,
-    ReleaseSlots,
-    RescaleRequested,
-    ResolveRestore,
-    RestoreFailed,
-    RestoreResolved,
-    ShutDownSlots,
-    SlotIsReady,
-    SlotIsTornDown,
-    SlotLost,
-    SlotRegistered,
-    StartAttempt,
-    Submitted,
-    SupervisorEffect,
-    SupervisorEvent,
-    SupervisorTick,
-    SuspendRequested,
-    TakeCheckpoint,
-    TearDownAttempt,
-    Verdict,
-)
+from headgate.runtime.master.supervision import SupervisorState
 from headgate.runtime.monitoring.outcome import JobState
 from headgate.story import Story
 
-
-@final
-class SupervisorState(Enum):
-    """What the supervisor waits for; see the theory of operation."""
-
-    CREATED = "created"
-    LAUNCHING = "launching"
-    RESOLVING = "resolving"
-    DEPLOYING = "deploying"
-    RUNNING = "running"
-    RESCALING = "rescaling"
-    SUSPENDING = "suspending"
-    TEARING_DOWN = "tearing down"
-    WAITING = "waiting"
-    RELAUNCHING = "relaunching"
-    FINISHING = "finishing"
-    FINISHED = "finished"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    SUSPENDED = "suspended"
-
-    @property
-    def is_over(self) -> bool:
-        """True when nothing will happen any more."""
-        return self in _END_STATES.values()
-
-
 _S = SupervisorState
-_END_STATES = {
-    JobState.FINISHED: _S.FINISHED,
-    JobState.FAILED: _S.FAILED,
-    JobState.CANCELLED: _S.CANCELLED,
-    JobState.SUSPENDED: _S.SUSPENDED,
-}
 _RUNS = frozenset({_S.RUNNING, _S.RESCALING})
 _HAS_ATTEMPT = frozenset({_S.DEPLOYING, _S.SUSPENDING}) | _RUNS
 _LIVE = frozenset({_S.LAUNCHING, _S.RESOLVING}) | _HAS_ATTEMPT
 _BETWEEN = frozenset({_S.TEARING_DOWN, _S.WAITING})
 _AttemptEvent = (
-    RestoreResolved | RestoreFailed | SlotIsReady | SlotIsTornDown | AttemptFailed | JobDone | CheckpointOver
+    s.RestoreResolved
+    | s.RestoreFailed
+    | s.SlotIsReady
+    | s.SlotIsTornDown
+    | s.AttemptFailed
+    | s.JobDone
+    | s.CheckpointOver
 )
 
 
@@ -156,16 +97,9 @@ class Supervisor:
     ) -> None:
         """`place` decides how an attempt is placed; it is pure. A launch may wait for slots before it begins."""
         self._rescaling = Rescaling(place)
-        self._slots: frozenset[SlotIndex] = frozenset()
-        self._limit: int | None = None
-        """The number of slots of a launch that is smaller than it was ordered."""
-        self._wanted: Placement | None = None
-        self._placement: Placement | None = None
-        """That of the newest attempt that has run."""
-        self._next: Placement | None = None
-        """That of the newest attempt."""
-        self._needed: frozenset[SlotIndex] = frozenset()
-        """The slots that the newest attempt has subtasks in."""
+        self._slots = LaunchedSlots()
+        self._needed = 0
+        """How many slots the newest attempt has subtasks in: the first ones."""
         self._restart = restart
         self._teardown_timeout_ms = teardown_timeout_ms
         self._start_timeout_ms = start_timeout_ms
@@ -174,16 +108,12 @@ class Supervisor:
         """Checkpoints of the attempt that were ordered, and are not over."""
         self._story = Story("supervisor", length=30)
         self._state = _S.CREATED
-        self._launch = Launch(0)
-        self._launch_over = True
         self._attempt = Attempt(0)
         self._restarts = 0
         self._has_history = False
-        self._registered: set[SlotIndex] = set()
-        self._answered: set[SlotIndex] = set()
         self._deadline_ms: float | None = None
         self._restart_ms = 0.0
-        self._newest_verdict: Verdict | None = None
+        self._newest_verdict: s.Verdict | None = None
         self._outcome: tuple[JobState, str | None] | None = None
 
     @property
@@ -194,7 +124,7 @@ class Supervisor:
     @property
     def launch(self) -> Launch:
         """The newest launch; 0 before the first."""
-        return self._launch
+        return self._slots.launch
 
     @property
     def attempt(self) -> Attempt:
@@ -204,8 +134,7 @@ class Supervisor:
     @property
     def wanted(self) -> Placement:
         """The placement that the newest attempt would have if there were slots enough."""
-        assert self._wanted is not None
-        return self._wanted
+        return self._rescaling.wanted
 
     @property
     def restarts(self) -> int:
@@ -213,63 +142,58 @@ class Supervisor:
         return self._restarts
 
     @property
-    def newest_verdict(self) -> Verdict | None:
+    def newest_verdict(self) -> s.Verdict | None:
         """What came of the newest failure, None before the first; a new object for each."""
         return self._newest_verdict
 
     def next_wake_ms(self) -> float | None:
         """When to send the next `SupervisorTick`, if nothing else happens before; None: no need."""
-        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self._launch_over):
+        if self._state is _S.WAITING or (self._state is _S.RELAUNCHING and self._slots.is_over):
             return self._restart_ms
         return self._deadline_ms
 
-    def handle(self, event: SupervisorEvent) -> list[SupervisorEffect]:
+    def handle(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         """Return what to do, in this order. Raises InternalError for an event that the protocol rules out."""
         self._story.add(event)
         return [*self._apply(event), *self._on_time(event.now_ms), *self._rescaling.answers()]
 
-    def _apply(self, event: SupervisorEvent) -> list[SupervisorEffect]:
+    def _apply(self, event: s.SupervisorEvent) -> list[s.SupervisorEffect]:
         match event:
-            case Submitted():
+            case s.Submitted():
                 if self._state is not _S.CREATED:
                     raise self._story.broken(f"the job was submitted in state {self._state}")
                 self._attempt = event.last_attempt
                 self._has_history = event.last_attempt > 0
                 return self._start_launch(event.now_ms)
-            case SlotRegistered() | SlotLost() | LaunchEnded() | LaunchSized() | LaunchUnfit():
+            case s.SlotRegistered() | s.SlotLost() | s.LaunchEnded() | s.LaunchSized() | s.LaunchUnfit():
                 return self._on_launch_event(event)
-            case CancelRequested():
+            case s.CancelRequested():
                 return self._leave(JobState.CANCELLED, event.now_ms)
-            case SuspendRequested():
+            case s.SuspendRequested():
                 return self._on_suspend(event)
-            case RescaleRequested():
+            case s.RescaleRequested():
                 return self._on_rescale(event)
-            case SupervisorTick():
+            case s.SupervisorTick():
                 return []
             case _:
                 return self._on_attempt_event(event)
 
     # --- the launch -------------------------------------------------------------------------------------------------
 
-    def _start_launch(self, now_ms: float) -> list[SupervisorEffect]:
-        self._launch = Launch(self._launch + 1)
-        self._launch_over = False
-        self._registered.clear()
-        self._limit = None
+    def _start_launch(self, now_ms: float) -> list[s.SupervisorEffect]:
+        self._rescaling.launch_max = None
         slots = self._next_placement().slots
-        self._slots = frozenset(SlotIndex(index) for index in range(slots))
+        self._slots.begin(slots)
         self._enter(_S.LAUNCHING, now_ms + self._slots_wait_ms + self._start_timeout_ms)
-        return [LaunchSlots(launch=self._launch, slots=slots)]
+        return [s.LaunchSlots(launch=self.launch, slots=slots)]
 
     def _next_placement(self) -> Placement:
-        attempt = Attempt(self._attempt + 1)
-        self._wanted = self._rescaling.wanted(attempt)
-        return fitted(self._rescaling.next(attempt), self._limit)
+        return self._rescaling.next(Attempt(self._attempt + 1))
 
     @property
     def slots_held(self) -> int:
         """How many slots the launch holds, or is to hold."""
-        return 0 if self._launch_over else len(self._slots)
+        return self._slots.held
 
     @property
     def may_go_back(self) -> bool:
@@ -277,47 +201,45 @@ class Supervisor:
         return self._rescaling.is_tried
 
     def _on_launch_event(
-        self, event: SlotRegistered | SlotLost | LaunchEnded | LaunchSized | LaunchUnfit
-    ) -> list[SupervisorEffect]:
-        if event.launch > self._launch:
+        self, event: s.SlotRegistered | s.SlotLost | s.LaunchEnded | s.LaunchSized | s.LaunchUnfit
+    ) -> list[s.SupervisorEffect]:
+        if event.launch > self.launch:
             raise self._story.broken(f"launch {event.launch} is not known yet")
-        stale = event.launch < self._launch or self._launch_over
+        stale = event.launch < self.launch or self._slots.is_over
         match event:
-            case SlotRegistered():
+            case s.SlotRegistered():
                 return self._on_registered(event, stale)
-            case LaunchSized(slots=slots):
+            case s.LaunchSized(slots=slots):
                 return [] if stale or self._state is not _S.LAUNCHING else self._on_sized(slots, event.now_ms)
-            case LaunchUnfit(reason=reason):
+            case s.LaunchUnfit(reason=reason):
                 return [] if stale or self._state not in _LIVE else self._fail_launch(reason, False, event.now_ms)
-            case SlotLost():
+            case s.SlotLost():
                 return [] if stale or event.slot not in self._slots else self._on_slot_lost(event)
-            case LaunchEnded():
+            case s.LaunchEnded():
                 return [] if stale else self._on_launch_ended(event)
             case _:
                 assert_never(event)
 
-    def _on_registered(self, event: SlotRegistered, stale: bool) -> list[SupervisorEffect]:
-        if stale or self._state is not _S.LAUNCHING or event.slot in self._registered:
-            return [RefuseSlot(launch=event.launch, slot=event.slot)]
+    def _on_registered(self, event: s.SlotRegistered, stale: bool) -> list[s.SupervisorEffect]:
+        if stale or self._state is not _S.LAUNCHING or self._slots.has(event.slot):
+            return [s.RefuseSlot(launch=event.launch, slot=event.slot)]
         if event.slot not in self._slots:
-            raise self._story.broken(f"slot {event.slot} registered, but the launch has {len(self._slots)} slots")
-        self._registered.add(event.slot)
-        return self._resolve() if self._registered == self._slots else []
+            raise self._story.broken(f"slot {event.slot} registered, but the launch has {self._slots.held} slots")
+        return self._resolve() if self._slots.register(event.slot) else []
 
-    def _on_sized(self, slots: int, now_ms: float) -> list[SupervisorEffect]:
+    def _on_sized(self, slots: int, now_ms: float) -> list[s.SupervisorEffect]:
         self._deadline_ms = now_ms + self._start_timeout_ms
-        if slots < len(self._slots):
-            self._limit = slots
-            self._slots = frozenset(SlotIndex(index) for index in range(slots))
-        return self._resolve() if self._registered == self._slots else []
+        if self._slots.shrink(slots):
+            self._rescaling.launch_max = slots
+        return self._resolve() if self._slots.are_registered else []
 
-    def _on_slot_lost(self, event: SlotLost) -> list[SupervisorEffect]:
+    def _on_slot_lost(self, event: s.SlotLost) -> list[s.SupervisorEffect]:
         if self._state in _LIVE:
             return self._fail_launch(f"slot {event.slot} was lost: {event.reason}", True, event.now_ms)
         return self._relaunch() if self._state in _BETWEEN else []
 
-    def _on_launch_ended(self, event: LaunchEnded) -> list[SupervisorEffect]:
-        self._launch_over = True
+    def _on_launch_ended(self, event: s.LaunchEnded) -> list[s.SupervisorEffect]:
+        self._slots.is_over = True
         error = event.error or "without an error, but before the job was done"
         cause = f"the stage that hosts the slots ended: {error}"
         if event.for_good and self._may_be_suspended():
@@ -328,7 +250,7 @@ class Supervisor:
             return self._relaunch()
         if self._state not in _LIVE:
             return []
-        hosted_some = bool(self._registered) or not self._is_first_launch()
+        hosted_some = self._slots.were_some or not self._is_first_launch()
         return self._fail_launch(cause, hosted_some, event.now_ms)
 
     def _may_be_suspended(self) -> bool:
@@ -337,9 +259,9 @@ class Supervisor:
 
     def _is_first_launch(self) -> bool:
         """Return whether no launch of the job, by whichever driver, can have run it: there is nothing to lose yet."""
-        return self._launch == 1 and not self._has_history
+        return self.launch == 1 and not self._has_history
 
-    def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[SupervisorEffect]:
+    def _fail_launch(self, cause: str, retriable: bool, now_ms: float) -> list[s.SupervisorEffect]:
         if self._state is _S.SUSPENDING:
             return self._suspend(cause, now_ms)
         effects = [*self._end_attempt(), *self._relaunch()]
@@ -347,94 +269,89 @@ class Supervisor:
             return effects
         return [*effects, *self._finish(JobState.FAILED, self._explain(cause, retriable), now_ms)]
 
-    def _relaunch(self) -> list[SupervisorEffect]:
+    def _relaunch(self) -> list[s.SupervisorEffect]:
         self._enter(_S.RELAUNCHING)
-        return [] if self._launch_over else [KillLaunch(launch=self._launch)]
+        return [] if self._slots.is_over else [s.KillLaunch(launch=self.launch)]
 
     # --- the attempt ------------------------------------------------------------------------------------------------
 
-    def _resolve(self) -> list[SupervisorEffect]:
+    def _resolve(self) -> list[s.SupervisorEffect]:
         placement = self._next_placement()
-        if placement.slots > len(self._slots):
+        if placement.slots > self._slots.held:
             return self._relaunch()
-        self._needed = frozenset(SlotIndex(index) for index in range(placement.slots))
+        self._needed = placement.slots
         self._attempt = Attempt(self._attempt + 1)
-        self._next = placement
         self._outstanding = 0
         self._enter(_S.RESOLVING)
-        return [ResolveRestore(attempt=self._attempt, placement=placement)]
+        return [s.ResolveRestore(attempt=self._attempt, placement=placement)]
 
-    def _on_attempt_event(self, event: _AttemptEvent) -> list[SupervisorEffect]:
+    def _on_attempt_event(self, event: _AttemptEvent) -> list[s.SupervisorEffect]:
         if event.attempt > self._attempt:
             raise self._story.broken(f"attempt {event.attempt} is not known yet")
         if event.attempt < self._attempt:
             return []
         match event, self._state:
-            case RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
+            case s.RestoreResolved(checkpoint_id=checkpoint_id), _S.RESOLVING:
                 self._enter(_S.DEPLOYING)
-                return [DeployAttempt(attempt=self._attempt, checkpoint_id=checkpoint_id)]
-            case RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
+                return [s.DeployAttempt(attempt=self._attempt, checkpoint_id=checkpoint_id)]
+            case s.RestoreFailed(reason=reason, retriable=retriable), _S.RESOLVING:
                 if self._grant_restart(reason, retriable, event.now_ms):
                     self._enter(_S.WAITING)
                     return []
                 return self._finish(JobState.FAILED, self._explain(reason, retriable), event.now_ms)
-            case SlotIsReady(slot=slot), _S.DEPLOYING:
+            case s.SlotIsReady(slot=slot), _S.DEPLOYING:
                 if not self._all_answered(slot, self._needed):
                     return []
                 self._enter(_S.RUNNING)
-                self._placement = self._next
                 self._rescaling.settle()
-                return [StartAttempt(attempt=self._attempt), *self._release()]
-            case SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
-                if self._all_answered(slot, self._slots):
+                return [s.StartAttempt(attempt=self._attempt), *self._release()]
+            case s.SlotIsTornDown(slot=slot), _S.TEARING_DOWN:
+                if self._all_answered(slot, self._slots.held):
                     self._enter(_S.WAITING)
                 return []
-            case AttemptFailed(), _S.DEPLOYING | _S.RUNNING | _S.RESCALING:
+            case s.AttemptFailed(), _S.DEPLOYING | _S.RUNNING | _S.RESCALING:
                 return self._fail_attempt(event)
-            case AttemptFailed(cause=cause), _S.SUSPENDING:
+            case s.AttemptFailed(cause=cause), _S.SUSPENDING:
                 return self._suspend(cause, event.now_ms)
-            case CheckpointOver(failure=failure), _S.SUSPENDING:
+            case s.CheckpointOver(failure=failure), _S.SUSPENDING:
                 self._outstanding -= 1  # a rescale may have ordered one before, which will do, but only if it is there
                 return [] if failure is not None and self._outstanding else self._suspend(None, event.now_ms)
-            case CheckpointOver(failure=failure), _S.RESCALING:
+            case s.CheckpointOver(failure=failure), _S.RESCALING:
                 self._outstanding -= 1
                 return self._rescale(failure, event.now_ms)
-            case JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
+            case s.JobDone(), _S.RUNNING | _S.RESCALING | _S.SUSPENDING:
                 return [*self._end_attempt(), *self._finish(JobState.FINISHED, None, event.now_ms)]
             case _:
                 return []  # true of the attempt, but overtaken by what has happened to it since
 
-    def _all_answered(self, slot: SlotIndex, asked: frozenset[SlotIndex]) -> bool:
-        if slot not in asked:
-            raise self._story.broken(f"slot {slot} answered, but {len(asked)} slots were asked")
-        self._answered.add(slot)
-        return self._answered == asked
+    def _all_answered(self, slot: SlotIndex, asked: int) -> bool:
+        if slot >= asked:
+            raise self._story.broken(f"slot {slot} answered, but {asked} slots were asked")
+        return self._slots.answer(slot, asked)
 
-    def _release(self) -> list[SupervisorEffect]:
+    def _release(self) -> list[s.SupervisorEffect]:
         """Let go of the slots that the attempt does not need."""
-        surplus = self._slots - self._needed
-        self._slots = self._needed
-        self._registered -= surplus
-        return [ReleaseSlots(slots=surplus)] if surplus else []
+        surplus = self._slots.release(self._needed)
+        return [s.ReleaseSlots(slots=surplus)] if surplus else []
 
-    def _fail_attempt(self, event: AttemptFailed) -> list[SupervisorEffect]:
+    def _fail_attempt(self, event: s.AttemptFailed) -> list[s.SupervisorEffect]:
         ended = self._end_attempt()
         if not self._grant_restart(event.cause, event.retriable, event.now_ms):
             cause = self._explain(event.cause, event.retriable)
             return [*ended, *self._finish(JobState.FAILED, cause, event.now_ms)]
         return [*ended, *self._tear_down(event.now_ms)]
 
-    def _tear_down(self, now_ms: float) -> list[SupervisorEffect]:
+    def _tear_down(self, now_ms: float) -> list[s.SupervisorEffect]:
         self._enter(_S.TEARING_DOWN, now_ms + self._teardown_timeout_ms)
-        return [TearDownAttempt(attempt=self._attempt)]
+        return [s.TearDownAttempt(attempt=self._attempt)]
 
-    def _end_attempt(self) -> list[SupervisorEffect]:
-        return [EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
+    def _end_attempt(self) -> list[s.SupervisorEffect]:
+        return [s.EndAttempt(attempt=self._attempt)] if self._state in _HAS_ATTEMPT else []
 
     def _grant_restart(self, cause: str, retriable: bool, now_ms: float) -> bool:
         goes_back = self._rescaling.give_up(cause)
         delay_ms = 0.0 if goes_back else self._restart.on_failure(now_ms) if retriable else None
-        self._newest_verdict = Verdict(cause=cause, restart_delay_ms=delay_ms)
+        self._newest_verdict = s.Verdict(cause=cause, restart_delay_ms=delay_ms)
         if delay_ms is None:
             return False
         self._restarts += 1
@@ -446,21 +363,19 @@ class Supervisor:
 
     # --- another parallelism ----------------------------------------------------------------------------------------
 
-    def _on_rescale(self, event: RescaleRequested) -> list[SupervisorEffect]:
+    def _on_rescale(self, event: s.RescaleRequested) -> list[s.SupervisorEffect]:
         between = self._state in _BETWEEN | {_S.LAUNCHING, _S.RELAUNCHING}
         if self._rescaling.is_under_way:
             self._rescaling.answer(event.number, "another change of its parallelism is under way: wait for its end")
-        elif self._state is _S.RUNNING and fitted(event.placement, event.slots_max) == self._placement:
-            self._wanted = event.placement
+        elif self._state is _S.RUNNING and self._rescaling.runs(event):
             self._rescaling.choose(event)
         elif self._state is _S.RUNNING:
             self._rescaling.want(event)
             self._enter(_S.RESCALING)
             return self._order_checkpoint()
-        elif between and self._placement is not None:
+        elif between and self._rescaling.ran is not None:
             self._rescaling.want(event)
-            self._rescaling.begin(self._placement)
-            self._limit = None
+            self._rescaling.begin()
             if self._state is _S.LAUNCHING:
                 self._restart_ms = event.now_ms
                 return self._relaunch()
@@ -472,24 +387,23 @@ class Supervisor:
         has_ended = self._state is _S.FINISHING or self._state.is_over
         return "it has ended" if has_ended else f"it is {self._state.value}: ask again when it runs"
 
-    def _order_checkpoint(self) -> list[SupervisorEffect]:
+    def _order_checkpoint(self) -> list[s.SupervisorEffect]:
         self._outstanding += 1
-        return [TakeCheckpoint(attempt=self._attempt)]
+        return [s.TakeCheckpoint(attempt=self._attempt)]
 
-    def _rescale(self, failure: str | None, now_ms: float) -> list[SupervisorEffect]:
+    def _rescale(self, failure: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         """Go on from the checkpoint in the new placement; without one, as before."""
         if failure is not None:
             self._rescaling.give_up(failure)
             self._enter(_S.RUNNING)
             return []
-        self._rescaling.begin(self._placement)
-        self._limit = None
+        self._rescaling.begin()
         self._restart_ms = now_ms
         return [*self._end_attempt(), *self._tear_down(now_ms)]
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def _leave(self, status: JobState, now_ms: float) -> list[SupervisorEffect]:
+    def _leave(self, status: JobState, now_ms: float) -> list[s.SupervisorEffect]:
         """Give up whatever is under way."""
         if self._state is _S.FINISHING or self._state.is_over:
             return []
@@ -498,7 +412,7 @@ class Supervisor:
             effects += self._relaunch()  # slots that are still to come would not hear of a shut-down
         return [*effects, *self._finish(status, None, now_ms)]
 
-    def _on_suspend(self, event: SuspendRequested) -> list[SupervisorEffect]:
+    def _on_suspend(self, event: s.SuspendRequested) -> list[s.SupervisorEffect]:
         if self._state is _S.SUSPENDING:
             return []
         if self._state not in _RUNS:
@@ -507,27 +421,27 @@ class Supervisor:
         self._enter(_S.SUSPENDING, event.now_ms + event.grace_ms)
         return self._order_checkpoint()
 
-    def _suspend(self, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
+    def _suspend(self, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         return [*self._end_attempt(), *self._finish(JobState.SUSPENDED, cause, now_ms)]
 
-    def _finish(self, status: JobState, cause: str | None, now_ms: float) -> list[SupervisorEffect]:
+    def _finish(self, status: JobState, cause: str | None, now_ms: float) -> list[s.SupervisorEffect]:
         self._outcome = (status, cause)
         self._rescaling.give_up("the job has ended")
-        if self._launch_over:
+        if self._slots.is_over:
             return self._end_job()
         was_killed = self._state is _S.RELAUNCHING
         self._enter(_S.FINISHING, None if was_killed else now_ms + self._teardown_timeout_ms)
-        return [] if was_killed else [ShutDownSlots()]
+        return [] if was_killed else [s.ShutDownSlots()]
 
-    def _end_job(self) -> list[SupervisorEffect]:
+    def _end_job(self) -> list[s.SupervisorEffect]:
         assert self._outcome is not None
         status, cause = self._outcome
-        self._enter(_END_STATES[status])
-        return [EndJob(status=status, cause=cause)]
+        self._enter(_S(status.value))
+        return [s.EndJob(status=status, cause=cause)]
 
     # --- time -------------------------------------------------------------------------------------------------------
 
-    def _on_time(self, now_ms: float) -> list[SupervisorEffect]:
+    def _on_time(self, now_ms: float) -> list[s.SupervisorEffect]:
         wake_ms = self.next_wake_ms()
         if wake_ms is None or now_ms < wake_ms:
             return []
@@ -544,36 +458,36 @@ class Supervisor:
                 return self._start_launch(now_ms)
             case _S.FINISHING:
                 self._deadline_ms = None
-                return [KillLaunch(launch=self._launch)]
+                return [s.KillLaunch(launch=self.launch)]
             case _:
                 raise self._story.broken(f"a deadline is set in state {self._state}")
 
     def _describe_missing(self) -> str:
-        missing = ", ".join(str(slot) for slot in sorted(self._slots - self._registered))
+        slots, missing = self._slots.held, self._slots.missing
         return (
-            f"only {len(self._registered)} of {len(self._slots)} slots registered within {self._start_timeout_ms:g} ms "
-            f"(missing: {missing}). Check that the cluster has {len(self._slots)} free task slots and that its workers "
-            "can reach the driver, or lower the parallelism"
+            f"only {slots - len(missing)} of {slots} slots registered within {self._start_timeout_ms:g} ms "
+            f"(missing: {', '.join(map(str, missing))}). Check that the cluster has {slots} free task slots and that "
+            "its workers can reach the driver, or lower the parallelism"
         )
 
     def _enter(self, state: SupervisorState, deadline_ms: float | None = None) -> None:
         self._state = state
         self._deadline_ms = deadline_ms
-        self._answered.clear()
+        self._slots.ask()
 
     def check_invariants(self) -> None:
         """Raise InternalError if the state contradicts itself."""
         broken = self._story.broken
-        if self._state in _LIVE | _BETWEEN and self._launch_over:
+        if self._state in _LIVE | _BETWEEN and self._slots.is_over:
             raise broken(f"no launch in state {self._state}")
-        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and self._registered != self._slots:
+        if self._state in (_LIVE | _BETWEEN) - {_S.LAUNCHING} and not self._slots.are_registered:
             raise broken(f"not all slots are registered in state {self._state}")
         if (self._outcome is not None) != (self._state is _S.FINISHING or self._state.is_over):
             raise broken(f"outcome {self._outcome} in state {self._state}")
         is_wanted = self._rescaling.is_under_way and not self._rescaling.is_tried
         if is_wanted != (self._state is _S.RESCALING):
             raise broken(f"a rescale is {'' if is_wanted else 'not '}wanted in state {self._state}")
-        if self._state in _RUNS and (self._rescaling.is_tried or self._needed != self._slots):
+        if self._state in _RUNS and (self._rescaling.is_tried or self._needed != self._slots.held):
             raise broken(f"a rescale is not settled in state {self._state}")
-        if self._state.is_over and not self._launch_over:
+        if self._state.is_over and not self._slots.is_over:
             raise broken("the job is over, but not its launch")

@@ -26,7 +26,7 @@ from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.master.services import MasterServices
-from headgate.runtime.master.supervisor import SupervisorState
+from headgate.runtime.master.supervision import SupervisorState
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.testing.sim.exchange import SimExchange

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, final
 
 from headgate.checkpoint import paths
-from headgate.runtime.master.supervisor import SupervisorState
+from headgate.runtime.master.supervision import SupervisorState
 from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SimSlotProcess
 from headgate.testing.sim.external import External
 from headgate.testing.sim.troubles import Troubles
