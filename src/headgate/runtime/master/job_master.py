@@ -25,12 +25,14 @@ from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot, ToSlot
 from headgate.runtime.io import WaitingIo
 from headgate.runtime.job_storage.discovery import Discovery
-from headgate.runtime.job_storage.place import going_on, way_on
 from headgate.runtime.job_storage.restoring import RestorePoint, restore_is_retriable
 from headgate.runtime.job_storage.snapshots import PriorRuns
 from headgate.runtime.master import supervision
 from headgate.runtime.master.assembly import deploy_messages, growth_of, supervisor_of, watermark_aligner_of
 from headgate.runtime.master.checkpoints import Checkpoints
+from headgate.runtime.master.growing import Growing
+from headgate.runtime.master.job_end import JobEnd
+from headgate.runtime.master.links import SlotLinks
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, Rescales
 from headgate.runtime.master.services import MasterServices, SlotLink
@@ -47,7 +49,6 @@ class JobMaster:
     """The master of one job."""
 
     def __init__(self, plan: JobGraph, services: MasterServices) -> None:
-        self.outcome: JobOutcome | None = None
         self._next_placement = as_programmed(plan)
         self.progress = JobProgress(placement=self._next_placement)
         self._plan = plan
@@ -59,21 +60,21 @@ class JobMaster:
         self._discovery = Discovery(plan, self)
         self._rescales = Rescales(plan, self)
         self._aligner = watermark_aligner_of(plan)
-        self._growth = growth_of(plan)
-        self._is_counting = False
+        self._growing = Growing(growth_of(plan), self._rescales, self)
+        self._job_end = JobEnd(plan, services, self.progress, self._checkpoints)
         self._ordered = 0
         self.progress.statistics = self._checkpoints.statistics
-        self._links: dict[SlotIndex, SlotLink] = {}
-        self._addresses: dict[SlotIndex, tuple[str, int]] = {}
+        self._links = SlotLinks()
         self._point: RestorePoint | None = None
         self._ended: Attempt | None = None
         self._events: deque[Callable[[], None]] = deque()
-        self._submitted_ms = 0.0
-        self._fatal: str | None = None
         self._preparing = False
-        self._ending = False
         self._left: JobState | None = None
-        self._end_order: supervision.EndJob | None = None
+
+    @property
+    def outcome(self) -> JobOutcome | None:
+        """How the job has ended, None as long as it has not."""
+        return self._job_end.outcome
 
     @property
     def status(self) -> str:
@@ -84,17 +85,17 @@ class JobMaster:
 
     def submit(self) -> None:
         """Begin: check sinks, list splits, then launch slots. Does not block."""
-        self._submitted_ms = self._now()
+        self._job_end.submitted_ms = self._now()
         self._preparing = True
 
         def done(result: PriorRuns | BaseException) -> None:
             self._preparing = False
             if self._left is not None and (isinstance(result, BaseException) or result.ended is None):
-                self._end(self._left, None)
+                self._job_end.begin(self._left, None)
             elif isinstance(result, BaseException):
                 self._refuse(_describe(result))
             elif result.ended is not None:
-                self._end(JobState(result.ended.status), result.ended.cause)
+                self._job_end.begin(JobState(result.ended.status), result.ended.cause)
             else:
                 self._supervise(supervision.Submitted(now_ms=self._now(), last_attempt=result.last_attempt))
 
@@ -113,7 +114,7 @@ class JobMaster:
         if self._preparing:
             self._left = self._left or status
             self._storage.interrupt()
-        elif self.outcome is None and not self._ending:
+        elif self.outcome is None and not self._job_end.is_under_way:
             self._supervise(request)
 
     def trigger_checkpoint(self, answer: Future[str]) -> None:
@@ -140,14 +141,13 @@ class JobMaster:
         if message.launch != self._supervisor.launch or message.slot in self._links:
             link.close()
             return
-        self._links[message.slot] = link
-        self._addresses[message.slot] = (message.host, message.port)
+        self._links.add(message, link)
         self._supervise(supervision.SlotRegistered(launch=message.launch, slot=message.slot, now_ms=self._now()))
 
     def slot_lost(self, launch: Launch, slot: SlotIndex, reason: str) -> None:
         """A slot's connection or heartbeat has ended."""
         if launch == self._supervisor.launch and slot in self._links:
-            self._drop_link(slot)
+            self._links.drop(slot)
             self._supervise(supervision.SlotLost(launch=launch, slot=slot, reason=reason, now_ms=self._now()))
 
     def slot_unfit(self, launch: Launch, reason: str) -> None:
@@ -158,7 +158,7 @@ class JobMaster:
             self._end_as_failed(reason)
 
     def _end_as_failed(self, reason: str) -> None:
-        self._fatal = reason
+        self._job_end.fatal = reason
         self._note_failure(reason, FailureOrigin(), None)
         self._supervise(supervision.CancelRequested(now_ms=self._now()))
 
@@ -171,8 +171,7 @@ class JobMaster:
     def launch_ended(self, launch: Launch, error: str | None, *, for_good: bool = False) -> None:
         """The processes of a launch are gone, or will be without an order; `for_good`: there can be no other."""
         if launch == self._supervisor.launch:
-            for slot in list(self._links):
-                self._drop_link(slot)
+            self._links.drop_all()
         ended = supervision.LaunchEnded(launch=launch, error=error, for_good=for_good, now_ms=self._now())
         self._supervise(ended)
 
@@ -189,14 +188,13 @@ class JobMaster:
         if due_ms is not None and now_ms >= due_ms:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
         self._announce(now_ms)
-        if self._growth.counting(now_ms):
-            self._count_slots()
+        self._growing.step(now_ms)
         wakes = (
             self._checkpoints.step(now_ms),
             self._discovery.step(now_ms),
             self._supervisor.next_wake_ms(),
             self._aligner.wake_ms,
-            self._growth.wake_ms,
+            self._growing.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -206,30 +204,8 @@ class JobMaster:
         if allowed:
             self.send_all(messages.AllowWatermarks(attempt=self._supervisor.attempt, allowed=allowed))
 
-    def _count_slots(self) -> None:
-        """Have the job go on with more slots, if there are enough of them, and it could go on at once."""
-        if self._is_counting:
-            return
-        self._is_counting = True
-        attempt = self._supervisor.attempt
-
-        def done(slots_max: int | None) -> None:
-            self._is_counting = False
-            is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.requests.is_open
-            if attempt != self._supervisor.attempt or slots_max is None or not is_free:
-                return
-            if self._growth.counted(slots_max, self._now()):
-                self._growth.ended()
-                self._rescales.grow(slots_max, lambda: self._growth.failed(self._now()))
-
-        self.slots_counted(done)
-
     def _now(self) -> float:
         return self._services.clock.monotonic_ms()
-
-    def _drop_link(self, slot: SlotIndex) -> None:
-        self._addresses.pop(slot, None)
-        self._links.pop(slot).close()
 
     # --- messages of slots
 
@@ -331,12 +307,11 @@ class JobMaster:
                 self._ordered = effect.slots
                 self._services.launcher.launch(effect.launch, effect.slots)
             case supervision.KillLaunch():
-                for slot in list(self._links):
-                    self._drop_link(slot)
+                self._links.drop_all()
                 self._services.launcher.kill(effect.launch)
             case supervision.RefuseSlot():
                 if effect.launch == self._supervisor.launch and effect.slot in self._links:
-                    self._drop_link(effect.slot)
+                    self._links.drop(effect.slot)
             case supervision.ResolveRestore():
                 self._next_placement = effect.placement
                 self._checkpoints.await_restore(effect.attempt)
@@ -347,7 +322,7 @@ class JobMaster:
             case supervision.TakeCheckpoint():
                 self._take_checkpoint(effect.attempt)
             case supervision.ReleaseSlots():
-                self._release(effect.slots)
+                self._links.release(effect.slots)
             case supervision.RescaleOver():
                 self._watch_growth()
                 self._rescales.over(effect)
@@ -356,14 +331,14 @@ class JobMaster:
                 self.progress.running_since_ms = None
                 self._discovery.attempt_ended()
                 self._aligner.ended()
-                self._growth.ended()
+                self._growing.ended()
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
             case supervision.ShutDownSlots():
                 self.send_all(messages.Shutdown())
             case supervision.EndJob():
-                self._end_order = effect
+                self._job_end.order = effect
                 self._checkpoints.await_end()
             case _:
                 assert_never(effect)
@@ -378,22 +353,13 @@ class JobMaster:
         ordered.add_done_callback(over)
         self.trigger_checkpoint(ordered)
 
-    def _release(self, slots: frozenset[SlotIndex]) -> None:
-        """Have slots end themselves, and take no notice of them from now on."""
-        for slot in slots & self._links.keys():
-            self._links.pop(slot).send(messages.Shutdown())
-            del self._addresses[slot]
-
     def send_all(self, message: ToSlot) -> None:
         """Send a message to every slot."""
-        for link in list(self._links.values()):
-            link.send(message)
+        self._links.send_all(message)
 
     def send_to(self, subtask: SubtaskId, message: ToSlot) -> None:
         """Send a message to the slot of a subtask."""
-        slot = self.progress.placement.slot_of(subtask)
-        if slot in self._links:
-            self._links[slot].send(message)
+        self._links.send(self.progress.placement.slot_of(subtask), message)
 
     def begin_restore(self, attempt: Attempt) -> None:
         """Find in storage what the attempt starts from."""
@@ -420,10 +386,9 @@ class JobMaster:
         point = self._point
         assert point is not None
         self.progress.counted = {}
-        addresses = {slot: self._addresses[slot] for slot in self._addresses if slot < point.placement.slots}
+        addresses = self._links.addresses(point.placement.slots)
         for slot, message in deploy_messages(self._plan, attempt, point, point.splits, addresses).items():
-            if slot in self._links:
-                self._links[slot].send(message)
+            self._links.send(slot, message)
 
     def _start(self, attempt: Attempt) -> None:
         point = self._point
@@ -444,59 +409,16 @@ class JobMaster:
         """Note what the job wants. Only from checkpoints can it go on with more slots."""
         if self._supervisor.state is SupervisorState.RUNNING and self._plan.checkpointing:
             self.progress.wanted = self._supervisor.wanted
-            self._growth.started(self.placement.slots, self._supervisor.wanted.slots, self._now())
+            self._growing.started(self.placement.slots, self._supervisor.wanted.slots)
 
     def _refuse(self, cause: str) -> None:
-        """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
-        self._ending = True
+        """End a job that could not begin."""
         self._note_failure(cause, FailureOrigin(), None)
-        outcome = self._outcome_of(JobState.FAILED, cause)
-
-        def done(result: object) -> None:
-            self.outcome = outcome
-
-        self._storage.release(done)
+        self._job_end.refuse(cause)
 
     def begin_end(self) -> None:
         """End the job as the supervisor has ordered."""
-        assert self._end_order is not None
-        self._end(self._end_order.status, self._end_order.cause)
-
-    def _end(self, status: JobState, cause: str | None) -> None:
-        """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
-        self._ending = True
-        if self._fatal is not None:
-            status, cause = JobState.FAILED, self._fatal
-        if status is JobState.SUSPENDED or (status is JobState.FAILED and cause is not None):
-            cause = self._with_way_on(status, cause)
-        outcome = self._outcome_of(status, cause)
-
-        def done(result: object) -> None:
-            if isinstance(result, BaseException):
-                _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
-            self.outcome = outcome
-            self._checkpoints.job_ended(finished=status is JobState.FINISHED, cause=cause)
-
-        self._storage.finish(self._plan, outcome, done)
-
-    def _with_way_on(self, status: JobState, cause: str | None) -> str:
-        """Return why the job ended, with how to go on with it."""
-        known = self._checkpoints.latest
-        newest = None if known is None else self._storage.locate(known)
-        if status is JobState.SUSPENDED:
-            how = going_on(self._plan, newest)
-            return how if cause is None else f"{cause}; {how}"
-        how = way_on(self._plan, newest, is_over=self._storage.has_completed)
-        return f"{cause}\n{how}" if how else str(cause)
-
-    def _outcome_of(self, status: JobState, cause: str | None) -> JobOutcome:
-        return JobOutcome(
-            job_id=self._plan.job_id,
-            status=status,
-            cause=cause,
-            runtime_ms=self._now() - self._submitted_ms,
-            counters=self.progress.counters(),
-        )
+        self._job_end.perform()
 
     # --- what checkpoints ask for
 
@@ -524,7 +446,13 @@ class JobMaster:
         """Everything is processed and committed."""
         self._supervise(supervision.JobDone(attempt=attempt, now_ms=self._now()))
 
-    # --- what rescales ask for
+    # --- what rescales and growth ask for
+
+    @property
+    def free_attempt(self) -> Attempt | None:
+        """The attempt that runs, if the job could go on with more slots at once."""
+        is_free = self._supervisor.state is SupervisorState.RUNNING and not self._checkpoints.requests.is_open
+        return self._supervisor.attempt if is_free else None
 
     @property
     def placement(self) -> Placement:

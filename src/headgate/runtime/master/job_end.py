@@ -1,0 +1,89 @@
+"""The end of a job: what is to stay of it is stored, and only then is there an outcome."""
+
+from __future__ import annotations
+
+import logging
+from typing import final
+
+from headgate.graph.job_graph import JobGraph
+from headgate.runtime.job_storage.place import going_on, way_on
+from headgate.runtime.master.checkpoints import Checkpoints
+from headgate.runtime.master.services import MasterServices
+from headgate.runtime.master.supervision import EndJob
+from headgate.runtime.monitoring.outcome import JobOutcome, JobState
+from headgate.runtime.monitoring.progress import JobProgress
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class JobEnd:
+    """The end of one job. Owned by the job master's loop."""
+
+    def __init__(
+        self, plan: JobGraph, services: MasterServices, progress: JobProgress, checkpoints: Checkpoints
+    ) -> None:
+        self.outcome: JobOutcome | None = None
+        self.is_under_way = False
+        self.submitted_ms = 0.0
+        """When the job was submitted, on the monotonic clock."""
+        self.fatal: str | None = None
+        """Why the job has failed, whatever it is ordered to end as."""
+        self.order: EndJob | None = None
+        """The supervisor's."""
+        self._plan = plan
+        self._services = services
+        self._storage = services.storage
+        self._progress = progress
+        self._checkpoints = checkpoints
+
+    def refuse(self, cause: str) -> None:
+        """End a job that could not begin. What an earlier driver has stored for it stays as it is."""
+        self.is_under_way = True
+        outcome = self._outcome_of(JobState.FAILED, cause)
+
+        def done(result: object) -> None:
+            self.outcome = outcome
+
+        self._storage.release(done)
+
+    def perform(self) -> None:
+        """End the job as the supervisor has ordered."""
+        assert self.order is not None
+        self.begin(self.order.status, self.order.cause)
+
+    def begin(self, status: JobState, cause: str | None) -> None:
+        """Write the durable result, if there is to be one, and clean up; only then is there an outcome."""
+        self.is_under_way = True
+        if self.fatal is not None:
+            status, cause = JobState.FAILED, self.fatal
+        if status is JobState.SUSPENDED or (status is JobState.FAILED and cause is not None):
+            cause = self._with_way_on(status, cause)
+        outcome = self._outcome_of(status, cause)
+
+        def done(result: object) -> None:
+            if isinstance(result, BaseException):
+                _log.warning("job %s ended, but its clean-up failed: %s", self._plan.job_id, result)
+            self.outcome = outcome
+            self._checkpoints.job_ended(finished=status is JobState.FINISHED, cause=cause)
+
+        self._storage.finish(self._plan, outcome, done)
+
+    def _with_way_on(self, status: JobState, cause: str | None) -> str:
+        """Return why the job ended, with how to go on with it."""
+        known = self._checkpoints.latest
+        newest = None if known is None else self._storage.locate(known)
+        if status is JobState.SUSPENDED:
+            how = going_on(self._plan, newest)
+            return how if cause is None else f"{cause}; {how}"
+        how = way_on(self._plan, newest, is_over=self._storage.has_completed)
+        return f"{cause}\n{how}" if how else str(cause)
+
+    def _outcome_of(self, status: JobState, cause: str | None) -> JobOutcome:
+        return JobOutcome(
+            job_id=self._plan.job_id,
+            status=status,
+            cause=cause,
+            runtime_ms=self._services.clock.monotonic_ms() - self.submitted_ms,
+            counters=self._progress.counters(),
+        )
