@@ -16,7 +16,7 @@ from headgate.operators.base import OperatorSnapshot
 from headgate.operators.batch_calls import BatchCallOperator
 from headgate.operators.pending import PendingInput, PendingOperator, _Segment
 from headgate.runtime.slot.attempt_loop import AttemptLoop
-from headgate.testing.sim.cluster import SimSlotProcess
+from headgate.testing.sim.slot_process import SimSlotProcess
 from headgate.time.timers import Timers
 
 

@@ -8,8 +8,9 @@ from typing import Final, final
 
 from headgate.checkpoint import paths
 from headgate.runtime.master.supervision import SupervisorState
-from headgate.testing.sim.cluster import HEARTBEAT_TIMEOUT_MS, Cluster, SimSlotProcess
+from headgate.testing.sim.cluster import Cluster
 from headgate.testing.sim.external import External
+from headgate.testing.sim.slot_process import HEARTBEAT_TIMEOUT_MS, SimSlotProcess
 from headgate.testing.sim.troubles import Troubles
 
 CALM_AFTER_MS: Final = 2_500.0
