@@ -17,7 +17,8 @@ from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web import checkpoint_json, job_json, metrics_json, requirements_json
 from headgate.web.operations import OperationKind
-from headgate.web.question import Answer, Question, ServedJob
+from headgate.web.question import ServedJob
+from headgate.web.reading import reading
 from headgate.web.requests import body_of, flag_of, format_of, job_of, text_of
 from headgate.web.served_jobs import ServedJobs
 
@@ -68,7 +69,7 @@ class RestPaths:
             "/stop": (self._stop, "POST"),
             "/resource-requirements": (self._rescale, "PUT"),
         }
-        own += [Route(f"/jobs/{{job}}{path}", self._reading(answer)) for path, answer in reads.items()]
+        own += [Route(f"/jobs/{{job}}{path}", reading(self._served, answer)) for path, answer in reads.items()]
         own += [Route(f"/jobs/{{job}}{path}", answer, methods=[verb]) for path, (answer, verb) in writes.items()]
         own += [
             Route(f"/jobs/{{job}}/{kind.value}/{{trigger}}", self._asking(kind))
@@ -97,21 +98,6 @@ class RestPaths:
         return Response(exposition(jobs, self._served.clock.wall_ms()), media_type=CONTENT_TYPE)
 
     # --- a job
-
-    def _reading(self, answer: Answer) -> Any:
-        async def read(request: Request) -> Response:
-            asked = Question(
-                job=job_of(self._served, request),
-                now_ms=self._served.clock.wall_ms(),
-                path=request.path_params,
-                query=dict(request.query_params),
-            )
-            try:
-                return JSONResponse(answer(asked))
-            except LookupError as error:
-                raise HTTPException(404, str(error.args[0])) from None
-
-        return read
 
     async def _cancel(self, request: Request) -> Response:
         job = job_of(self._served, request)

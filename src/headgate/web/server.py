@@ -83,10 +83,12 @@ class RestServer:
         import uvicorn  # noqa: PLC0415  # takes long to load, while the job starts
 
         from headgate.web.app import application  # noqa: PLC0415
+        from headgate.web.page.history import Histories  # noqa: PLC0415
         from headgate.web.visit_protocol import VisitProtocol  # noqa: PLC0415
 
+        histories = Histories(self.jobs)
         config = uvicorn.Config(
-            application(self.jobs, self.entrance),
+            application(self.jobs, self.entrance, histories),
             loop="asyncio",
             http="h11",
             ws="none",
@@ -108,7 +110,10 @@ class RestServer:
                 self._socket, config.ssl, lambda visit: VisitProtocol(config, server.server_state, visit)
             )
             self._serving = asyncio.get_running_loop(), server, acceptor
+        keeping = asyncio.create_task(histories.keep()) if self.config.page.enabled else None
         await server.serve(sockets=[])
+        if keeping is not None:
+            keeping.cancel()
 
 
 _lock: Final = threading.Lock()

@@ -18,14 +18,16 @@ from headgate.deploy.handles.handle import JobStatus
 from headgate.web.access import RestConfig
 from headgate.web.app import application
 from headgate.web.entrance import Entrance
+from headgate.web.page.history import Histories
 from headgate.web.served_jobs import ServedJobs
 from tests.unit.web.served import Served, served
 
+JOBS = ServedJobs()
 ENTRANCE = Entrance(token="", config=RestConfig(), port=0)
 ENDLESS = ("/jobs/{job}/live",)
 ROUTES = [
     route
-    for route in application(ServedJobs(), ENTRANCE).routes
+    for route in application(JOBS, ENTRANCE, Histories(JOBS)).routes
     if isinstance(route, Route) and route.path not in ENDLESS
 ]
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS")

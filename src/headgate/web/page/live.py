@@ -10,8 +10,10 @@ from typing import Final, final
 from starlette.responses import StreamingResponse
 
 from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.page.findings import Seen, findings
+from headgate.web.page.history import Histories
 from headgate.web.page.overview_json import overview
-from headgate.web.question import ServedJob
+from headgate.web.question import Question, ServedJob
 from headgate.web.served_jobs import ServedJobs
 
 EVERY_S: Final = 1.0
@@ -28,9 +30,18 @@ def event(name: str, data: Json) -> bytes:
 class LiveOverviews:
     """Overviews of the jobs of a server, each made at most once in `EVERY_S`. Owned by the server's loop."""
 
-    def __init__(self, served: ServedJobs) -> None:
+    def __init__(self, served: ServedJobs, histories: Histories) -> None:
         self._served = served
+        self._histories = histories
         self._made: dict[str, tuple[float, bytes]] = {}
+
+    def now(self, asked: Question) -> Json:
+        """Return the overview of a job, with what stands out."""
+        return self._seen(asked.job, asked.now_ms)
+
+    def _seen(self, job: ServedJob, now_ms: int) -> Json:
+        stands_out = findings(Seen(job, self._histories.of(job), now_ms))
+        return overview(job, now_ms) | {"findings": stands_out}
 
     def stream(self, job: ServedJob) -> StreamingResponse:
         """Return the events of a job: `overview` about once a second, then `ended`."""
@@ -55,6 +66,6 @@ class LiveOverviews:
     def _newest(self, job: ServedJob, now_s: float) -> bytes:
         made_s, found = self._made.get(job.view.job_id, (-EVERY_S, b""))
         if now_s - made_s >= EVERY_S * 0.9:
-            found = event("overview", overview(job, self._served.clock.wall_ms()))
+            found = event("overview", self._seen(job, self._served.clock.wall_ms()))
             self._made[job.view.job_id] = now_s, found
         return found

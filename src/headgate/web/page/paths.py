@@ -11,12 +11,16 @@ from starlette.routing import BaseRoute, Route
 
 from headgate import __version__
 from headgate.clock import SystemClock
+from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checks import IDENTITY, SESSION_PATH, Identity
 from headgate.web.entrance import Entrance
 from headgate.web.logins import Grant, Rights
+from headgate.web.page import vertex_json
 from headgate.web.page.files import PageFiles
+from headgate.web.page.history import Histories
 from headgate.web.page.live import LiveOverviews
-from headgate.web.page.overview_json import overview
+from headgate.web.question import Answer, Question
+from headgate.web.reading import reading
 from headgate.web.requests import body_of, flag_of, job_of, text_of
 from headgate.web.served_jobs import ServedJobs
 
@@ -25,15 +29,22 @@ from headgate.web.served_jobs import ServedJobs
 class PagePaths:
     """What each path of the page answers. Runs on the server's loop, where nothing may block."""
 
-    def __init__(self, served: ServedJobs, entrance: Entrance) -> None:
+    def __init__(self, served: ServedJobs, entrance: Entrance, histories: Histories) -> None:
         self._served = served
         self._entrance = entrance
+        self._histories = histories
         self._files = PageFiles(entrance.config.page.frame_ancestors)
-        self._live = LiveOverviews(served)
+        self._live = LiveOverviews(served, histories)
         self._clock = SystemClock()
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes, each with what answers it."""
+        reads: dict[str, Answer] = {
+            "/overview": self._live.now,
+            "/vertices/{vertex}/history": self._history,
+            "/vertices/{vertex}/subtasks": vertex_json.subtasks,
+            "/vertices/{vertex}/user-metrics": vertex_json.user_metrics,
+        }
         return [
             Route("/", self._index),
             Route("/static/{name:path}", self._file),
@@ -41,8 +52,8 @@ class PagePaths:
             Route("/login-links", self._link, methods=["POST"]),
             Route(SESSION_PATH, self._session),
             Route(SESSION_PATH, self._logout, methods=["DELETE"]),
-            Route("/jobs/{job}/overview", self._overview),
             Route("/jobs/{job}/live", self._events),
+            *(Route(f"/jobs/{{job}}{path}", reading(self._served, answer)) for path, answer in reads.items()),
         ]
 
     async def _index(self, request: Request) -> Response:
@@ -86,8 +97,8 @@ class PagePaths:
             self._entrance.logins.leave(who.cookie)
         return JSONResponse({})
 
-    async def _overview(self, request: Request) -> Response:
-        return JSONResponse(overview(job_of(self._served, request), self._served.clock.wall_ms()))
+    def _history(self, asked: Question) -> Json:
+        return self._histories.of(asked.job).curves(asked.vertex().id)
 
     async def _events(self, request: Request) -> Response:
         return self._live.stream(job_of(self._served, request))

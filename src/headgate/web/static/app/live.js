@@ -26,9 +26,10 @@ export function useJob(id) {
 
 /**
  * Return { data, error, reload } of a path, asked for again every `everyMs` while the page is visible; `null` as path
- * asks for nothing. The data of the last answer stays while the next is under way, and when one fails.
+ * asks for nothing. The data of the last answer stays while the next is under way, and when one fails. Another `version`
+ * asks again at once.
  */
-export function useGet(path, everyMs = 0) {
+export function useGet(path, everyMs = 0, version = null) {
   const [found, set] = useState({ path: null, data: null, error: null });
   const [turn, again] = useState(0);
   useEffect(() => {
@@ -51,7 +52,7 @@ export function useGet(path, everyMs = 0) {
       over = true;
       clearTimeout(timer);
     };
-  }, [path, everyMs, turn]);
+  }, [path, everyMs, turn, version]);
   const fresh = found.path === path ? found : { data: null, error: null };
   return { data: fresh.data, error: fresh.error, reload: () => again((before) => before + 1) };
 }

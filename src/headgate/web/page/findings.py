@@ -1,0 +1,275 @@
+"""What stands out in a job: sentences that say what is wrong, where, and where to look on. Pure.
+
+Each rule looks at what the job reports by itself; none asks anything of it. A finding has a `kind`, a `severity` ("bad"
+or "warn"), a `text` and the `page` that shows more of it, as the page's addresses have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final, final
+
+from headgate.graph.job_graph import VertexPlan
+from headgate.ids import SubtaskId
+from headgate.runtime.control.subtask_metrics import SubtaskMetrics
+from headgate.runtime.job_storage.sources import sources_of
+from headgate.runtime.monitoring.failures import Failure
+from headgate.runtime.monitoring.progress import JobProgress
+from headgate.runtime.monitoring.statistics import CheckpointRecord, CheckpointStatus
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.page.history import JobHistory
+from headgate.web.page.overview_json import vertex_json
+from headgate.web.page.vertex_json import skew
+from headgate.web.question import ServedJob, vertex_id
+
+STILL_MS: Final = 15_000
+"""A watermark that stands for so long, or a source that reads nothing, is told."""
+LOOP_MS: Final = 300_000
+LOOP_FAILURES: Final = 3
+BUSY: Final = 0.9
+HELD: Final = 0.5
+SKEWED: Final = 2.0
+"""How often a subtask's part of the records is an even one; for two subtasks, both figures count."""
+SKEWED_OF_TWO: Final = 0.8
+SLOW_MS: Final = 2_000.0
+GROWTH: Final = 2.0
+GROWN_BYTES: Final = 1_000_000
+GROWTH_SAMPLES: Final = 5
+_TEXT_MAX: Final = 200
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that the rules look at; `now_ms` is wall clock."""
+
+    job: ServedJob
+    history: JobHistory
+    now_ms: int
+
+    @property
+    def progress(self) -> JobProgress:
+        """What is known of the job."""
+        return self.job.view.progress
+
+    @property
+    def vertices(self) -> tuple[VertexPlan, ...]:
+        """The vertices of the plan."""
+        return tuple(self.job.view.plan.vertices)
+
+    def subtasks(self, vertex: VertexPlan) -> dict[SubtaskId, SubtaskMetrics]:
+        """Return what the subtasks of a vertex report."""
+        return {subtask: own for subtask, own in self.progress.subtasks.items() if subtask.vertex == vertex.id}
+
+
+def findings(seen: Seen) -> list[Json]:
+    """Return what stands out, the bad first."""
+    found = [finding for rule in RULES for finding in rule(seen)]
+    return sorted(found, key=lambda finding: finding["severity"] != "bad")
+
+
+def _finding(kind: str, severity: str, text: str, page: str) -> Json:
+    return {"kind": kind, "severity": severity, "text": text, "page": page}
+
+
+# --- failures
+
+
+def restart_loop(seen: Seen) -> Iterator[Json]:
+    """Failures that come again and again, and the record that they have in common."""
+    recent = [failure for failure in list(seen.progress.failures) if failure.wall_ms > seen.now_ms - LOOP_MS]
+    if len(recent) < LOOP_FAILURES:
+        return
+    minutes = max(1, round((seen.now_ms - recent[0].wall_ms) / 60_000))
+    text = f"The job has failed {len(recent)} times in {minutes} min, last: {_line(recent[-1])}"
+    yield _finding("restart-loop", "bad", text, "exceptions")
+
+
+def lost_slot(seen: Seen) -> Iterator[Json]:
+    """The newest failure, if it is a slot's and no operator's."""
+    failures = list(seen.progress.failures)
+    if failures and failures[-1].origin.slot is not None and failures[-1].origin.operator is None:
+        where = failures[-1].origin.slot
+        yield _finding("lost-slot", "warn", f"Slot {where} failed or was lost: {_line(failures[-1])}", "exceptions")
+
+
+def failed_records(seen: Seen) -> Iterator[Json]:
+    """Records that functions fail for, and that are left out."""
+    for vertex in seen.vertices:
+        found = vertex_json(vertex, 1, list(seen.subtasks(vertex).values()))
+        if found["failed"]:
+            text = f"{found['failed']} records failed in {vertex.name!r} and were skipped or sent aside"
+            yield _finding("failed-records", "warn", text, "failed")
+
+
+# --- checkpoints
+
+
+def failing_checkpoints(seen: Seen) -> Iterator[Json]:
+    """Checkpoints that failed since the newest that is complete."""
+    failed = list(takewhile(lambda record: record.status is not CheckpointStatus.COMPLETED, _ended(seen)))
+    if failed:
+        newest = failed[0]
+        times = "The newest checkpoint" if len(failed) == 1 else f"The newest {len(failed)} checkpoints"
+        text = f"{times} failed: {(newest.failure or '')[:_TEXT_MAX]}"
+        yield _finding("failing-checkpoints", "bad", text, f"checkpoints/{newest.checkpoint_id}")
+
+
+def slow_checkpoint(seen: Seen) -> Iterator[Json]:
+    """The newest complete checkpoint, if it took long: most of it where."""
+    newest = seen.progress.statistics.latest.completed
+    if newest is None or not newest.subtasks:
+        return
+    slowest, figures = max(newest.subtasks.copy().items(), key=lambda item: item[1].duration_ms)
+    if figures.duration_ms < SLOW_MS:
+        return
+    parts = {
+        "waiting for the barrier (back-pressure)": figures.start_delay_ms,
+        "the alignment of its inputs": figures.alignment_ms,
+        "the copy of its state": figures.sync_ms,
+        "writing to storage": figures.async_ms,
+    }
+    what = max(parts, key=lambda part: parts[part])
+    name = seen.job.view.plan.vertex_of(slowest).name
+    text = (
+        f"Checkpoint {newest.checkpoint_id} took {figures.duration_ms / 1000:.1f} s, most of it {what}: "
+        f"{name!r}, subtask {slowest.index}"
+    )
+    yield _finding("slow-checkpoint", "warn", text, f"checkpoints/{newest.checkpoint_id}")
+
+
+def _ended(seen: Seen) -> list[CheckpointRecord]:
+    records = seen.progress.statistics.history()
+    return [record for record in records if record.status is not CheckpointStatus.IN_PROGRESS]
+
+
+# --- the flow of records
+
+
+def slow_operator(seen: Seen) -> Iterator[Json]:
+    """An operator at work all the time, while what is before it is held back."""
+    for vertex in seen.vertices:
+        own = seen.subtasks(vertex)
+        busiest = max(own, key=lambda subtask: own[subtask].rates.time.busy_ms, default=None)
+        if busiest is None or own[busiest].rates.time.busy_ms < BUSY * 1000:
+            continue
+        before = {edge.source_vertex for edge in seen.job.view.plan.edges if edge.target_vertex == vertex.id}
+        held = [
+            other
+            for other in seen.vertices
+            if other.id in before
+            and any(each.rates.time.back_pressured_ms > HELD * 1000 for each in seen.subtasks(other).values())
+        ]
+        if held:
+            share = own[busiest].rates.time.busy_ms / 1000
+            text = (
+                f"{vertex.name!r} is too slow: subtask {busiest.index} is busy {share:.0%} of its time, and holds back "
+                f"{held[0].name!r}"
+            )
+            yield _finding("slow-operator", "warn", text, f"overview/{vertex_id(vertex)}")
+
+
+def skewed_keys(seen: Seen) -> Iterator[Json]:
+    """One subtask of a keyed vertex that gets far more records than an even part."""
+    for vertex in seen.vertices:
+        parallelism = seen.progress.placement.parallelism[vertex.id]
+        own = seen.subtasks(vertex)
+        rates = [0.0] * parallelism
+        for subtask, metrics in own.items():
+            if subtask.index < parallelism:
+                rates[subtask.index] = metrics.rates.records_in
+        found = skew(rates)
+        if found is None or own[SubtaskId(vertex.id, found["subtask"])].rates.time.busy_ms < HELD * 1000:
+            continue  # nobody waits for it
+        limit = SKEWED_OF_TWO if parallelism == 2 else SKEWED * found["even"]
+        if found["share"] >= limit:
+            text = (
+                f"{vertex.name!r} is skewed: subtask {found['subtask']} gets {found['share']:.0%} of the records, "
+                f"{found['even']:.0%} would be even"
+            )
+            yield _finding("skew", "warn", text, f"overview/{vertex_id(vertex)}")
+
+
+def idle_source(seen: Seen) -> Iterator[Json]:
+    """A source that reads nothing."""
+    for number in sources_of(seen.job.view.plan):
+        vertex = seen.vertices[number]
+        still_ms = _unchanged_ms(seen, number, "in", lambda value: not value)
+        if still_ms >= STILL_MS:
+            text = f"The source {vertex.name!r} has read nothing for {still_ms / 1000:.0f} s"
+            yield _finding("idle-source", "warn", text, f"overview/{vertex_id(vertex)}")
+
+
+def stuck_watermark(seen: Seen) -> Iterator[Json]:
+    """A watermark of a source that stands, although records come."""
+    for number in sources_of(seen.job.view.plan):
+        newest = next(seen.history.series(number, "watermark"), (0, None))[1]
+        still_ms = _unchanged_ms(seen, number, "watermark", lambda value, newest=newest: value == newest)  # type: ignore[misc]
+        reads = any(value for _, value in _within(seen, number, "in", STILL_MS))
+        has_times = any(own.watermark_out is not None for own in seen.subtasks(seen.vertices[number]).values())
+        if still_ms >= STILL_MS and reads and (newest is not None or has_times):
+            yield _finding("stuck-watermark", "bad", _stuck(seen, number, still_ms), _page(seen, number))
+
+
+def _stuck(seen: Seen, number: int, still_ms: int) -> str:
+    vertex = seen.vertices[number]
+    own = seen.subtasks(vertex)
+    behind = min(own, key=lambda subtask: own[subtask].watermark_out or -1)
+    what = "has no watermark" if own[behind].watermark_out is None else "is the furthest behind"
+    return (
+        f"The watermark of {vertex.name!r} stands for {still_ms / 1000:.0f} s although records come: "
+        f"subtask {behind.index} {what}; windows wait for it"
+    )
+
+
+def growing_state(seen: Seen) -> Iterator[Json]:
+    """State that grows with each checkpoint."""
+    for number, vertex in enumerate(seen.vertices):
+        sizes = [size for _, size in seen.history.series(number, "stateBytes") if size is not None]
+        steps = [size for place, size in enumerate(sizes) if place == 0 or size != sizes[place - 1]]
+        if len(steps) < GROWTH_SAMPLES or steps != sorted(steps, reverse=True):
+            continue
+        if steps[0] - steps[-1] >= GROWN_BYTES and steps[0] >= GROWTH * max(1.0, steps[-1]):
+            text = (
+                f"The state of {vertex.name!r} grows: {steps[-1] / 1e6:.1f} MB to {steps[0] / 1e6:.1f} MB, at each "
+                "checkpoint more; has it a time to live?"
+            )
+            yield _finding("growing-state", "warn", text, _page(seen, number))
+
+
+def _unchanged_ms(seen: Seen, vertex: int, name: str, is_same: Callable[[float | None], bool]) -> int:
+    """Return for how long a figure has been as the newest is, in this attempt."""
+    since_ms = seen.progress.running_since_ms
+    if since_ms is None:
+        return 0
+    same = takewhile(lambda item: item[0] >= since_ms and is_same(item[1]), seen.history.series(vertex, name))
+    first_ms = min((at_ms for at_ms, _ in same), default=seen.now_ms)
+    return seen.now_ms - first_ms
+
+
+def _within(seen: Seen, vertex: int, name: str, ms: int) -> Iterator[tuple[int, float | None]]:
+    return takewhile(lambda item: item[0] > seen.now_ms - ms, seen.history.series(vertex, name))
+
+
+def _page(seen: Seen, vertex: int) -> str:
+    return f"overview/{vertex_id(seen.vertices[vertex])}"
+
+
+def _line(failure: Failure) -> str:
+    return failure.cause.strip().partition("\n")[0][:_TEXT_MAX]
+
+
+RULES: Final[tuple[Callable[[Seen], Iterator[Json]], ...]] = (
+    restart_loop,
+    lost_slot,
+    failing_checkpoints,
+    stuck_watermark,
+    slow_checkpoint,
+    slow_operator,
+    skewed_keys,
+    idle_source,
+    growing_state,
+    failed_records,
+)

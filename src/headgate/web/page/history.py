@@ -1,0 +1,74 @@
+"""How the figures of each job went while it ran, for curves: sampled all the time, for pages that are opened later.
+
+Half an hour is kept, in a few seconds a sample; a job with a thousand subtasks costs some milliseconds for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, final
+
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.page.overview_json import overview
+from headgate.web.question import ServedJob
+from headgate.web.served_jobs import ServedJobs
+
+EVERY_S: Final = 3.0
+KEPT: Final = 600
+COLUMNS: Final = ("in", "out", "busy", "backPressured", "watermark", "watermarkLag", "stateBytes")
+"""What is kept of each vertex, by the names of the overview; of shares of time the greatest of all subtasks."""
+
+
+@final
+class JobHistory:
+    """The samples of one job, the latest. Those before another parallelism, or a restart, stay."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[int, list[tuple[float | None, ...]]]] = deque(maxlen=KEPT)
+
+    def add(self, seen: Json) -> None:
+        """Keep what an overview shows."""
+        vertices = [tuple(_figure(vertex[name]) for name in COLUMNS) for vertex in seen["vertices"]]
+        self._samples.append((seen["now"], vertices))
+
+    def series(self, vertex: int, name: str) -> Iterator[tuple[int, float | None]]:
+        """Return a figure of a vertex over time, newest first; times are wall clock."""
+        column = COLUMNS.index(name)
+        return ((at_ms, vertices[vertex][column]) for at_ms, vertices in reversed(self._samples))
+
+    def curves(self, vertex: int) -> Json:
+        """Return all figures of a vertex as columns, oldest first."""
+        rows = [(at_ms, *vertices[vertex]) for at_ms, vertices in self._samples]
+        return {name: [row[place] for row in rows] for place, name in enumerate(("at", *COLUMNS))}
+
+
+def _figure(value: float | Json | None) -> float | None:
+    return value["max"] if isinstance(value, dict) else value
+
+
+@final
+class Histories:
+    """The histories of the jobs of a server. Owned by the server's loop."""
+
+    def __init__(self, served: ServedJobs) -> None:
+        self._served = served
+        self._kept: dict[str, JobHistory] = {}
+
+    def of(self, job: ServedJob) -> JobHistory:
+        """Return the history of a job, an empty one at first."""
+        return self._kept.setdefault(job.view.job_id, JobHistory())
+
+    async def keep(self) -> None:
+        """Sample all jobs until cancelled."""
+        while True:
+            self.sample()
+            await asyncio.sleep(EVERY_S)
+
+    def sample(self) -> None:
+        """Sample all jobs, and forget those that have ended."""
+        jobs = self._served.by_id
+        self._kept = {id_: history for id_, history in self._kept.items() if id_ in jobs}
+        for job in jobs.values():
+            self.of(job).add(overview(job, self._served.clock.wall_ms()))

@@ -1,0 +1,135 @@
+"""What stands out in a job: each rule finds its trouble, says where it is, and says nothing of a job that is well."""
+
+from __future__ import annotations
+
+from headgate.ids import Attempt
+from headgate.runtime.monitoring.failures import Failure, FailureOrigin
+from headgate.web.page.findings import LOOP_MS, STILL_MS, findings
+from tests.unit.web.page_jobs import PageJob, own
+
+
+def kinds(job: PageJob) -> list[str]:
+    return [finding["kind"] for finding in findings(job.seen())]
+
+
+def text(job: PageJob) -> str:
+    (finding,) = findings(job.seen())
+    return str(finding["text"])
+
+
+def failure(wall_ms: int, **origin: object) -> Failure:
+    where = FailureOrigin(**origin)  # type: ignore[arg-type]
+    return Failure(
+        wall_ms=wall_ms, attempt=Attempt(1), cause="ValueError: bad\n  more", origin=where, restart_delay_ms=1.0
+    )
+
+
+def test_of_a_job_that_is_well_nothing_stands_out() -> None:
+    job = PageJob()
+    for second in range(30):
+        job.reports(own(busy=0.5, records=100, watermark=second), own(busy=0.2, records=50), own(busy=0.2, records=50))
+        job.passes(1000)
+        job.checkpoint(second + 1)
+    assert kinds(job) == []
+
+
+def test_before_anything_is_reported_nothing_stands_out() -> None:
+    assert kinds(PageJob()) == []
+
+
+def test_an_operator_that_holds_back_what_is_before_it_is_too_slow() -> None:
+    job = PageJob()
+    job.reports(own(busy=0.1, held=0.8, records=10), own(busy=0.4, records=5), own(busy=0.97, records=5))
+    assert "is too slow: subtask 1 is busy 97% of its time" in text(job)
+    job.reports(own(busy=0.1, records=10), own(busy=0.97, records=5), own(busy=0.4, records=5))
+    assert kinds(job) == []
+
+
+def test_a_subtask_with_most_of_the_records_is_told_if_it_is_at_work() -> None:
+    job = PageJob(parallelism=4)
+    quiet = own(busy=0.1, records=10)
+    job.reports(own(records=100), quiet, quiet, own(busy=0.8, records=70), quiet)
+    assert "is skewed: subtask 2 gets 70% of the records, 25% would be even" in text(job)
+    job.reports(own(records=100), quiet, quiet, own(busy=0.2, records=70), quiet)
+    assert kinds(job) == []
+
+
+def test_a_watermark_that_stands_while_records_come_is_told_with_who_holds_it() -> None:
+    job = PageJob()
+    for _ in range(STILL_MS // 1000 + 1):
+        job.reports(own(records=10, watermark=500), own(), own())
+        job.passes(1000)
+    assert kinds(job) == ["stuck-watermark"]
+    assert "subtask 0 is the furthest behind" in text(job)
+    job.reports(own(records=10, watermark=501), own(), own())
+    job.passes(1000)
+    assert kinds(job) == []
+
+
+def test_a_source_that_reads_nothing_is_told_but_not_right_after_a_start() -> None:
+    job = PageJob()
+    for _ in range(STILL_MS // 1000 + 1):
+        job.reports(own(), own(), own())
+        job.passes(1000)
+    assert "has read nothing for 15 s" in text(job)
+    job.progress.running_since_ms = job.now_ms - 1000
+    assert kinds(job) == []
+
+
+def test_state_that_is_larger_at_each_checkpoint_is_told() -> None:
+    job = PageJob()
+    for number, size in enumerate([1, 2, 3, 4, 5, 6], start=1):
+        job.checkpoint(number)
+        seen = {"now": number, "vertices": [_vertex(0), _vertex(size * 1_000_000)]}
+        job.history.add(seen)
+    assert "grows: 1.0 MB to 6.0 MB" in text(job)
+    job.history.add({"now": 9, "vertices": [_vertex(0), _vertex(100)]})
+    assert kinds(job) == []
+
+
+def _vertex(state_bytes: int) -> dict[str, object]:
+    names = ("in", "out", "busy", "backPressured", "watermark", "watermarkLag")
+    return dict.fromkeys(names) | {"stateBytes": state_bytes}
+
+
+def test_checkpoints_that_failed_since_the_last_good_one_are_told() -> None:
+    job = PageJob()
+    job.checkpoint(1)
+    job.checkpoint(2, failure="storage is gone")
+    job.checkpoint(3, failure="storage is gone")
+    (finding,) = findings(job.seen())
+    assert finding["text"] == "The newest 2 checkpoints failed: storage is gone"
+    assert finding["page"] == "checkpoints/3"
+    job.checkpoint(4)
+    assert kinds(job) == []
+
+
+def test_a_slow_checkpoint_is_told_with_what_took_most_of_its_time() -> None:
+    job = PageJob()
+    job.checkpoint(1, async_ms=4_000.0, start_delay_ms=200.0)
+    assert "took 4.2 s, most of it writing to storage" in text(job)
+    job.checkpoint(2, start_delay_ms=3_000.0)
+    assert "waiting for the barrier (back-pressure)" in text(job)
+
+
+def test_failures_that_come_again_and_again_are_a_loop_and_old_ones_are_none() -> None:
+    job = PageJob()
+    job.now_ms = LOOP_MS * 2
+    job.progress.failures.extend(failure(at, operator="map", subtask=0, slot=0) for at in (1, 2, job.now_ms))
+    assert kinds(job) == []
+    job.progress.failures.extend(failure(job.now_ms, operator="map", subtask=0, slot=0) for _ in range(2))
+    assert text(job) == "The job has failed 3 times in 1 min, last: ValueError: bad"
+
+
+def test_a_slot_that_was_lost_is_told_while_it_is_the_newest_failure() -> None:
+    job = PageJob()
+    job.progress.failures.append(failure(0, slot=1))
+    assert kinds(job) == ["lost-slot"]
+    job.progress.failures.append(failure(0, operator="map", subtask=0, slot=1))
+    assert kinds(job) == []
+
+
+def test_failed_records_are_counted() -> None:
+    job = PageJob()
+    job.reports(own(), own(failed=True), own(failed=True))
+    assert text(job).startswith("14 records failed in")
