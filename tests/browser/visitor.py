@@ -27,6 +27,10 @@ class Visitor:
         """Wait until the text is on the page."""
         self.page.get_by_text(text).first.wait_for(timeout=WAIT_MS)
 
+    def follows(self, text: str) -> None:
+        """Wait until something with this text stands out, and follow its link."""
+        self.page.get_by_role("region", name="What stands out").get_by_role("link", name=text).first.click()
+
     def opens(self, title: str) -> None:
         """Choose a page in the menu."""
         self.page.get_by_role("navigation").get_by_role("link", name=title).click()

@@ -14,12 +14,15 @@ from headgate.checkpoint.drivers.address import DriverAddress, RunDirectory
 from headgate.cli.client import _trusting as trusting
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream import StreamExecutionEnvironment
 from headgate.deploy.handles.handle import JobHandle, JobStatus
 from headgate.functions.api import KeyedProcessFunction
 from headgate.functions.context import RuntimeContext
 from headgate.state.descriptors import ValueStateDescriptor
 from headgate.types.typeinfo import Types
 from tests.unit.datastream.environments import environment
+
+Program = Callable[[StreamExecutionEnvironment], None]
 
 
 class Count(KeyedProcessFunction):
@@ -73,17 +76,30 @@ def address_of(job_id: str) -> DriverAddress:
     return found[0]
 
 
-@contextmanager
-def served(**settings: str) -> Iterator[Served]:
-    """Run an endless job that counts numbers by key, with a REST interface."""
-    env = environment(headgate__rest__enabled="true", **settings)
+def word_count(env: StreamExecutionEnvironment) -> None:
+    """Counts numbers by key, without end."""
     numbers = env.from_source(RateLimitedSource(NumberSequenceSource(0, 10**9), 1000), None, "numbers").uid("numbers")
     counted = numbers.key_by(lambda number: number % 3).process(Count()).uid("counter").name("counter")
     counted.filter(lambda count: False).uid("none").print().uid("printed")
+
+
+@contextmanager
+def served(**settings: str) -> Iterator[Served]:
+    """Run an endless job that counts numbers by key, with a REST interface."""
+    with serving(word_count, **settings) as found:
+        until(lambda: found.job.status() is JobStatus.RUNNING)
+        yield found
+
+
+@contextmanager
+def serving(program: Program, **settings: str) -> Iterator[Served]:
+    """Run the endless job that a program makes, with a REST interface."""
+    env = environment(headgate__rest__enabled="true", **settings)
+    program(env)
     job = env.submit("word-count")
     try:
         address = address_of(job.job_id)
-        until(lambda: job.status() is JobStatus.RUNNING)
+        until(lambda: job.status() is not JobStatus.CREATED)
         headers = {"Authorization": f"Bearer {address.token}"}
         with httpx.Client(base_url=address.url, headers=headers, verify=trusting(address.certificate)) as http:
             yield Served(job, address, http)

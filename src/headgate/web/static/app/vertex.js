@@ -40,14 +40,13 @@ export function Vertex({ id, vertex, close }) {
     <div class="heading"><h2>${vertex.name}</h2><button onClick=${close} aria-label="Close ${vertex.name}">✕</button></div>
     ${subtasks.data?.skew && html`<${Skew} found=${subtasks.data.skew} />`}
     ${history.data ? html`<${Curves} data=${history.data} />` : html`<${Waiting} error=${history.error} what="the curves" />`}
-    <div class="heading"><h3>Subtasks</h3><label class="quiet">greatest first by <select value=${by} onChange=${(event) => setBy(event.target.value)}>
+    <div class="heading"><span></span><label class="quiet">greatest first by <select value=${by} onChange=${(event) => setBy(event.target.value)}>
       ${SORTS.map(([key, title]) => html`<option key=${key} value=${key}>${title}</option>`)}</select></label></div>
     ${subtasks.data
-      ? html`<${Table} columns=${SUBTASKS} rows=${subtasks.data.subtasks} rowKey=${(row) => row.subtask} />
+      ? html`<${Table} caption="Subtasks" columns=${SUBTASKS} rows=${subtasks.data.subtasks} rowKey=${(row) => row.subtask} />
           ${subtasks.data.total > subtasks.data.subtasks.length && html`<p class="quiet">The first ${subtasks.data.subtasks.length} of ${subtasks.data.total} subtasks are shown.</p>`}`
       : html`<${Waiting} error=${subtasks.error} what="the subtasks" />`}
-    ${metrics.data?.metrics.length > 0 && html`<h3>What its functions count</h3>
-      <${Table} columns=${METRICS} rows=${metrics.data.metrics} rowKey=${(row) => `${row.operator} ${row.name}`} />`}
+    ${metrics.data?.metrics.length > 0 && html`<${Table} caption="What its functions count" columns=${METRICS} rows=${metrics.data.metrics} rowKey=${(row) => `${row.operator} ${row.name}`} />`}
   </section>`;
 }
 
