@@ -40,13 +40,6 @@ def newest_checkpoint(folder: str) -> str:
     )
 
 
-def is_snapshot(location: str) -> bool:
-    """Return whether this is a savepoint or checkpoint, or the `_metadata` file of one, which is there. Blocks."""
-    folder, name = paths.split(paths.absolute(location))
-    snapshot = folder if name == paths.METADATA else paths.below(folder, name)
-    return FileSystemStore.open_folder(snapshot).read(paths.METADATA) is not None
-
-
 def may_be_job(location: str) -> bool:
     """Return whether this may be a job's folder, by its name: it is no checkpoint's, and no `_metadata` file."""
     name = paths.split(paths.absolute(location))[1]

@@ -16,11 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.checkpoint import paths
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.restore.snapshots import is_snapshot
 from headgate.deploy.data_sources import needs_data_sources
 from headgate.errors import DamagedFileError, ProgramError, RestoreError, StorageError
 from headgate.savepoints.fitting import fitted
 from headgate.savepoints.listing import LISTING, listing
-from headgate.savepoints.newest import is_snapshot, may_be_job, newest_checkpoint
+from headgate.savepoints.newest import may_be_job, newest_checkpoint
 from headgate.savepoints.reader import TIMER_STATES, SavepointReader
 from headgate.state.canonical.layout import VALUE
 
@@ -86,7 +88,7 @@ class StateTable:
 
     def pinned(self) -> StateTable:
         """Return the table of the snapshot that the path stands for now: all that is read of that is of one moment."""
-        if not may_be_job(self.path) or is_snapshot(self.path):
+        if not may_be_job(self.path) or is_snapshot(self.path, FileSystemStore.open_folder):
             return self
         return replace(self, path=newest_checkpoint(self.path))
 
@@ -174,7 +176,7 @@ class StateTable:
 
     def _is_there(self) -> bool:
         try:
-            return is_snapshot(self.path)
+            return is_snapshot(self.path, FileSystemStore.open_folder)
         except StorageError:
             return True  # what storage said first tells more
 

@@ -8,35 +8,27 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, count, zip_longest
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Final, TypeVar, final
+from typing import Final, final
 
-from headgate import options
 from headgate.checkpoint import paths
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.manifest import OperatorManifest
-from headgate.checkpoint.messages import RestoredOperator
 from headgate.checkpoint.restore.snapshots import OpenedSnapshot
 from headgate.checkpoint.store import CheckpointStore
-from headgate.clock import SystemClock
 from headgate.elements import SavepointFormat
-from headgate.errors import InternalError
 from headgate.ids import Attempt
-from headgate.runtime.slot_storage.fetch import Fetch
 from headgate.runtime.slot_storage.savepoint_writers import CanonicalWriter, SavepointStateWriter, SavepointTerms
-from headgate.state.backend import BackendContext, StateWriter
+from headgate.snapshots.restored import RestoredState
 from headgate.state.canonical.layout import SUFFIX, file_name
 from headgate.state.canonical.reader import CanonicalFile
 from headgate.state.canonical.writer import CanonicalTable
-from headgate.state.choose import open_backend
-from headgate.state.files import FetchedKeyed, FileHandle, KeyedState, StateFile
+from headgate.state.files import FileHandle, KeyedState, StateFile
 from headgate.types.typeinfo import TypeInformation
-
-T = TypeVar("T")
 
 _ATTEMPT: Final = Attempt(1)
 
@@ -62,6 +54,7 @@ class KeyedTables:
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._numbers = count()
         self._own = FileSystemStore.open_folder(str(self._new_folder("made")))
+        self._restored = RestoredState(opened, self._moved, self._new_folder)
         self._made: dict[tuple[str, int], KeyedState] = {}
         self._files: dict[tuple[str, str], list[CanonicalFile]] = {}
 
@@ -92,46 +85,18 @@ class KeyedTables:
             inline_bytes=0,
             moved_classes=self._moved,
         )
-        backend = open_backend(self._context(operator, subtask, keyed))
-        try:
-            backend.restore([self._fetched(self.store, keyed)], self._where(operator))
+        first, last = keyed.key_groups
+        fetched = self._restored.fetched(self.store, keyed)
+        with self._restored.backend(operator, subtask, fetched, range(first, last + 1)) as backend:
             pending = backend.savepoint(self._opened.manifest.checkpoint_id, SavepointFormat.CANONICAL)
             while not pending.advance():
                 pass
             return CanonicalWriter(files, terms).write_keyed(pending)
-        finally:
-            backend.close()
-
-    def _context(self, operator: OperatorManifest, subtask: int, keyed: KeyedState) -> BackendContext:
-        first, last = keyed.key_groups
-        settings = {
-            options.STATE_BACKEND.key: "rocksdb" if keyed.kind == "rocksdb" else "hashmap",
-            options.MOVED_CLASSES.key: self._moved,
-        }
-        return BackendContext(
-            uid=operator.uid,
-            name=operator.name,
-            subtask=subtask,
-            key_groups=range(first, last + 1),
-            max_parallelism=operator.max_parallelism,
-            clock=SystemClock(),
-            settings=options.resolve(settings),
-            services=_NoSlot(),
-            scratch=lambda: self._new_folder("state"),
-            checkpointing=False,
-        )
-
-    def _fetched(self, store: CheckpointStore, keyed: KeyedState) -> FetchedKeyed:
-        fetch = Fetch(store, self._new_folder, None, owned=False)
-        return fetch.operators({"": RestoredOperator(keyed=(keyed,), lists={})})[""].keyed[0]
 
     def _new_folder(self, name: str) -> Path:
         folder = self._folder / f"{name}-{next(self._numbers)}"
         folder.mkdir()
         return folder
-
-    def _where(self, operator: OperatorManifest) -> str:
-        return f"state of operator {operator.name!r} in {self.store.locate(self._opened.metadata)}"
 
     # --- tables
 
@@ -181,9 +146,9 @@ class KeyedTables:
         if part is None:
             return
         base = tuple(file for file in part.keyed.base if file.name.startswith(prefix))
-        fetched = self._fetched(part.store, replace(part.keyed, base=base))
+        fetched = self._restored.fetched(part.store, replace(part.keyed, base=base))
         for file, source in fetched.files.items():
-            place = f"{getattr(file.handle, 'path', file.name)} ({self._where(operator)})"
+            place = f"{getattr(file.handle, 'path', file.name)} ({self._restored.where(operator)})"
             yield file, CanonicalFile(source, place, self._moved)
 
     def _alike(self, files: list[CanonicalFile]) -> list[CanonicalFile]:
@@ -209,14 +174,3 @@ def _prefix(state: str) -> str:
 
 def _types(file: CanonicalFile) -> tuple[TypeInformation | None, ...]:
     return file.facts.key, file.facts.namespace, file.facts.value
-
-
-@final
-class _NoSlot:
-    """The services of a backend that only restores and is saved: it asks for none."""
-
-    def submit(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
-        done(work())
-
-    def state_writer(self) -> StateWriter:
-        raise InternalError("a backend that takes no checkpoints wants to write ahead of them")

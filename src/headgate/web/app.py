@@ -14,11 +14,12 @@ from headgate.web.page.history import Histories
 from headgate.web.page.paths import PagePaths
 from headgate.web.paths import RestPaths
 from headgate.web.served_jobs import ServedJobs
+from headgate.web.state_paths import StatePaths
 
 
 def application(jobs: ServedJobs, entrance: Entrance, histories: Histories) -> Starlette:
     """Return what answers for the jobs, with or without the prefix /v1, and serves their page, to who may come in."""
-    routes = RestPaths(jobs).routes()
+    routes = [*RestPaths(jobs).routes(), *StatePaths(jobs).routes()]
     page = PagePaths(jobs, entrance, histories).routes() if entrance.config.page.enabled else []
     app = Starlette(
         routes=[*page, *routes, Mount("/v1", routes=routes)],

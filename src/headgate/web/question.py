@@ -16,10 +16,14 @@ _DIGITS_MAX: Final = 18
 @final
 @dataclass(frozen=True, slots=True)
 class ServedJob:
-    """A job of the server, and when it came, by the wall clock."""
+    """A job of the server, and when it came, by the wall clock.
+
+    `folder` is where its checkpoints are, None when they are in the memory of the driver.
+    """
 
     view: JobView
     started_ms: int
+    folder: str | None = None
 
 
 @final

@@ -20,9 +20,9 @@ class ServedJobs:
         self.operations: Final = Operations()
         self.clock: Final = SystemClock()
 
-    def add(self, view: JobView) -> ServedJob:
-        """Answer for a job."""
-        job = ServedJob(view, self.clock.wall_ms())
+    def add(self, view: JobView, folder: str | None) -> ServedJob:
+        """Answer for a job, whose checkpoints are in `folder`, or in the memory of the driver."""
+        job = ServedJob(view, self.clock.wall_ms(), folder)
         self.by_id = {**self.by_id, view.job_id: job}
         return job
 

@@ -48,6 +48,14 @@ def open_snapshot(location: str, open_store: Callable[[str], CheckpointStore]) -
     return OpenedSnapshot(root=folder, store=store, manifest=found, metadata=paths.METADATA)
 
 
+def is_snapshot(location: str, open_store: Callable[[str], CheckpointStore]) -> bool:
+    """Return whether there is a savepoint or checkpoint at `location`, which may be its `_metadata` file. Blocks.
+
+    Raises StorageError when storage does not answer.
+    """
+    return open_store(_without_metadata(paths.absolute(location))).read(paths.METADATA) is not None
+
+
 def _checkpoint(root: str, store: CheckpointStore, found: Manifest, name: str) -> OpenedSnapshot:
     metadata = paths.metadata(found.checkpoint_id)
     if metadata != f"{name}/{paths.METADATA}":

@@ -67,7 +67,7 @@ class JobEndpoint:
 
     def open(self, view: JobView, folder: JobFolder) -> None:
         """Serve the job, and have its address written where clients look, on a thread, while the job starts."""
-        served = self._server.jobs.add(view)
+        served = self._server.jobs.add(view, folder.location)
         self._job_id = view.job_id
         self._folder = folder
         config = self._server.config

@@ -25,10 +25,18 @@ _OWN: Final = {
 """Where modules of headgate have gone whose classes are in checkpoints of earlier versions."""
 
 
+class MissingClassError(RestoreError):
+    """Stored objects are of a class that is not there; `name` is its dotted name."""
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
 def load(source: bytes | BinaryIO, moved: Mapping[str, str], where: str) -> Any:
     """Return the next object pickled in `source`: bytes, or a stream that can seek. Blocks as reading the stream does.
 
-    Raises RestoreError that begins with `where`: it names the class, when one is neither in its place nor in `moved`.
+    Raises RestoreError that begins with `where`: MissingClassError when a class is neither in its place nor in `moved`.
     With nothing moved this is plain `pickle`.
 
     >>> load(pickle.dumps(1.5), {}, "an example")
@@ -65,7 +73,7 @@ def _load_slowly(stream: BinaryIO, moved: Mapping[str, str], where: str) -> Any:
     try:
         return reader.load()
     except Exception as error:
-        raise RestoreError(f"{where} holds {reader.trouble(error)}") from error
+        raise reader.trouble(where, error) from error
 
 
 @final
@@ -86,19 +94,21 @@ class _Unpickler(pickle.Unpickler):
             self._missing = (old, new)
             raise
 
-    def trouble(self, error: Exception) -> str:
-        """Return in words why `load` raised this error."""
+    def trouble(self, where: str, error: Exception) -> RestoreError:
+        """Return what to raise when `load` raised this error."""
         if self._missing is None:
-            return f"an object that cannot be unpickled: {type(error).__name__}: {error}"
+            what = f"an object that cannot be unpickled: {type(error).__name__}: {error}"
+            return RestoreError(f"{where} holds {what}")
         old, new = self._missing
         if new is not None:
-            return (
-                f"objects of the class {old}, which {MOVED_CLASSES.key} maps to {new}, but that is not there "
-                f"({error}); correct the option, or define the class under its new name"
+            return RestoreError(
+                f"{where} holds objects of the class {old}, which {MOVED_CLASSES.key} maps to {new}, but that is not "
+                f"there ({error}); correct the option, or define the class under its new name"
             )
-        return (
-            f"objects of the class {old}, which is not there any more ({error}); define it under its old name again, "
-            f"or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class{_or_ship(error)}"
+        return MissingClassError(
+            f"{where} holds objects of the class {old}, which is not there any more ({error}); define it under its old "
+            f"name again, or say where it is now: {MOVED_CLASSES.key}={old}:new.module.Class{_or_ship(error)}",
+            old,
         )
 
 

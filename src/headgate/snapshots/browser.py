@@ -1,0 +1,179 @@
+"""The browser of a snapshot: its operators, their states, and rows of a state as texts, read for a bounded time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final, TypeVar, final
+
+from headgate.checkpoint.file_store import FileSystemStore
+from headgate.checkpoint.manifest import OperatorManifest
+from headgate.checkpoint.restore.snapshots import open_snapshot
+from headgate.clock import SystemClock
+from headgate.snapshots.list_states import list_states
+from headgate.snapshots.pieces import KeyedPieces, StateTooLargeError
+from headgate.snapshots.restored import RestoredState
+from headgate.snapshots.rows import KeyedSearch, RowPage, RowQuery
+from headgate.snapshots.stand_ins import moved_to
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.unpickle import MissingClassError
+
+T = TypeVar("T")
+
+_MISSING_MAX: Final = 20
+"""How many missing classes get a stand-in."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateOverview:
+    """A state. `entries` were counted; `is_counted`: these are all. `size_bytes` is None where no state has its own."""
+
+    name: str
+    kind: str
+    type: str | None
+    entries: int | None = None
+    is_counted: bool = False
+    size_bytes: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorOverview:
+    """An operator with its states. `trouble` says why its keyed states are not known, if they are not."""
+
+    uid: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    size_bytes: int
+    states: tuple[StateOverview, ...]
+    trouble: str | None
+
+
+@final
+class SnapshotBrowser:
+    """Reads one snapshot. A context manager: leaving it removes temporary files. Its methods block.
+
+    Besides what they say, they raise `DamagedFileError` for a file that is not what was written, `StorageError` when
+    storage does not answer, `RestoreError` for what cannot be restored. An object whose class is not in this process
+    is shown as what it is, but a key cannot be of such a class.
+    """
+
+    def __init__(self, location: str, moved_classes: Mapping[str, str]) -> None:
+        """Open the snapshot at a location. Raises `RestoreError` when there is no complete one."""
+        self._opened = open_snapshot(location, FileSystemStore.open_folder)
+        self._folder = Path(mkdtemp(prefix="headgate-state-"))
+        self._numbers = count()
+        self._moved = dict(moved_classes)
+        self._restored = RestoredState(self._opened, self._moved, self._new_folder)
+        self._clock = SystemClock()
+
+    def __enter__(self) -> SnapshotBrowser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _new_folder(self, name: str) -> Path:
+        folder = self._folder / f"{name}-{next(self._numbers)}"
+        folder.mkdir()
+        return folder
+
+    def _with_stand_ins(self, read: Callable[[], T]) -> T:
+        """Return what `read` does, again each time when a class was missing, which has a stand-in from then on."""
+        for _ in range(_MISSING_MAX):
+            try:
+                return read()
+            except MissingClassError as error:
+                self._moved[error.name] = moved_to(error.name)
+        return read()
+
+    # --- what there is
+
+    @property
+    def taken_ms(self) -> int:
+        """When the snapshot was triggered, in milliseconds since 1970 UTC."""
+        return self._opened.manifest.trigger_ms
+
+    def operators(self, until_ms: float) -> list[OperatorOverview]:
+        """Return all operators. Entries are counted until then, by monotonic time, where there are few first."""
+        operators = self._opened.manifest.operators
+        found = {each.uid: self._overview(each, until_ms) for each in sorted(operators, key=_size_bytes)}
+        return [found[each.uid] for each in operators]
+
+    def _overview(self, operator: OperatorManifest, until_ms: float) -> OperatorOverview:
+        trouble = None
+        states = [
+            StateOverview(name=name, kind=state.kind, type=state.type, size_bytes=state.size_bytes)
+            for name, state in list_states(operator).items()
+        ]
+        try:
+            states = [*self._with_stand_ins(lambda: self._keyed_states(operator, until_ms)), *states]
+        except StateTooLargeError as error:
+            trouble = str(error)
+        return OperatorOverview(
+            uid=operator.uid,
+            name=operator.name,
+            parallelism=operator.parallelism,
+            max_parallelism=operator.max_parallelism,
+            size_bytes=_size_bytes(operator),
+            states=tuple(states),
+            trouble=trouble,
+        )
+
+    def _keyed_states(self, operator: OperatorManifest, until_ms: float) -> list[StateOverview]:
+        pieces = KeyedPieces(self._restored, operator)
+        metas: dict[str, StateMeta] = {}
+        entries: dict[str, int] = {}
+        left = pieces.groups_held
+        for piece in pieces.of(pieces.groups):
+            left -= len(piece.groups)
+            for meta, counted in piece.counts():
+                metas[meta.name] = meta
+                entries[meta.name] = entries.get(meta.name, 0) + counted
+            if left and self._clock.monotonic_ms() >= until_ms:
+                break
+        return [
+            StateOverview(name=name, kind=meta.kind, type=str(meta.type), entries=entries[name], is_counted=not left)
+            for name, meta in sorted(metas.items())
+        ]
+
+    # --- rows
+
+    def rows(self, uid: str, name: str, query: RowQuery) -> RowPage:
+        """Return rows of a state. Raises `StateTooLargeError`.
+
+        Raises LookupError, with what there is, for an operator or a state that is not there.
+        """
+        operators = {each.uid: each for each in self._opened.manifest.operators}
+        if uid not in operators:
+            raise LookupError(f"there is no operator of uid {uid!r} in the snapshot; there are: {', '.join(operators)}")
+        lists = list_states(operators[uid])
+        if name in lists:
+            return lists[name].rows(query, self._opened.store, self._restored.moved)
+        page = self._with_stand_ins(lambda: self._keyed_rows(operators[uid], name, query))
+        if page.is_complete and not page.kind:
+            known = sorted({*lists, *(state.name for state in self._keyed_states(operators[uid], query.until_ms))})
+            raise LookupError(
+                f"operator {uid!r} has no values of a state {name!r} in the snapshot; its states: "
+                f"{', '.join(known) or 'none'}"
+            )
+        return page
+
+    def _keyed_rows(self, operator: OperatorManifest, name: str, query: RowQuery) -> RowPage:
+        pieces = KeyedPieces(self._restored, operator, name)
+        search = KeyedSearch(name, query, pieces.groups_held, self._clock)
+        likely = set() if query.key is None else query.key.key_groups(operator.max_parallelism)
+        search.look(pieces.of(likely))
+        if search.may_be_elsewhere:
+            search.scan(pieces.of(set(pieces.groups) - likely))
+        return search.ended()
+
+
+def _size_bytes(operator: OperatorManifest) -> int:
+    return sum(handle.size_bytes for handle in operator.handles())

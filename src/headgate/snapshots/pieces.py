@@ -1,0 +1,159 @@
+"""Pieces: the keyed state of an operator in a snapshot, some key groups at a time, so that nobody waits for all of it.
+
+Of a canonical savepoint the files are read as they are. Of anything else a few key groups are restored into a backend,
+as a job of a much larger parallelism would restore them, and taken out again as entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Final, final
+
+from headgate.checkpoint.manifest import OperatorManifest
+from headgate.clock import SystemClock
+from headgate.elements import SavepointFormat
+from headgate.errors import HeadgateError
+from headgate.snapshots.restored import RestoredState
+from headgate.state.canonical.layout import SUFFIX, file_name
+from headgate.state.canonical.reader import CanonicalFile
+from headgate.state.files import FetchedKeyed, KeyedState
+from headgate.state.formats.schema import StateMeta
+from headgate.state.formats.snapshot import VALUES, decode
+from headgate.state.keyed.loading import SavedFile
+from headgate.state.local_file import LocalFile
+
+SUBTASK_BYTES_MAX: Final = 256 * 2**20
+"""How much of one subtask's state is brought into this process."""
+_PIECE_MS: Final = 200.0
+"""Pieces are made larger while they take less."""
+
+
+class StateTooLargeError(HeadgateError):
+    """A subtask has more state than this process is to read."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one subtask has of some key groups, as files of entries; they are gone when the next piece is asked for."""
+
+    subtask: int
+    groups: range
+    files: list[SavedFile]
+
+    def counts(self) -> Iterator[tuple[StateMeta, int]]:
+        """Yield the states, each with the number of its entries; all key groups of a canonical file count."""
+        for file in self.files:
+            if isinstance(file, CanonicalFile):
+                yield file.facts.meta, file.rows
+                continue
+            counted = [0] * len(file.states)
+            for entry in file.entries(self.groups):
+                for at, value in enumerate(entry[VALUES:]):
+                    counted[at] += value is not None
+            yield from zip(file.states, counted, strict=True)
+
+
+@final
+class KeyedPieces:
+    """The keyed state of one operator. Its methods block, for a bounded time between two pieces.
+
+    They raise `StateTooLargeError`, `DamagedFileError`, `RestoreError` and `StorageError`.
+    """
+
+    def __init__(self, restored: RestoredState, operator: OperatorManifest, state: str | None = None) -> None:
+        """`state`: only this one is asked for."""
+        self._restored = restored
+        self._operator = operator
+        self._prefix = "" if state is None else f"{file_name(state).removesuffix(SUFFIX)}."
+        self._clock = SystemClock()
+        self._numbers = count()
+
+    @property
+    def groups(self) -> range:
+        """All key groups of the operator."""
+        return range(self._operator.max_parallelism)
+
+    @property
+    def groups_held(self) -> int:
+        """How many of them belong to subtasks that have keyed state."""
+        held = [state.keyed.key_groups for state in self._operator.subtasks.values() if state.keyed is not None]
+        return sum(last + 1 - first for first, last in held)
+
+    def of(self, groups: Collection[int]) -> Iterator[Piece]:
+        """Yield what there is of these key groups, subtask by subtask, in their order."""
+        for subtask, state in sorted(self._operator.subtasks.items()):
+            if state.keyed is not None:
+                first, last = state.keyed.key_groups
+                own = [group for group in range(first, last + 1) if group in groups]
+                if own:
+                    yield from self._of_subtask(subtask, state.keyed, own)
+
+    def _of_subtask(self, subtask: int, keyed: KeyedState, groups: list[int]) -> Iterator[Piece]:
+        fetched = self._fetched(subtask, keyed)
+        if keyed.kind == "canonical":
+            where = self._restored.where(self._operator)
+            files: list[SavedFile] = [
+                CanonicalFile(source, f"{file.name} ({where})", self._restored.moved)
+                for file, source in fetched.files.items()
+            ]
+            for run in _runs(groups):
+                yield Piece(subtask, run, files)
+            return
+        for run in _runs(groups):
+            yield from self._restored_pieces(subtask, fetched, run)
+
+    def _restored_pieces(self, subtask: int, fetched: FetchedKeyed, groups: range) -> Iterator[Piece]:
+        start, size = groups.start, 1
+        while start < groups.stop:
+            own = range(start, min(groups.stop, start + size))
+            began_ms = self._clock.monotonic_ms()
+            piece = Piece(subtask, own, [self._entries(subtask, fetched, own)])
+            if self._clock.monotonic_ms() - began_ms < _PIECE_MS:
+                size *= 2
+            yield piece
+            start = own.stop
+
+    def _fetched(self, subtask: int, keyed: KeyedState) -> FetchedKeyed:
+        if keyed.kind == "canonical":
+            keyed = replace(keyed, base=tuple(file for file in keyed.base if file.name.startswith(self._prefix)))
+        size_bytes = sum(handle.size_bytes for handle in keyed.handles())
+        if size_bytes > SUBTASK_BYTES_MAX:
+            raise StateTooLargeError(
+                f"subtask {subtask} of {self._restored.where(self._operator)} has {size_bytes / 1e6:,.0f} MB of state, "
+                f"and no more than {SUBTASK_BYTES_MAX / 1e6:,.0f} MB are read here: ask Spark SQL instead "
+                "(headgate.savepoints.register), or `headgate state` on a machine with room for it"
+            )
+        return self._restored.fetched(self._restored.opened.store, keyed)
+
+    def _entries(self, subtask: int, fetched: FetchedKeyed, groups: range) -> SavedFile:
+        folder = self._restored.new_folder("piece")
+        place = folder / f"entries-{next(self._numbers)}"
+        with self._restored.backend(self._operator, subtask, fetched, groups) as backend:
+            pending = backend.savepoint(self._restored.opened.manifest.checkpoint_id, SavepointFormat.CANONICAL)
+            while not pending.advance():
+                pass
+            pending.store(LocalFile(place))
+        return decode(_taken(place), self._restored.where(self._operator), self._restored.moved)
+
+
+def _taken(path: Path) -> bytes:
+    data = path.read_bytes()
+    path.unlink()
+    return data
+
+
+def _runs(groups: list[int]) -> Iterator[range]:
+    """Yield the runs of consecutive numbers.
+
+    >>> list(_runs([1, 2, 3, 7]))
+    [range(1, 4), range(7, 8)]
+    """
+    first = 0
+    for at in range(1, len(groups) + 1):
+        if at == len(groups) or groups[at] != groups[at - 1] + 1:
+            yield range(groups[first], groups[at - 1] + 1)
+            first = at

@@ -1,0 +1,62 @@
+"""Stand-ins: classes in the place of those that stored objects have and this process does not.
+
+`moved_to` is where `headgate.state.moved-classes` is to look for a class: this module has one of every dotted name. An
+object keeps nothing but whose class it was of, and can be pickled again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+
+class _Named(type):
+    """The class of stand-ins: what lies below their dotted names are others."""
+
+    def __getattr__(cls, name: str) -> _Named:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _stand_in(f"{cls.__qualname__}.{name}")
+
+
+class _StandIn(metaclass=_Named):
+    """An object of a class that is not there."""
+
+    def __new__(cls, *_: object, **__: object) -> Any:
+        return super().__new__(cls)
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __setstate__(self, state: object) -> None: ...
+
+    def append(self, item: object) -> None: ...
+
+    def extend(self, items: object) -> None: ...
+
+    def __setitem__(self, key: object, value: object) -> None: ...
+
+    def __repr__(self) -> str:
+        return f"(pickled {type(self).__qualname__})"
+
+
+_made: Final[dict[str, _Named]] = {}
+
+
+def _stand_in(name: str) -> _Named:
+    if name not in _made:
+        _made[name] = _Named(name.rpartition(".")[2], (_StandIn,), {"__module__": __name__, "__qualname__": name})
+    return _made[name]
+
+
+def __getattr__(name: str) -> _Named:
+    if name.startswith("__") and name != "__main__":
+        raise AttributeError(name)
+    return _stand_in(name)
+
+
+def moved_to(name: str) -> str:
+    """Return the dotted name of the stand-in of a class.
+
+    >>> moved_to("shop.Order")
+    'headgate.snapshots.stand_ins.shop.Order'
+    """
+    return f"{__name__}.{name}"
