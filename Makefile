@@ -16,7 +16,7 @@ SLOW := slow and not spark and not standalone and not soak
 QUICK := not spark and not standalone and not slow and not soak
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos docs $(SPARKS) clean
+.PHONY: help venv lock quick test demo joined payments nexmark figures bench peers sim sim-20000 sim-rescales mutants soak soak-long soak-memory soak-chaos pictures docs $(SPARKS) clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ soak-chaos: $(STAMP) ## ten minutes of killed and frozen processes on a standalo
 
 soak-memory: $(STAMP) ## memory of a slot over twenty minutes
 	$(BIN)/python -m bench.memory
+
+pictures: $(STAMP) ## draw the pictures of the web page in docs/images anew, in a real browser
+	HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 docs: $(STAMP) ## write the generated pages of docs/ anew
 	$(BIN)/python -m docs.generate

@@ -15,6 +15,7 @@ from bench import (
     file_rows,
     frame_rows,
     kafka_rows,
+    page_rows,
     state_rows,
     stream_rows,
 )
@@ -212,7 +213,7 @@ NEEDS = {
     "m": {"bare spread", "k", "m"},
     "n": {"k", "k log", "l", "l log"},
 }
-ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai", "aj", "ak", "al")
+ROWS = (*"abcdefghiklmnopqrstuvwxyz", "aa", "ab", "ac", "ad", "ae", "af", "ag", "ah", "ai", "aj", "ak", "al", "am")
 """There is no (j) here: that is `python -m bench.memory`."""
 
 
@@ -236,6 +237,7 @@ MODULES = (
     file_rows,
     frame_rows,
     kafka_rows,
+    page_rows,
     batch_rows,
     stream_rows,
     event_time_rows,

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 from bench import async_programs, async_state_programs, programs, timed_programs
+from bench.onlooker import onlooker
 from bench.outputs import Arrival, Mark, percentile, read_arrivals, read_latencies_ms, read_tallies, steady_state
 from bench.strangers import some_ports, strangers
 from headgate.common import Configuration
@@ -47,7 +48,8 @@ class Trial:
     """What to measure. `program` is one of `JOBS`, or of `LOOPS` with `target` "bare".
 
     `seconds` is how long the source reads, or the loop runs; `warm_up_s` of it does not count. `options` are the job's
-    settings beyond those of all trials. Connections of `strangers` besiege all processes of the job.
+    settings beyond those of all trials. Connections of `strangers` besiege all processes of the job. `watched`: a page
+    of the job is open.
     """
 
     program: str
@@ -59,6 +61,7 @@ class Trial:
     failures: tuple[str, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
     strangers: int = 0
+    watched: bool = False
 
 
 Result = dict[str, Any]
@@ -114,8 +117,12 @@ def measure(trial: Trial) -> Result:
             wait_until(lambda: 0.0 if (Path(folder) / BESIEGED_FILE).exists() else None, "all strangers")
         if trial.failures:
             return {"recovery_s": [FAILURES[kind](Path(folder), job) for kind in trial.failures]} | stop(job)
-        checkpoints = watch(job)
-        return results(trial, Path(folder)) | {"checkpoints": checkpoints} | in_all(Path(folder), submitted_s)
+        driver_s = time.process_time()
+        with onlooker(job.job_id) if trial.watched else nullcontext():
+            checkpoints = watch(job)
+        took_s = time.monotonic() - submitted_s
+        found = {"checkpoints": checkpoints, "driver_share": (time.process_time() - driver_s) / took_s}
+        return results(trial, Path(folder)) | found | in_all(Path(folder), submitted_s)
 
 
 @contextmanager

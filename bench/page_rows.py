@@ -1,0 +1,42 @@
+"""The row of the benchmark about the web page of a job: what an open page costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+from bench.effort import Effort, Say
+from bench.figures import Figure, Target
+from bench.rounds import Rounds, steady
+
+
+def open_page(target: str, effort: Effort, say: Say) -> list[Figure]:
+    """Measure (am): the CPU time of slots and driver while a page is open, next to the same job without."""
+    rounds = Rounds(say)
+    closed = steady("count", target, effort)
+    rounds.run(effort.rounds, {"page closed": closed, "page open": replace(closed, watched=True)})
+    pairs = list(zip(rounds.results["page open"], rounds.results["page closed"], strict=True))
+    slots = tuple(opened["cpu_ns"] / without["cpu_ns"] for opened, without in pairs)
+    driver = tuple(opened["driver_share"] - without["driver_share"] for opened, without in pairs)
+    return [
+        Figure(
+            row="am",
+            what="CPU of slots for each record while a page is open, to closed",
+            value=median(slots),
+            unit="ratio",
+            target=Target(most=1.01),
+            of_runs=slots,
+        ),
+        Figure(
+            row="am",
+            what="  the driver's CPU for an open page, of a core",
+            value=median(driver),
+            unit="ratio",
+            target=Target(most=0.01),
+            of_runs=driver,
+            note=f"driver in all {median(opened['driver_share'] for opened, _ in pairs):.3f} of a core",
+        ),
+    ]
+
+
+MEASURES = {"am": open_page}
