@@ -25,7 +25,7 @@ def key_of(value: int) -> int:
     return value % KEYS
 
 
-def started(spark: SparkSession, folder: Path, parallelism: int, records: int = RECORDS, **more: str) -> Any:
+def started(spark: SparkSession | None, folder: Path, parallelism: int, records: int = RECORDS, **more: str) -> Any:
     """Start a job that counts records, a thousand in a second; `more` are settings, with underlines for dots."""
     settings = {key.replace("_", "."): value for key, value in more.items()} | {
         "execution.checkpointing.interval": "100 ms",

@@ -22,6 +22,13 @@ def test_a_job_grows_and_shrinks_and_its_cores_come_free(spark: SparkSession, tm
     assert job.progress.restarts == 0
 
 
+def test_slots_that_were_just_released_are_there_for_the_next_rescale(spark: SparkSession, tmp_path: Path) -> None:
+    job = started(spark, tmp_path, 2)
+    for parallelism in (4, 1, 4):
+        assert rescale(job, parallelism).result(60.0).startswith(f"the job runs at parallelism {parallelism}")
+    check_all(job)
+
+
 def test_more_slots_than_spark_has_are_refused_and_nothing_ends(spark: SparkSession, tmp_path: Path) -> None:
     job = started(spark, tmp_path, 2)
     with pytest.raises(EnvironmentFault, match="the job is to have 9 task slots, but Spark has 4 for it"):

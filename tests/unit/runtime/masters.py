@@ -17,7 +17,7 @@ from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.services import MasterServices
+from headgate.runtime.master.services import MasterServices, SlotCount
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
@@ -59,6 +59,10 @@ class MasterRig:
         self._results = Results()
         self.most: int | None = None
         """How many slots a launch can have; None: any number."""
+        self.ending = 0
+        """So many of them count as taken."""
+        self.unknown: Exception | None = None
+        """Why they cannot be counted."""
         self.withheld: set[int] = set()
         """Slots that a launch does not bring."""
         self.deaf: set[int] = set()
@@ -112,8 +116,12 @@ class MasterRig:
         self.kills.append(launch)
         self.end_launch(launch)
 
-    def slots_max(self, held: int) -> int | None:
-        return self.most
+    def count_slots(self, held: int) -> SlotCount | None:
+        if self.unknown is not None:
+            raise self.unknown
+        if self.most is None:
+            return None
+        return SlotCount(now=self.most - self.ending, in_all=self.most, more="add executors or cores")
 
     def end_launch(self, launch: int, error: str | None = None) -> None:
         """The stage ends, slots and all."""

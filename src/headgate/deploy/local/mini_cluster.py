@@ -165,7 +165,7 @@ class LocalHost:
             self._slots = []
             self._ended.append(launch)
 
-    def slots_max(self, held: int) -> None:
+    def count_slots(self, held: int) -> None:
         return None
 
 

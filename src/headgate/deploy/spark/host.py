@@ -23,8 +23,9 @@ from headgate.deploy.handles.running_job import Results
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.micro_batches import cores_beside
 from headgate.deploy.spark.network import LOOPBACK, driver_network
-from headgate.deploy.spark.observe import slots_within_reach
-from headgate.deploy.spark.preflight import is_local, unfit
+from headgate.deploy.spark.observe import slots_taken, slots_total
+from headgate.deploy.spark.preflight import is_local, slot_count, unfit
+from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
 from headgate.deploy.spark.slot_process import UNFIT, environment
@@ -43,7 +44,7 @@ from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
 from headgate.runtime.master.assembly import slots_wait_ms
 from headgate.runtime.master.control_server import ControlServer
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.services import MasterServices
+from headgate.runtime.master.services import MasterServices, SlotCount
 from headgate.runtime.wire import JobSecret, Poller, Wire
 
 IDLE_S_MAX: Final = 1.0
@@ -215,8 +216,10 @@ class SparkHost:
         if self._stage is not None:
             self._stage.kill()
 
-    def slots_max(self, held: int) -> int:
-        return slots_within_reach(self._spark.sparkContext, held, cores_beside(self._plan))
+    def count_slots(self, held: int) -> SlotCount:
+        context, beside = self._spark.sparkContext, cores_beside(self._plan)
+        taken = slots_taken(context, held, beside)
+        return slot_count(slots_total(context), taken, context.master or "", embedded_max(self._spark))
 
     def _sized(self, master: JobMaster, launch: Launch, slots: int) -> None:
         if self._proof is not None:

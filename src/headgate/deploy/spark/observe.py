@@ -74,9 +74,9 @@ def slots_free(context: SparkContext) -> int:
     return slots_total(context) - slots_busy(context)
 
 
-def slots_within_reach(context: SparkContext, held: int, beside: int) -> int:
-    """Return how many tasks a stage could have if the `held` ones of the caller ended, and `beside` are left free."""
-    return slots_total(context) - max(slots_busy(context) - held, beside)
+def slots_taken(context: SparkContext, held: int, beside: int) -> int:
+    """Return how many tasks others run, besides the `held` ones of the caller, or (`beside`) are to have room for."""
+    return max(slots_busy(context) - held, beside)
 
 
 def slots_busy(context: SparkContext) -> int:

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from headgate.checkpoint.paths import split
 from headgate.errors import EnvironmentFault, ProgramError
+from headgate.runtime.master.services import SlotCount
 
 SPARK_MIN: Final = (3, 5)
 OVERHEAD_PER_SLOT_MB_MIN: Final = 512
@@ -91,12 +92,17 @@ def check_session(facts: SessionFacts) -> None:
         )
 
 
+def machine_slots(cores: int, memory_mb: int) -> int:
+    """Return how many slots, each a Python process, one machine can host."""
+    return min(SLOTS_PER_CORE_MAX * cores, memory_mb // SLOT_MB_MIN)
+
+
 def check_machine(slots: int, cores: int, memory_mb: int) -> None:
     """Raise EnvironmentFault when so many slots, each a Python process, are far more than one machine can host.
 
     Only a machine's session in this process is made as large as the job asks for; any other has cores of its own.
     """
-    most = min(SLOTS_PER_CORE_MAX * cores, memory_mb // SLOT_MB_MIN)
+    most = machine_slots(cores, memory_mb)
     if slots > most:
         raise EnvironmentFault(
             f"the job asks for {slots} slots, each a Python process of {SLOT_MB_MIN} MB or more, and this machine has "
@@ -163,6 +169,22 @@ def check_slots(facts: SessionFacts, needed: int, beside: int = 0) -> None:
         f"the job holds {needed} task slots for its life{more}, but Spark has {facts.slots_total}{busy}: {change}, "
         "wait for the other work, or lower the parallelism"
     )
+
+
+def slot_count(total: int, taken: int, master: str, embedded_max: int | None) -> SlotCount:
+    """Return how many slots a job can have while it runs, of a session of `total` where others have `taken`.
+
+    `embedded_max` is what the machine can host, if the session is the one that this process has made for itself.
+    """
+    if embedded_max is None:
+        more = "start the session with a larger master" if is_local(master) else "add executors or cores"
+        return SlotCount(now=total - taken, in_all=total, more=f"{more}, wait for other work")
+    if embedded_max < total:
+        limit, more = " that this machine can host", "run the program on a cluster"
+    else:
+        limit, more = " with which this process has started it", "start the program again at that parallelism"
+    most = min(total, embedded_max)
+    return SlotCount(now=min(most, total - taken), in_all=most, limit=limit, more=more)
 
 
 def warnings(facts: SessionFacts) -> list[str]:

@@ -28,7 +28,7 @@ from headgate.deploy.arguments import is_submitted
 from headgate.deploy.spark import daemon, terminal
 from headgate.deploy.spark.gone import JVM_ERRORS
 from headgate.deploy.spark.java import ensure_java
-from headgate.deploy.spark.preflight import check_machine, check_version
+from headgate.deploy.spark.preflight import check_machine, check_version, machine_slots
 from headgate.deploy.spark.releases import conf_of
 from headgate.deploy.spark.terminal import OutputEndpoint
 from headgate.errors import EnvironmentFault
@@ -120,6 +120,11 @@ def obtain(spark: SparkSession | None, slots: int) -> SparkSession:
 def stop_embedded() -> None:
     """Stop the embedded session, if there is one; a later job makes a new one. Blocks until its JVM has ended."""
     _embedded.stop()
+
+
+def embedded_max(session: SparkSession) -> int | None:
+    """Return how many slots this machine can host, if the session is the embedded one; None for any other."""
+    return machine_slots(os.cpu_count() or 1, _memory_mb()) if _embedded.is_ours(session) else None
 
 
 @final

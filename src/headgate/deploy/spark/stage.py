@@ -16,7 +16,7 @@ from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from headgate.deploy.spark.gone import GONE, JVM_ERRORS, is_gone, report_of
-from headgate.deploy.spark.observe import slots_within_reach
+from headgate.deploy.spark.observe import slots_taken, slots_total
 from headgate.deploy.spark.shipping import JobContext, ShippedCode
 from headgate.deploy.spark.slot_task import SlotTask
 from headgate.deploy.spark.stage_error import explain
@@ -128,7 +128,8 @@ class SlotStage:
         order, began_s = self._order, time.monotonic()
         known, since_s = 0, began_s
         while not self._killed:
-            free = slots_within_reach(self._spark.sparkContext, 0, order.beside)
+            context = self._spark.sparkContext
+            free = slots_total(context) - slots_taken(context, 0, order.beside)
             now_s = time.monotonic()
             since_s = now_s if free > known else since_s
             known = free

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol, final
 
@@ -9,6 +10,9 @@ from headgate.clock import Clock
 from headgate.ids import Attempt
 from headgate.runtime.master.growth import Growth
 from headgate.runtime.master.rescales import Rescales
+from headgate.runtime.master.services import SlotCount
+
+_log = logging.getLogger(__name__)
 
 
 class GrowingHost(Protocol):
@@ -24,7 +28,7 @@ class GrowingHost(Protocol):
         """The attempt that runs, if the job could go on with more slots at once."""
         ...
 
-    def slots_counted(self, done: Callable[[int | None], None]) -> None:
+    def slots_counted(self, done: Callable[[SlotCount | BaseException | None], None]) -> None:
         """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
         ...
 
@@ -59,10 +63,12 @@ class Growing:
         self._is_counting = True
         attempt = self._host.free_attempt
 
-        def done(slots_max: int | None) -> None:
+        def done(count: SlotCount | BaseException | None) -> None:
             self._is_counting = False
-            if attempt is not None and attempt == self._host.free_attempt and slots_max is not None:
-                self._counted(slots_max)
+            if isinstance(count, BaseException):
+                _log.warning("the task slots of the cluster cannot be counted: %s", count)
+            elif attempt is not None and attempt == self._host.free_attempt and count is not None:
+                self._counted(count.now)
 
         self._host.slots_counted(done)
 

@@ -35,7 +35,7 @@ from headgate.runtime.master.job_end import JobEnd
 from headgate.runtime.master.links import SlotLinks
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, Rescales
-from headgate.runtime.master.services import MasterServices, SlotLink
+from headgate.runtime.master.services import MasterServices, SlotCount, SlotLink
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
@@ -189,12 +189,14 @@ class JobMaster:
             self._supervise(supervision.SupervisorTick(now_ms=now_ms))
         self._announce(now_ms)
         self._growing.step(now_ms)
+        self._rescales.step(now_ms)
         wakes = (
             self._checkpoints.step(now_ms),
             self._discovery.step(now_ms),
             self._supervisor.next_wake_ms(),
             self._aligner.wake_ms,
             self._growing.wake_ms,
+            self._rescales.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -464,18 +466,10 @@ class JobMaster:
         """The placement that it would have if there were slots enough."""
         return self._supervisor.wanted if self.progress.attempt else self.placement
 
-    def slots_counted(self, done: Callable[[int | None], None]) -> None:
+    def slots_counted(self, done: Callable[[SlotCount | BaseException | None], None]) -> None:
         """Count the slots that a launch could have if the present one ended; None: any number. Does not block."""
-
-        def counted(slots_max: int | BaseException | None) -> None:
-            if isinstance(slots_max, BaseException):
-                _log.warning("the task slots of the cluster cannot be counted: %s", slots_max)
-                done(0)
-            else:
-                done(slots_max)
-
         held = self._supervisor.slots_held
-        self._services.io.submit_waiting(lambda: self._services.launcher.slots_max(held), counted)
+        self._services.io.submit_waiting(lambda: self._services.launcher.count_slots(held), done)
 
     def request_rescale(self, request: supervision.RescaleRequested) -> None:
         """Take a request to the supervisor."""

@@ -27,6 +27,20 @@ class SlotLink(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotCount:
+    """How many slots a launch could have now, and how many if nothing else ran.
+
+    `limit` says what "in all" means, where that is not all that there is in a cluster; `more` how to have more slots.
+    """
+
+    now: int
+    in_all: int
+    more: str
+    limit: str = ""
+
+
 class Launcher(Protocol):
     """Makes and kills the processes that host slots. Reports the end of a launch to `JobMaster.launch_ended`."""
 
@@ -42,10 +56,10 @@ class Launcher(Protocol):
         """End a launch, slots and all. Does not block."""
         ...
 
-    def slots_max(self, held: int) -> int | None:
+    def count_slots(self, held: int) -> SlotCount | None:
         """Return how many slots a launch could have if the `held` ones of the present one ended; None: any number.
 
-        Blocks.
+        Slots that were told to end count as those of others until they have. Blocks.
         """
         ...
 

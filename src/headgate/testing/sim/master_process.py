@@ -14,7 +14,7 @@ from headgate.runtime.control import messages
 from headgate.runtime.control.messages import FromSlot
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.master.job_master import JobMaster
-from headgate.runtime.master.services import MasterServices
+from headgate.runtime.master.services import MasterServices, SlotCount
 from headgate.runtime.master.supervision import SupervisorState
 from headgate.testing.sim.process import Process
 from headgate.testing.sim.slot_process import ZOMBIE_MS_MAX, SimSlotProcess
@@ -133,8 +133,12 @@ class MasterProcess(Process):
         self.world.note(self.name, f"kills launch {launch}")
         self._end_launch(launch, "killed")
 
-    def slots_max(self, held: int) -> int | None:
-        return self._cluster.slots_max
+    def count_slots(self, held: int) -> SlotCount | None:
+        most = self._cluster.slots_max
+        if most is None:
+            return None
+        busy = len([process for process in self._cluster.processes if process.alive])
+        return SlotCount(now=most - max(0, busy - held), in_all=most, more="have more slots")
 
     def process_gone(self, process: SimSlotProcess) -> None:
         """The end of one process ends its launch; the cluster needs a while to notice, and longer to kill the rest."""

@@ -16,6 +16,7 @@ from headgate.deploy.spark.preflight import (
     check_slots,
     check_storage,
     is_worth_waiting,
+    slot_count,
     unfit,
     warnings,
 )
@@ -182,6 +183,23 @@ def test_an_embedded_session_hosts_no_more_slots_than_the_machine_can(cores: int
     with pytest.raises(EnvironmentFault, match=rf"parallelism\.default.* to {most} or less") as caught:
         check_machine(most + 1, cores, memory_mb)
     assert f"{cores} cores" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("taken", "master", "embedded_max", "counted"),
+    [
+        (2, "spark://one:7077", None, (6, 8, "add executors or cores, wait for other work")),
+        (2, "local[8]", None, (6, 8, "start the session with a larger master, wait for other work")),
+        (2, "local[8]", 32, (6, 8, "start the program again at that parallelism")),
+        (2, "local[8]", 7, (6, 7, "run the program on a cluster")),
+        (0, "local[8]", 7, (7, 7, "run the program on a cluster")),
+    ],
+)
+def test_the_slots_for_a_job_that_runs_are_those_of_the_session_and_for_an_embedded_one_of_the_machine(
+    taken: int, master: str, embedded_max: int | None, counted: tuple[int, int, str]
+) -> None:
+    count = slot_count(8, taken, master, embedded_max)
+    assert (count.now, count.in_all, count.more) == counted
 
 
 def test_a_job_that_is_far_too_wide_is_refused_before_a_session_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ class Launches:
     launched: list[int] = field(default_factory=list)
     killed: list[int] = field(default_factory=list)
 
-    def slots_max(self, held: int) -> None:
+    def count_slots(self, held: int) -> None:
         return None
 
     def launch(self, launch: Launch, slots: int) -> None:

@@ -18,6 +18,7 @@ from headgate.operators.collect import CollectFactory
 from headgate.operators.map import MapFactory
 from headgate.runtime.control.messages import Shutdown
 from headgate.runtime.master import supervision as s
+from headgate.runtime.master.rescales import SETTLE_MS
 from headgate.runtime.master.restart import FixedDelay, NoRestart
 from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
@@ -228,12 +229,12 @@ class Slotted(MapFunction):
         return value, self.index
 
 
-def slotted_rig(settings: dict[str, Any] | None = None) -> MasterRig:
+def slotted_rig(settings: dict[str, Any] | None = None, numbers: int = 400) -> MasterRig:
     """A job whose second vertex has two subtasks, for numbers that each go to one of them."""
     slotted = Step(MapFactory(Slotted()), Partitioning.REBALANCE, None, 2)
     collecting = Step(CollectFactory(), Partitioning.REBALANCE, None, 1)
     given = {"execution.checkpointing.interval": "1 h"} if settings is None else settings
-    rig = MasterRig(line_plan(Ticking(400), slotted, collecting, settings=given))
+    rig = MasterRig(line_plan(Ticking(numbers), slotted, collecting, settings=given))
     rig.master.submit()
     rig.run_until(lambda: rig.clock.monotonic_ms() > 1500)
     return rig
@@ -276,7 +277,7 @@ def test_slots_that_are_not_needed_are_told_to_end() -> None:
     [
         ((500, 500), ProgramError, "is to have 500 subtask"),
         ((3, 2), ProgramError, "is to have 3 to 2 subtasks"),
-        ((6, 9), EnvironmentFault, "is to have 6 task slots, but Spark has 4 for it"),
+        ((6, 9), EnvironmentFault, "6 task slots, but Spark has 4 for it, of 4 in all: add executors"),
     ],
 )
 def test_a_parallelism_that_cannot_be_is_refused_before_anything_ends(
@@ -287,6 +288,61 @@ def test_a_parallelism_that_cannot_be_is_refused_before_anything_ends(
     with pytest.raises(error, match=text):
         rescaled(rig, bounds)
     assert rig.master.progress.attempt == 1
+    assert rig.master.status == "running"
+
+
+def asked(rig: MasterRig, *bounds: int) -> Future[str]:
+    """Ask for a parallelism of the second vertex within the bounds."""
+    answer = Future[str]()
+    rig.master.rescale({1: (bounds[0], bounds[-1])}, answer)
+    return answer
+
+
+@pytest.mark.parametrize(("bounds", "parallelism"), [((3,), 3), ((2, 4), 4)])
+def test_slots_that_are_about_to_end_are_waited_for(bounds: tuple[int, ...], parallelism: int) -> None:
+    rig = slotted_rig()
+    rig.most, rig.ending = 4, 2
+    answer = asked(rig, *bounds)
+    until_ms = rig.clock.monotonic_ms() + 1_000
+    rig.run_until(lambda: rig.clock.monotonic_ms() > until_ms)
+    assert not answer.done()
+    assert rig.master.progress.attempt == 1
+    rig.ending = 0
+    rig.run_until(answer.done)
+    assert answer.result() == f"the job runs at parallelism 1, {parallelism}, 1"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [((3,), "is to have 3 task slots, but Spark has 2 for it, of 4 in all"), ((2, 4), "runs at parallelism 1, 2, 1")],
+)
+def test_slots_that_stay_taken_are_not_waited_for_long(bounds: tuple[int, ...], told: str) -> None:
+    rig = slotted_rig(numbers=1_000)
+    rig.most, rig.ending = 4, 2
+    since_ms = rig.clock.monotonic_ms()
+    answer = asked(rig, *bounds)
+    rig.run_until(answer.done)
+    assert told in str(answer.exception() or answer.result())
+    assert SETTLE_MS <= rig.clock.monotonic_ms() - since_ms < SETTLE_MS + 500
+
+
+def test_more_than_there_are_in_all_is_refused_at_once() -> None:
+    rig = slotted_rig()
+    rig.most = 4
+    since_ms = rig.clock.monotonic_ms()
+    answer = asked(rig, 5)
+    rig.run_until(answer.done)
+    assert isinstance(answer.exception(), EnvironmentFault)
+    assert rig.clock.monotonic_ms() - since_ms < 500
+
+
+def test_slots_that_cannot_be_counted_are_told_as_such() -> None:
+    rig = slotted_rig()
+    rig.unknown = ConnectionError("the JVM has gone away")
+    answer = asked(rig, 3)
+    rig.run_until(answer.done)
+    with pytest.raises(RescaleError, match=r"was not rescaled: Spark could not be asked .*: the JVM has gone away"):
+        answer.result()
     assert rig.master.status == "running"
 
 
