@@ -17,7 +17,7 @@ from headgate.deploy.handles.job_endpoint import JobEndpoint, JobFolder
 from headgate.deploy.handles.status_line import prints, status_line
 from headgate.deploy.handles.termination import TERMINATION
 from headgate.elements import SavepointFormat
-from headgate.errors import CheckpointError
+from headgate.errors import CheckpointError, HeadgateError, RescaleError
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import JobId, SubtaskId
@@ -110,7 +110,8 @@ class RunningJob:
         self._endpoint = endpoint
         self._results = Results()
         self._orders: queue.SimpleQueue[Callable[[JobMaster], None]] = queue.SimpleQueue()
-        self._answers: set[Future[str]] = set()
+        self._answers: dict[Future[str], HeadgateError] = {}
+        """What is asked of the job, with the answer if it has ended before it gives one."""
         self._master: JobMaster | None = None
         self._outcome: JobOutcome | None = None
         self._error: BaseException | None = None
@@ -206,12 +207,13 @@ class RunningJob:
 
     def rescale(self, bounds: Bounds) -> Future[str]:
         """Have the job go on at another parallelism; the future's result says at which it runs."""
-        return self._ask(lambda master, answer: master.rescale(bounds, answer))
+        ended = RescaleError(f"job {self._plan.job_id} was not rescaled: it has ended")
+        return self._ask(lambda master, answer: master.rescale(bounds, answer), ended)
 
-    def _ask(self, order: Callable[[JobMaster, Future[str]], None]) -> Future[str]:
+    def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError | None = None) -> Future[str]:
         answer = Future[str]()
-        self._answers.add(answer)
-        answer.add_done_callback(self._answers.discard)
+        self._answers[answer] = ended or CheckpointError(f"job {self._plan.job_id} has ended")
+        answer.add_done_callback(self._answers.pop)
         self.order(lambda master: order(master, answer))
         if self._over.is_set():
             self._answer_rest()
@@ -219,9 +221,9 @@ class RunningJob:
 
     def _answer_rest(self) -> None:
         """Answer what the job master cannot any more, as its thread has ended."""
-        for answer in list(self._answers):
+        for answer, ended in list(self._answers.items()):
             with contextlib.suppress(InvalidStateError):
-                answer.set_exception(CheckpointError(f"job {self._plan.job_id} has ended"))
+                answer.set_exception(ended)
 
     def wait(self, timeout_s: float | None = None) -> JobOutcome | None:
         if not self._over.wait(timeout_s):

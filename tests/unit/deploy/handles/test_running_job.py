@@ -12,7 +12,7 @@ from headgate.deploy.handles.job_endpoint import JobFolder
 from headgate.deploy.handles.running_job import Results, RunningJob
 from headgate.deploy.local.mini_cluster import LocalHost
 from headgate.elements import SavepointFormat
-from headgate.errors import CheckpointError
+from headgate.errors import CheckpointError, RescaleError
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.operators.collect import CollectFactory
 from headgate.runtime.control.messages import Collected
@@ -97,7 +97,7 @@ class BrokenHost:
     def __init__(self, where: str) -> None:
         self.where = where
         self.closed = 0
-        plan = line_plan([1], CollectFactory())
+        plan = line_plan([1], CollectFactory(), settings={"execution.checkpointing.interval": "1 h"})
         self.inner = LocalHost(plan, SystemClock())
 
     def start(self, results: Results) -> JobMaster:
@@ -144,4 +144,14 @@ def test_what_nobody_can_answer_any_more_is_answered_all_the_same() -> None:
     late = running.trigger_checkpoint()
     for answer in (early, late):
         with pytest.raises(CheckpointError, match="has ended"):
+            answer.result(120)
+
+
+def test_a_rescale_that_the_end_of_the_job_cuts_off_is_told_as_one_that_did_not_happen() -> None:
+    running = RunningJob(line_plan([1], CollectFactory()), BrokenHost("turn"))
+    early = running.rescale({0: (2, 2)})
+    with pytest.raises(OSError, match="the cluster is gone"):
+        running.start().wait(timeout_s=10)
+    for answer in (early, running.rescale({0: (2, 2)})):
+        with pytest.raises(RescaleError, match="was not rescaled: it has ended"):
             answer.result(120)
