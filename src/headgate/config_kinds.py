@@ -91,6 +91,14 @@ def _with_unit(units: Mapping[str, int]) -> Callable[[object], int]:
     return parse
 
 
+_length: Final = _with_unit(_LENGTHS_MS)
+
+
+def _limit(value: object) -> int | None:
+    text = str(value).strip()
+    return None if re.match(r"-\d", text) and _length(text[1:]) else _length(value)
+
+
 def _ports(value: object) -> tuple[int, int]:
     matched = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", str(value))
     if matched is None:
@@ -142,7 +150,8 @@ BOOLEAN: Final = ValueKind("true or false", _boolean)
 TEXT: Final = ValueKind("text", _text)
 LOCATION: Final = ValueKind('a folder such as "/data/headgate", or a URI such as "s3://bucket/headgate"', _location)
 HEX_ID: Final = ValueKind("32 hexadecimal digits, such as those of uuid.uuid4().hex", _hex_id)
-DURATION_MS: Final = ValueKind('a length of time such as "500 ms", "10 s" or "1 min"', _with_unit(_LENGTHS_MS), " ms")
+DURATION_MS: Final = ValueKind('a length of time such as "500 ms", "10 s" or "1 min"', _length, " ms")
+LIMIT_MS: Final = ValueKind('a length of time such as "500 ms" or "10 s", or -1 for no limit', _limit, " ms")
 SIZE_BYTES: Final = ValueKind('a size such as "64 kb" or "1 mb"', _with_unit(_SIZES), " bytes")
 PORT_RANGE: Final = ValueKind('a port or range of ports such as "0" (any) or "50000-50100"', _ports)
 TEXT_PAIRS: Final = ValueKind('pairs such as "a:1,b:2", or a JSON object', _pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config import Option, Settings
-from headgate.config_kinds import DURATION_MS, INTEGER, one_of
+from headgate.config_kinds import DURATION_MS, INTEGER, LIMIT_MS, one_of
 
 _PREFIX: Final = "jobmanager.adaptive-scheduler."
 
@@ -15,11 +15,11 @@ SCHEDULER: Final = Option[str](
     "default",
     "Whether the job waits for all slots that it wants (default), or goes on with those that there are (adaptive).",
 )
-SLOTS_WAIT: Final = Option[int](
+SLOTS_WAIT: Final = Option[int | None](
     f"{_PREFIX}submission.resource-wait-timeout",
-    DURATION_MS,
+    LIMIT_MS,
     300_000,
-    "How long an adaptive job waits for a first slot.",
+    "How long an adaptive job waits for a first slot, at its start and at restarts. With -1: as long as it takes.",
     (f"{_PREFIX}resource-wait-timeout",),
 )
 SLOTS_STABILIZATION: Final = Option[int](

@@ -25,6 +25,7 @@ from headgate.deploy.spark.shipping import ship
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
+from headgate.runtime.master.assembly import slots_wait_ms
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +89,8 @@ def check(spark: SparkSession, job: JobGraph) -> None:
     beside = cores_beside(job)
     first_s = job.settings.get(options.SLOT_REQUEST_TIMEOUT) / 1000
     slots = as_programmed(job).slots
-    facts = await_slots(spark, facts, slots + beside, first_s)
-    preflight.check_slots(facts, 1 if options.is_adaptive(job.settings) else slots, beside)
+    if slots_wait_ms(job.settings) is not None:  # else the job itself waits for them
+        facts = await_slots(spark, facts, slots + beside, first_s)
+        preflight.check_slots(facts, 1 if options.is_adaptive(job.settings) else slots, beside)
     for warning in preflight.warnings(facts):
         _log.warning(warning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import secrets
 import tempfile
@@ -169,11 +170,12 @@ class SparkHost:
         self._proof = StorageProof(store, secrets.token_hex(8), launch, slots) if needs_proof else None
         get = self._plan.settings.get
         is_adaptive = options.is_adaptive(self._plan.settings)
+        wait_ms = slots_wait_ms(self._plan.settings)
         order = StageOrder(
             slots=slots,
             least=1 if is_adaptive else slots,
             beside=cores_beside(self._plan),
-            wait_s=slots_wait_ms(self._plan.settings) / 1000.0,
+            wait_s=math.inf if wait_ms is None else wait_ms / 1000.0,
             stable_s=get(options.SLOTS_STABILIZATION) / 1000.0,
             group=f"headgate-{self._plan.job_id}-{launch}",
             description=f"headgate: {self._plan.job_name}",

@@ -50,8 +50,8 @@ def supervisor_of(plan: JobGraph, placed: PlacementPolicy, random: Callable[[], 
     )
 
 
-def slots_wait_ms(settings: Settings) -> int:
-    """Return how long a launch waits for slots that are still held, or still to come."""
+def slots_wait_ms(settings: Settings) -> int | None:
+    """Return how long a launch waits for slots that are still held, or still to come; None: as long as it takes."""
     return settings.get(options.SLOTS_WAIT if options.is_adaptive(settings) else options.START_TIMEOUT)
 
 

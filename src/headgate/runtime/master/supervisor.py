@@ -93,9 +93,12 @@ class Supervisor:
         restart: RestartStrategy,
         teardown_timeout_ms: float,
         start_timeout_ms: float,
-        slots_wait_ms: float = 0.0,
+        slots_wait_ms: float | None = 0.0,
     ) -> None:
-        """`place` decides how an attempt is placed; it is pure. A launch may wait for slots before it begins."""
+        """`place` decides how an attempt is placed; it is pure. A launch may wait for slots before it begins.
+
+        With None for `slots_wait_ms` it waits as long as it takes.
+        """
         self._rescaling = Rescaling(place)
         self._slots = LaunchedSlots()
         self._needed = 0
@@ -184,7 +187,8 @@ class Supervisor:
         self._rescaling.launch_max = None
         slots = self._next_placement().slots
         self._slots.begin(slots)
-        self._enter(_S.LAUNCHING, now_ms + self._slots_wait_ms + self._start_timeout_ms)
+        wait_ms = self._slots_wait_ms
+        self._enter(_S.LAUNCHING, None if wait_ms is None else now_ms + wait_ms + self._start_timeout_ms)
         return [s.LaunchSlots(launch=self.launch, slots=slots)]
 
     def _next_placement(self) -> Placement:

@@ -20,6 +20,7 @@ from headgate.runtime.control.messages import Shutdown
 from headgate.runtime.master import supervision as s
 from headgate.runtime.master.rescales import SETTLE_MS
 from headgate.runtime.master.restart import FixedDelay, NoRestart
+from headgate.runtime.master.supervisor import Supervisor
 from headgate.runtime.monitoring.outcome import JobState
 from tests.unit.runtime.master.test_job_master import Ticking
 from tests.unit.runtime.masters import MasterRig
@@ -402,6 +403,20 @@ def test_attempts_on_a_smaller_launch_are_fitted_into_its_slots_and_a_rescale_co
     job.torn_down(S0)
     assert job.torn_down(S1) == [s.KillLaunch(launch=L1)]
     assert job.end_launch() == [s.LaunchSlots(launch=L2, slots=3)]
+
+
+def test_a_launch_may_wait_for_its_first_slot_as_long_as_it_takes_and_then_has_a_deadline() -> None:
+    supervisor = Supervisor(
+        place=lambda attempt: TWO,
+        restart=NoRestart(),
+        teardown_timeout_ms=500.0,
+        start_timeout_ms=1_000.0,
+        slots_wait_ms=None,
+    )
+    supervisor.handle(s.Submitted(now_ms=0.0))
+    assert supervisor.next_wake_ms() is None
+    supervisor.handle(s.LaunchSized(launch=L1, slots=1, now_ms=1e9))
+    assert supervisor.next_wake_ms() == 1e9 + 1_000.0
 
 
 def test_a_size_of_an_older_launch_changes_nothing() -> None:
