@@ -62,14 +62,16 @@ class SubtaskState:
     """What one subtask has in a checkpoint, and what taking it cost.
 
     `start_delay_ms` is the time from the trigger to the first barrier here, `alignment_ms` that from the first barrier
-    to the last. `processed_bytes` and `persisted_bytes` are of data in flight: what came in during the alignment and
-    was processed, and what became part of the checkpoint.
+    to the last. `upload_ms` is the end of `async_ms`: from when the last part was handed to an I/O thread until all was
+    in storage; before it, the state was walked between batches. `processed_bytes` and `persisted_bytes` are of data in
+    flight: what came in during the alignment and was processed, and what became part of the checkpoint.
     """
 
     operators: tuple[OperatorState, ...]
     in_flight: tuple[InFlightState, ...] = ()
     sync_ms: float = 0.0
     async_ms: float = 0.0
+    upload_ms: float = 0.0
     alignment_ms: float = 0.0
     start_delay_ms: float = 0.0
     processed_bytes: int = 0

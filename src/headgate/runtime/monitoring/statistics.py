@@ -61,6 +61,7 @@ class SubtaskFigures:
     state_bytes: int
     sync_ms: float
     async_ms: float
+    upload_ms: float
     alignment_ms: float
     start_delay_ms: float
     processed_bytes: int
@@ -198,6 +199,7 @@ class CheckpointStatistics:
             state_bytes=state.size_bytes,
             sync_ms=state.sync_ms,
             async_ms=state.async_ms,
+            upload_ms=state.upload_ms,
             alignment_ms=state.alignment_ms,
             start_delay_ms=state.start_delay_ms,
             processed_bytes=state.processed_bytes,

@@ -121,7 +121,7 @@ def _subtask(index: int, own: SubtaskFigures | None, status: CheckpointStatus) -
         "end_to_end_duration": own.duration_ms,
         "checkpointed_size": own.checkpointed_bytes,
         "state_size": own.state_bytes,
-        "checkpoint": {"sync": round(own.sync_ms), "async": round(own.async_ms)},
+        "checkpoint": {"sync": round(own.sync_ms), "async": round(own.async_ms), "upload": round(own.upload_ms)},
         "alignment": {
             "buffered": 0,
             "processed": own.processed_bytes,
@@ -143,6 +143,7 @@ def _summary(figures: Iterable[SubtaskFigures]) -> Json:
         "checkpoint_duration": {
             "sync": _of(round(own.sync_ms) for own in figures),
             "async": _of(round(own.async_ms) for own in figures),
+            "upload": _of(round(own.upload_ms) for own in figures),
         },
         "alignment": {
             "buffered": _of(0 for _ in figures),

@@ -62,11 +62,12 @@ class _NotSecuredError(Exception):
 @final
 @dataclass(slots=True, eq=False)
 class _Upload:
-    """A snapshot under way; None: that part is not written yet."""
+    """A snapshot under way; None: that part is not written yet. `handed_ms`: when the last part began to be written."""
 
     snapshot: TakenSnapshot
     operators: tuple[OperatorState, ...] | None = None
     in_flight: tuple[InFlightState, ...] | None = None
+    handed_ms: float = 0.0
 
 
 @final
@@ -120,6 +121,7 @@ class Uploads:
                 self._decline(upload, _named(operator, error))
                 return
         self._end_walk(upload)
+        upload.handed_ms = self._host.clock.monotonic_ms()
         self._host.submit(partial(self._write, upload.snapshot), partial(self._written, upload))
 
     def _gathered(self, upload: _Upload) -> None:
@@ -133,6 +135,7 @@ class Uploads:
             self._decline(upload, in_flight.failure)
         else:
             work = partial(self._write_in_flight, upload.snapshot, dict(in_flight.parts))
+            upload.handed_ms = self._host.clock.monotonic_ms()
             self._host.submit(work, partial(self._in_flight_written, upload))
 
     def abandon(self, checkpoint_id: CheckpointId) -> None:
@@ -239,12 +242,13 @@ class Uploads:
         if upload.operators is None or upload.in_flight is None or upload not in self._under_way:
             return
         self._under_way.discard(upload)
-        snapshot = upload.snapshot
+        snapshot, now_ms = upload.snapshot, self._host.clock.monotonic_ms()
         state = SubtaskState(
             operators=upload.operators,
             in_flight=upload.in_flight,
             sync_ms=snapshot.sync_ms,
-            async_ms=self._host.clock.monotonic_ms() - snapshot.async_since_ms,
+            async_ms=now_ms - snapshot.async_since_ms,
+            upload_ms=now_ms - upload.handed_ms,
             alignment_ms=snapshot.alignment_ms,
             start_delay_ms=snapshot.start_delay_ms,
             processed_bytes=snapshot.processed_bytes,

@@ -184,7 +184,8 @@ def test_a_vertex_shows_the_figures_of_its_own_subtasks() -> None:
     job = Job()
     job.trigger(1, unaligned_after_ms=0)
     job.ack(1, 0, 0, state(7))
-    job.ack(1, 1, 1, state(3, sync_ms=1.6, async_ms=20.2, alignment_ms=4.0, start_delay_ms=2.0, unaligned=True))
+    took = {"sync_ms": 1.6, "async_ms": 20.2, "upload_ms": 12.4, "alignment_ms": 4.0, "start_delay_ms": 2.0}
+    job.ack(1, 1, 1, state(3, unaligned=True, **took))
     details = statistics_json.details(job.statistics, 1, NAMES)
     assert details is not None
     assert details["checkpoint_type"] == "UNALIGNED_CHECKPOINT"
@@ -203,7 +204,7 @@ def test_a_vertex_shows_the_figures_of_its_own_subtasks() -> None:
             "end_to_end_duration": 30,
             "checkpointed_size": 3,
             "state_size": 3,
-            "checkpoint": {"sync": 2, "async": 20},
+            "checkpoint": {"sync": 2, "async": 20, "upload": 12},
             "alignment": {"buffered": 0, "processed": 0, "persisted": 0, "duration": 4},
             "start_delay": 2,
             "unaligned_checkpoint": True,

@@ -108,8 +108,9 @@ def test_small_state_is_kept_inline_and_writes_no_file() -> None:
 def test_large_state_is_a_file_named_with_its_attempt(inline_bytes: int) -> None:
     rig = Rig(keys=500, inline_bytes=inline_bytes)
     rig.snapshot()
+    rig.host.time.advance(15)
     rig.walk()
-    rig.host.time.advance(40)
+    rig.host.time.advance(25)
     rig.host.io.run()
     (state,) = rig.host.acks
     handle = keyed_handle(state)
@@ -117,7 +118,7 @@ def test_large_state_is_a_file_named_with_its_attempt(inline_bytes: int) -> None
     assert rig.store.list_files("") == [handle.path]
     assert "3" in handle.path
     assert len(read_state(rig.store, handle)) == handle.size_bytes
-    assert (state.sync_ms, state.alignment_ms, state.async_ms) == (1.0, 2.0, 40.0)
+    assert (state.sync_ms, state.alignment_ms, state.async_ms, state.upload_ms) == (1.0, 2.0, 40.0, 25.0)
 
 
 def test_the_loop_goes_on_between_pieces_and_the_file_shows_the_barrier() -> None:
