@@ -9,7 +9,8 @@ from typing import Any, Final, final
 from headgate import options
 from headgate.checkpoint import paths
 from headgate.ids import CheckpointId
-from headgate.runtime.monitoring.statistics import CheckpointRecord, CheckpointStatus, Restore
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
+from headgate.runtime.monitoring.statistics import Restore
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.snapshots.browser import OperatorOverview
 from headgate.snapshots.rows import RowPage

@@ -61,11 +61,16 @@ class PageJob:
         self.now_ms += ms
         self.history.add(overview(self.job, self.now_ms))
 
+    def triggers(self, number: int) -> Barrier:
+        """Have a checkpoint begin."""
+        barrier = Barrier(CheckpointId(number), self.now_ms)
+        self.progress.statistics.triggered(barrier, Attempt(1), self.progress.placement.parallelism, 0.0)
+        return barrier
+
     def checkpoint(self, number: int, size_bytes: int = 0, failure: str | None = None, **took: Any) -> None:
         """Have a checkpoint of the second vertex end so."""
         statistics: CheckpointStatistics = self.progress.statistics
-        barrier = Barrier(CheckpointId(number), self.now_ms)
-        statistics.triggered(barrier, Attempt(1), self.progress.placement.parallelism, 0.0)
+        barrier = self.triggers(number)
         if failure is not None:
             statistics.failed(barrier.checkpoint_id, failure, self.now_ms)
             return

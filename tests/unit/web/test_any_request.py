@@ -32,7 +32,7 @@ ROUTES = [
 ]
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE", "HEAD", "OPTIONS")
 NAMES = ("triggerId", "target-directory", "targetDirectory", "savepoint-path", "formatType", "drain", "cancel-job")
-QUERIES = ("get", "agg", "maxExceptions", "mode", "subtasks")
+QUERIES = ("get", "agg", "maxExceptions", "mode", "subtasks", "before", "limit")
 
 TEXTS = st.text(max_size=20) | st.sampled_from(
     ["", "0", "-1", "1" * 5_000, "٣", "²", "..", "NaN", "CANONICAL", "\0", "%00"]

@@ -82,7 +82,7 @@ def test_a_checkpoint_has_details_down_to_the_subtask(job: Served) -> None:
     vertex = next(iter(details["tasks"]))
     subtask = job.get(f"/jobs/JOB/checkpoints/details/{id_}/subtasks/{vertex}")["subtasks"][0]
     assert subtask["status"] == "completed"
-    assert set(subtask["checkpoint"]) == {"sync", "async"}
+    assert set(subtask["checkpoint"]) == {"sync", "async", "upload"}
     assert set(subtask["alignment"]) == {"buffered", "processed", "persisted", "duration"}
     assert {"start_delay", "unaligned_checkpoint", "aborted"} <= set(subtask)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from headgate.web import checkpoint_log_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
 from headgate.web.page.history import KEPT
@@ -54,3 +55,36 @@ def test_curves_are_as_long_as_what_is_kept() -> None:
     assert {len(column) for column in found.values()} == {KEPT}
     assert found["at"] == sorted(found["at"])
     assert len(json.dumps(found)) < 60_000
+
+
+def test_of_ten_thousand_checkpoints_a_page_is_small_and_all_are_reached() -> None:
+    job = PageJob()
+    for number in range(10_000):
+        job.checkpoint(number, failure="x" * 1000 if number % 7 == 0 else None, async_ms=5.0)
+    found = checkpoint_log_json.log(asked(job, limit="100000"))
+    assert found["total"] == 10_000
+    assert len(json.dumps(found)) < 100_000
+    pages, ids = 1, [entry["id"] for entry in found["checkpoints"]]
+    while found["next"] is not None:
+        found = checkpoint_log_json.log(asked(job, limit="200", before=str(found["next"])))
+        pages, ids = pages + 1, ids + [entry["id"] for entry in found["checkpoints"]]
+    assert pages == 50
+    assert ids == list(range(9_999, -1, -1))
+    curve = checkpoint_log_json.curve(asked(job))
+    assert {len(column) for column in curve.values()} == {477}  # 21 ids are a point
+    assert len(json.dumps(curve)) < 30_000
+
+
+def test_checkpoints_under_way_are_in_the_log_once_in_their_place() -> None:
+    job = PageJob()
+    for number in (1, 2, 3):
+        job.triggers(number)
+    job.checkpoint(4)
+    found = checkpoint_log_json.log(asked(job, limit="3"))
+    assert [(each["id"], each["status"]) for each in found["checkpoints"]] == [
+        (4, "COMPLETED"),
+        (3, "IN_PROGRESS"),
+        (2, "IN_PROGRESS"),
+    ]
+    assert (found["total"], found["next"]) == (4, 2)
+    assert [each["id"] for each in checkpoint_log_json.log(asked(job, before="2"))["checkpoints"]] == [1]

@@ -17,8 +17,8 @@ from headgate.operators.late import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.operators.windows.windows import WINDOWS_OPEN
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, totals
 from headgate.runtime.monitoring.progress import JobProgress
-from headgate.runtime.monitoring.statistics import CheckpointRecord, totals
 from headgate.runtime.monitoring.statistics_json import Json
 
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 from typing import Final, final
 
 from headgate.checkpoint.handles import SubtaskState
 from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier
-from headgate.ids import Attempt, CheckpointId, SubtaskId
+from headgate.ids import Attempt, CheckpointId
+from headgate.runtime.monitoring.checkpoint_log import CheckpointLog
+from headgate.runtime.monitoring.checkpoint_record import (
+    SUMMARISED,
+    CheckpointRecord,
+    CheckpointStatus,
+    SubtaskFigures,
+    totals,
+)
 from headgate.runtime.monitoring.summary import Summary
 from headgate.state.files import FileHandle
 
@@ -25,6 +32,9 @@ FIGURES_MAX: Final = 1000
 
 HISTORY_MAX: Final = 10
 """Checkpoints that the history shows, by default."""
+
+RESTORES_MAX: Final = 100
+"""Restores that are kept, the newest."""
 
 
 @final
@@ -36,69 +46,6 @@ class CheckpointFigures:
     duration_ms: float
     size_bytes: int
     sync_ms_max: float
-
-
-@final
-class CheckpointStatus(Enum):
-    """How far a checkpoint has come."""
-
-    IN_PROGRESS = "IN_PROGRESS"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubtaskFigures:
-    """What a checkpoint cost one subtask. `acked_ms` is wall clock, `duration_ms` from the trigger to then.
-
-    The others are as in `SubtaskState`.
-    """
-
-    acked_ms: int
-    duration_ms: int
-    checkpointed_bytes: int
-    state_bytes: int
-    sync_ms: float
-    async_ms: float
-    upload_ms: float
-    alignment_ms: float
-    start_delay_ms: float
-    processed_bytes: int
-    persisted_bytes: int
-    unaligned: bool
-
-
-@final
-@dataclass(slots=True, kw_only=True)
-class CheckpointRecord:
-    """What is known of one checkpoint or savepoint. Times are wall clock; None: it has not come to that."""
-
-    barrier: Barrier
-    attempt: Attempt
-    parallelism: tuple[int, ...]
-    """The number of subtasks of each vertex in that attempt."""
-    began_ms: float
-    status: CheckpointStatus = CheckpointStatus.IN_PROGRESS
-    subtasks: dict[SubtaskId, SubtaskFigures] = field(default_factory=dict)
-    shared_files: set[str] = field(default_factory=set)
-    location: str | None = None
-    failed_ms: int | None = None
-    failure: str | None = None
-
-    @property
-    def checkpoint_id(self) -> CheckpointId:
-        """The id, which savepoints have too."""
-        return self.barrier.checkpoint_id
-
-    @property
-    def is_savepoint(self) -> bool:
-        """Whether it is a savepoint."""
-        return self.barrier.savepoint is not None
-
-    def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
-        """Return the figures that have come in, of one vertex or of all. May be called from any thread."""
-        return [own for subtask, own in self.subtasks.copy().items() if vertex is None or subtask.vertex == vertex]
 
 
 @final
@@ -139,30 +86,6 @@ class Latest:
     restored: Restore | None = None
 
 
-SUMMARISED: Final = (
-    "checkpointed_size",
-    "state_size",
-    "end_to_end_duration",
-    "alignment_buffered",
-    "processed_data",
-    "persisted_data",
-)
-"""The figures of whole checkpoints, by Flink's names."""
-
-
-def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
-    """Return the figures of some subtasks together, by Flink's names."""
-    figures = list(figures)
-    return {
-        "checkpointed_size": sum(own.checkpointed_bytes for own in figures),
-        "state_size": sum(own.state_bytes for own in figures),
-        "end_to_end_duration": max((own.duration_ms for own in figures), default=-1),
-        "alignment_buffered": 0,  # Flink's too, since it keeps nothing back at alignments
-        "processed_data": sum(own.processed_bytes for own in figures),
-        "persisted_data": sum(own.persisted_bytes for own in figures),
-    }
-
-
 @final
 class CheckpointStatistics:
     """The statistics of one job. Changed by the job master's loop, read from any thread."""
@@ -171,6 +94,8 @@ class CheckpointStatistics:
         self.counts = CheckpointCounts()
         self.latest = Latest()
         self.figures: deque[CheckpointFigures] = deque(maxlen=FIGURES_MAX)
+        self.log = CheckpointLog()
+        self.restores: deque[Restore] = deque(maxlen=RESTORES_MAX)
         self.summaries = {name: Summary() for name in SUMMARISED}
         self._history: deque[CheckpointRecord] = deque(maxlen=history_max)
         self._pending: dict[CheckpointId, CheckpointRecord] = {}
@@ -216,6 +141,7 @@ class CheckpointStatistics:
         record.status = CheckpointStatus.COMPLETED
         record.location = location if savepoint is None else savepoint.location
         self.counts.completed += 1
+        self.log.add(record)
         figures = record.acked()
         for name, value in totals(figures).items():
             self.summaries[name].add(value)
@@ -240,12 +166,14 @@ class CheckpointStatistics:
             return
         record.status, record.failure, record.failed_ms = CheckpointStatus.FAILED, reason, wall_ms
         self.counts.failed += 1
+        self.log.add(record)
         self.latest.failed = record
 
     def restored(self, restore: Restore, files: Iterable[str]) -> None:
         """An attempt starts from a checkpoint or savepoint, which names `files`."""
         self.counts.restored += 1
         self.latest.restored = restore
+        self.restores.append(restore)
         self._known_files = frozenset(files)
 
     # --- what is known
@@ -257,8 +185,12 @@ class CheckpointStatistics:
     def find(self, checkpoint_id: int) -> CheckpointRecord | None:
         """Return a checkpoint of the history, one under way, or the newest of its kind; None for any other."""
         latest = (self.latest.completed, self.latest.savepoint, self.latest.failed)
-        known = [*self.history(), *list(self._pending.values()), *(each for each in latest if each is not None)]
+        known = [*self.history(), *self.under_way(), *(each for each in latest if each is not None)]
         return next((record for record in known if record.checkpoint_id == checkpoint_id), None)
+
+    def under_way(self) -> list[CheckpointRecord]:
+        """Return the checkpoints and savepoints that are under way, newest first."""
+        return sorted(self._pending.copy().values(), key=lambda record: -record.checkpoint_id)
 
 
 def _shared_files(state: SubtaskState) -> list[FileHandle]:

@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headgate.elements import Barrier
-from headgate.runtime.monitoring.statistics import (
-    CheckpointRecord,
-    CheckpointStatistics,
-    CheckpointStatus,
-    Restore,
-    SubtaskFigures,
-    totals,
-)
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures, totals
+from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 from headgate.runtime.monitoring.summary import PERCENTILES, Summary
 
 Json = dict[str, Any]
@@ -74,7 +67,7 @@ def checkpoint_json(record: CheckpointRecord) -> Json:
         "status": record.status.value,
         "is_savepoint": record.is_savepoint,
         "savepointFormat": None if record.barrier.savepoint is None else record.barrier.savepoint.format.name,
-        "checkpoint_type": _kind(record.barrier, figures),
+        "checkpoint_type": record.kind.value,
         "trigger_timestamp": record.barrier.trigger_ms,
         "latest_ack_timestamp": max((own.acked_ms for own in figures), default=-1),
         **totals(figures),
@@ -87,14 +80,6 @@ def checkpoint_json(record: CheckpointRecord) -> Json:
     elif record.status is CheckpointStatus.FAILED:
         shown |= {"failure_timestamp": record.failed_ms, "failure_message": record.failure}
     return shown
-
-
-def _kind(barrier: Barrier, figures: Iterable[SubtaskFigures]) -> str:
-    """A checkpoint that began aligned is unaligned as soon as its barrier has overtaken anything anywhere."""
-    if barrier.savepoint is not None:
-        return "SYNC_SAVEPOINT" if barrier.savepoint.stops else "SAVEPOINT"
-    is_unaligned = barrier.unaligned_after_ms == 0 or any(own.unaligned for own in figures)
-    return "UNALIGNED_CHECKPOINT" if is_unaligned else "CHECKPOINT"
 
 
 def _vertex(record: CheckpointRecord, vertex: int) -> Json:

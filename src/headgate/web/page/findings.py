@@ -15,9 +15,9 @@ from headgate.graph.job_graph import VertexPlan
 from headgate.ids import SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 from headgate.runtime.job_storage.sources import sources_of
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus
 from headgate.runtime.monitoring.failures import Failure
 from headgate.runtime.monitoring.progress import JobProgress
-from headgate.runtime.monitoring.statistics import CheckpointRecord, CheckpointStatus
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.page.history import JobHistory
 from headgate.web.page.overview_json import vertex_json

@@ -11,8 +11,8 @@ from headgate.graph.job_graph import VertexPlan
 from headgate.operators.late import LATE_RECORDS
 from headgate.operators.record_guard import FAILED_COUNT
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
 from headgate.runtime.monitoring.progress import JobProgress
-from headgate.runtime.monitoring.statistics import CheckpointRecord
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import ServedJob, vertex_id
 

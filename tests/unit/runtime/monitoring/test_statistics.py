@@ -10,7 +10,8 @@ from headgate.checkpoint.messages import SubtaskAcked
 from headgate.elements import Barrier, SavepointOrder
 from headgate.ids import Attempt, CheckpointId, SubtaskId
 from headgate.runtime.monitoring import statistics_json
-from headgate.runtime.monitoring.statistics import CheckpointStatistics, CheckpointStatus, Restore
+from headgate.runtime.monitoring.checkpoint_record import CheckpointStatus
+from headgate.runtime.monitoring.statistics import CheckpointStatistics, Restore
 from headgate.state.files import FileHandle, InlineHandle, KeyedState, StateFile
 from tests.unit.meanwhile import at_each_collection
 
@@ -184,8 +185,16 @@ def test_a_vertex_shows_the_figures_of_its_own_subtasks() -> None:
     job = Job()
     job.trigger(1, unaligned_after_ms=0)
     job.ack(1, 0, 0, state(7))
-    took = {"sync_ms": 1.6, "async_ms": 20.2, "upload_ms": 12.4, "alignment_ms": 4.0, "start_delay_ms": 2.0}
-    job.ack(1, 1, 1, state(3, unaligned=True, **took))
+    took = SubtaskState(
+        operators=state(3).operators,
+        sync_ms=1.6,
+        async_ms=20.2,
+        upload_ms=12.4,
+        alignment_ms=4.0,
+        start_delay_ms=2.0,
+        unaligned=True,
+    )
+    job.ack(1, 1, 1, took)
     details = statistics_json.details(job.statistics, 1, NAMES)
     assert details is not None
     assert details["checkpoint_type"] == "UNALIGNED_CHECKPOINT"

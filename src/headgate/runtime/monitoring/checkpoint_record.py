@@ -1,0 +1,118 @@
+"""What is known of one checkpoint or savepoint: when it began, how it ended, and what it cost each subtask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, final
+
+from headgate.elements import Barrier
+from headgate.ids import Attempt, CheckpointId, SubtaskId
+
+
+@final
+class CheckpointStatus(Enum):
+    """How far a checkpoint has come."""
+
+    IN_PROGRESS = "IN_PROGRESS"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+
+
+@final
+class CheckpointKind(Enum):
+    """What a checkpoint is, by Flink's names."""
+
+    CHECKPOINT = "CHECKPOINT"
+    UNALIGNED_CHECKPOINT = "UNALIGNED_CHECKPOINT"
+    SAVEPOINT = "SAVEPOINT"
+    SYNC_SAVEPOINT = "SYNC_SAVEPOINT"
+    """Ends the job."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubtaskFigures:
+    """What a checkpoint cost one subtask. `acked_ms` is wall clock, `duration_ms` from the trigger to then.
+
+    The others are as in `SubtaskState`.
+    """
+
+    acked_ms: int
+    duration_ms: int
+    checkpointed_bytes: int
+    state_bytes: int
+    sync_ms: float
+    async_ms: float
+    upload_ms: float
+    alignment_ms: float
+    start_delay_ms: float
+    processed_bytes: int
+    persisted_bytes: int
+    unaligned: bool
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class CheckpointRecord:
+    """What is known of one checkpoint or savepoint. Times are wall clock; None: it has not come to that."""
+
+    barrier: Barrier
+    attempt: Attempt
+    parallelism: tuple[int, ...]
+    """The number of subtasks of each vertex in that attempt."""
+    began_ms: float
+    status: CheckpointStatus = CheckpointStatus.IN_PROGRESS
+    subtasks: dict[SubtaskId, SubtaskFigures] = field(default_factory=dict)
+    shared_files: set[str] = field(default_factory=set)
+    location: str | None = None
+    failed_ms: int | None = None
+    failure: str | None = None
+
+    @property
+    def checkpoint_id(self) -> CheckpointId:
+        """The id, which savepoints have too."""
+        return self.barrier.checkpoint_id
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether it is a savepoint."""
+        return self.barrier.savepoint is not None
+
+    @property
+    def kind(self) -> CheckpointKind:
+        """What it is. One that began aligned is unaligned as soon as its barrier has overtaken anything anywhere."""
+        savepoint = self.barrier.savepoint
+        if savepoint is not None:
+            return CheckpointKind.SYNC_SAVEPOINT if savepoint.stops else CheckpointKind.SAVEPOINT
+        is_unaligned = self.barrier.unaligned_after_ms == 0 or any(own.unaligned for own in self.acked())
+        return CheckpointKind.UNALIGNED_CHECKPOINT if is_unaligned else CheckpointKind.CHECKPOINT
+
+    def acked(self, vertex: int | None = None) -> list[SubtaskFigures]:
+        """Return the figures that have come in, of one vertex or of all. May be called from any thread."""
+        return [own for subtask, own in self.subtasks.copy().items() if vertex is None or subtask.vertex == vertex]
+
+
+SUMMARISED: Final = (
+    "checkpointed_size",
+    "state_size",
+    "end_to_end_duration",
+    "alignment_buffered",
+    "processed_data",
+    "persisted_data",
+)
+"""The figures of whole checkpoints, by Flink's names."""
+
+
+def totals(figures: Iterable[SubtaskFigures]) -> dict[str, int]:
+    """Return the figures of some subtasks together, by Flink's names."""
+    figures = list(figures)
+    return {
+        "checkpointed_size": sum(own.checkpointed_bytes for own in figures),
+        "state_size": sum(own.state_bytes for own in figures),
+        "end_to_end_duration": max((own.duration_ms for own in figures), default=-1),
+        "alignment_buffered": 0,  # Flink's too, since it keeps nothing back at alignments
+        "processed_data": sum(own.processed_bytes for own in figures),
+        "persisted_data": sum(own.persisted_bytes for own in figures),
+    }
