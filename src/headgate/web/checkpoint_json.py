@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate import options
 from headgate.runtime.monitoring import statistics_json
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.question import Question, vertex_id, whole_number
 
@@ -29,6 +30,14 @@ def details(asked: Question) -> Json:
 def subtasks(asked: Question) -> Json:
     """Return the subtasks of a vertex in one checkpoint. Raises LookupError when one of them is not known."""
     found = statistics_json.subtasks(asked.job.view.progress.statistics, _checkpoint(asked), asked.vertex().id)
+    if found is None:
+        raise _unknown(asked)
+    return found
+
+
+def checkpoint_of(asked: Question) -> CheckpointRecord:
+    """Return the checkpoint that the path names. Raises LookupError when it is not known."""
+    found = asked.job.view.progress.statistics.find(_checkpoint(asked))
     if found is None:
         raise _unknown(asked)
     return found

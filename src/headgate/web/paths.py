@@ -15,7 +15,14 @@ from headgate.checkpoint.file_store import FileSystemStore
 from headgate.errors import HeadgateError, ProgramError
 from headgate.runtime.monitoring.exposition import CONTENT_TYPE, exposition
 from headgate.runtime.monitoring.statistics_json import Json
-from headgate.web import checkpoint_json, checkpoint_log_json, job_json, metrics_json, requirements_json
+from headgate.web import (
+    checkpoint_chart,
+    checkpoint_json,
+    checkpoint_log_json,
+    job_json,
+    metrics_json,
+    requirements_json,
+)
 from headgate.web.operations import OperationKind
 from headgate.web.question import ServedJob
 from headgate.web.reading import reading
@@ -56,6 +63,7 @@ class RestPaths:
             "/checkpoints/log": checkpoint_log_json.log,
             "/checkpoints/curve": checkpoint_log_json.curve,
             "/checkpoints/details/{checkpoint}": checkpoint_json.details,
+            "/checkpoints/details/{checkpoint}/chart": checkpoint_chart.chart,
             "/checkpoints/details/{checkpoint}/subtasks/{vertex}": checkpoint_json.subtasks,
             "/resource-requirements": requirements_json.requirements,
             "/vertices/{vertex}": job_json.vertex,

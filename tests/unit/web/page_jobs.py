@@ -67,6 +67,12 @@ class PageJob:
         self.progress.statistics.triggered(barrier, Attempt(1), self.progress.placement.parallelism, 0.0)
         return barrier
 
+    def acks(self, number: int, subtask: SubtaskId, size_bytes: int = 0, **took: Any) -> None:
+        """Have a subtask acknowledge a checkpoint after all that it took."""
+        state = SubtaskState(operators=(), in_flight=(), processed_bytes=size_bytes, **took)
+        acked = SubtaskAcked(attempt=Attempt(1), subtask=subtask, checkpoint_id=CheckpointId(number), state=state)
+        self.progress.statistics.acked(acked, self.now_ms + int(sum(took.values())))
+
     def checkpoint(self, number: int, size_bytes: int = 0, failure: str | None = None, **took: Any) -> None:
         """Have a checkpoint of the second vertex end so."""
         statistics: CheckpointStatistics = self.progress.statistics
@@ -74,11 +80,7 @@ class PageJob:
         if failure is not None:
             statistics.failed(barrier.checkpoint_id, failure, self.now_ms)
             return
-        state = SubtaskState(operators=(), in_flight=(), processed_bytes=size_bytes, **took)
-        acked = SubtaskAcked(
-            attempt=Attempt(1), subtask=SubtaskId(1, 0), checkpoint_id=barrier.checkpoint_id, state=state
-        )
-        statistics.acked(acked, self.now_ms + int(sum(took.values())))
+        self.acks(number, SubtaskId(1, 0), size_bytes, **took)
         statistics.completed(barrier.checkpoint_id, None, 1.0)
 
     def seen(self) -> Seen:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from headgate.web import checkpoint_log_json
+from headgate.ids import SubtaskId
+from headgate.web import checkpoint_chart, checkpoint_log_json
 from headgate.web.page import vertex_json
 from headgate.web.page.findings import findings
 from headgate.web.page.history import KEPT
@@ -22,7 +23,7 @@ def wide_job() -> PageJob:
 
 
 def asked(job: PageJob, **query: str) -> Question:
-    return Question(job=job.job, now_ms=0, path={"vertex": "1"}, query=query)
+    return Question(job=job.job, now_ms=0, path={"vertex": "1", "checkpoint": "1"}, query=query)
 
 
 def test_the_overview_does_not_grow_with_the_subtasks() -> None:
@@ -88,3 +89,17 @@ def test_checkpoints_under_way_are_in_the_log_once_in_their_place() -> None:
     ]
     assert (found["total"], found["next"]) == (4, 2)
     assert [each["id"] for each in checkpoint_log_json.log(asked(job, before="2"))["checkpoints"]] == [1]
+
+
+def test_a_chart_has_the_slowest_subtasks_and_the_slowest_of_each_vertex() -> None:
+    job = PageJob(parallelism=SUBTASKS)
+    job.triggers(1)
+    job.acks(1, SubtaskId(0, 0), start_delay_ms=1.0)
+    for index in range(SUBTASKS - 1):
+        job.acks(1, SubtaskId(1, index), async_ms=10.0 + index)
+    found = checkpoint_chart.chart(asked(job))
+    rows = [(row["vertex"], row["subtask"]) for row in found["rows"]]
+    assert rows == [(1, 999), *((1, index) for index in range(998, 800, -1)), (0, 0)]
+    assert found["leftOut"] == SUBTASKS + 1 - 200
+    assert found["slowest"]["subtask"] == 999
+    assert len(json.dumps(found)) < 60_000

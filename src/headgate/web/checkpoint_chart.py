@@ -1,0 +1,71 @@
+"""A checkpoint as a chart: the phases of its subtasks on one axis of time that begins with the trigger."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headgate.graph.job_graph import JobGraph
+from headgate.ids import SubtaskId
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, SubtaskFigures
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.checkpoint_json import checkpoint_of
+from headgate.web.checkpoint_phases import Flow, Slowest, missing, phases, slowest
+from headgate.web.question import Question, vertex_id
+
+ROWS_MAX: Final = 200
+
+
+def chart(asked: Question) -> Json:
+    """Return at most 200 subtasks, the slowest first, and what was slowest. Each vertex has its slowest among them."""
+    record, plan = checkpoint_of(asked), asked.job.view.plan
+    found = slowest(record, _flow(plan), asked.now_ms)
+    shown = _chosen(record)
+    return {
+        "id": record.checkpoint_id,
+        "slowest": None if found is None else _slowest_json(found, plan),
+        "vertices": [{"id": vertex_id(vertex), "name": vertex.name} for vertex in plan.vertices],
+        "rows": [_row(subtask, record.subtasks.get(subtask)) for subtask in shown],
+        "leftOut": sum(record.parallelism) - len(shown),
+        "until": (asked.now_ms if record.failed_ms is None else record.failed_ms) - record.barrier.trigger_ms,
+    }
+
+
+def _flow(plan: JobGraph) -> Flow:
+    names = tuple(vertex.name for vertex in plan.vertices)
+    inputs = {
+        vertex.id: frozenset(edge.source_vertex for edge in plan.edges if edge.target_vertex == vertex.id)
+        for vertex in plan.vertices
+    }
+    return Flow(names, inputs)
+
+
+def _chosen(record: CheckpointRecord) -> list[SubtaskId]:
+    answered = record.subtasks.copy()
+    ranked = missing(record) + sorted(answered, key=lambda subtask: -answered[subtask].duration_ms)
+    first = {subtask.vertex: subtask for subtask in reversed(ranked)}
+    must = set(first.values())
+    others = [subtask for subtask in ranked if subtask not in must][: max(0, ROWS_MAX - len(must))]
+    chosen = must.union(others)
+    return [subtask for subtask in ranked if subtask in chosen][:ROWS_MAX]
+
+
+def _row(subtask: SubtaskId, own: SubtaskFigures | None) -> Json:
+    row: Json = {"vertex": subtask.vertex, "subtask": subtask.index, "duration": None, "phases": None}
+    if own is None:
+        return row
+    return row | {
+        "duration": own.duration_ms,
+        "phases": {phase.value: round(ms) for phase, ms in phases(own).items()},
+        "checkpointed": own.checkpointed_bytes,
+        "state": own.state_bytes,
+        "unaligned": own.unaligned,
+    }
+
+
+def _slowest_json(found: Slowest, plan: JobGraph) -> Json:
+    return {
+        "vertex": vertex_id(plan.vertex_of(found.subtask)),
+        "subtask": found.subtask.index,
+        "phase": None if found.phase is None else found.phase.value,
+        "text": found.text,
+    }

@@ -1,0 +1,179 @@
+"""What a checkpoint's time went into at each subtask, and a sentence on where most of it went and why. Pure.
+
+The phases of a subtask follow each other, from the trigger to its acknowledgement in the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from headgate.ids import SubtaskId
+from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures
+
+QUICK_MS: Final = 200
+"""A checkpoint that takes no longer was not slow anywhere."""
+SLOW_BYTES_PER_MS: Final = 50_000.0
+"""Storage that takes less is slow: 50 MB in a second."""
+
+
+@final
+class Phase(Enum):
+    """A part of the time of a subtask, in their order."""
+
+    START_DELAY = "startDelay"
+    """Until the first barrier."""
+    ALIGNMENT = "alignment"
+    """Until the last barrier; of an unaligned snapshot, the part of it that is not in the others."""
+    SYNC = "sync"
+    WALK = "walk"
+    """What is taken of the state between batches, in the asynchronous part."""
+    UPLOAD = "upload"
+    ACK = "ack"
+    """Until the driver has the acknowledgement."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowest:
+    """Where a checkpoint took longest; `phase` is None for a subtask that has not answered."""
+
+    subtask: SubtaskId
+    phase: Phase | None
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The vertices of a job: their names by id, and for each those that send to it."""
+
+    names: tuple[str, ...]
+    inputs: Mapping[int, frozenset[int]]
+
+    def of(self, subtask: SubtaskId) -> str:
+        """Return how a subtask is called in a sentence."""
+        return f"{self.names[subtask.vertex]}, subtask {subtask.index},"
+
+
+def phases(own: SubtaskFigures) -> dict[Phase, float]:
+    """Return how long each phase of a subtask took, in ms. Together they are its duration, if clocks agree."""
+    upload = min(own.upload_ms, own.async_ms)
+    rest = max(0.0, own.duration_ms - own.start_delay_ms - own.sync_ms - own.async_ms)
+    alignment = min(own.alignment_ms, rest)
+    return {
+        Phase.START_DELAY: own.start_delay_ms,
+        Phase.ALIGNMENT: alignment,
+        Phase.SYNC: own.sync_ms,
+        Phase.WALK: own.async_ms - upload,
+        Phase.UPLOAD: upload,
+        Phase.ACK: rest - alignment,
+    }
+
+
+def missing(record: CheckpointRecord) -> list[SubtaskId]:
+    """Return the subtasks that have not answered, in the order of the vertices."""
+    answered = record.subtasks.copy()
+    everyone = (SubtaskId(vertex, index) for vertex, width in enumerate(record.parallelism) for index in range(width))
+    return [subtask for subtask in everyone if subtask not in answered]
+
+
+def slowest(record: CheckpointRecord, flow: Flow, now_ms: int) -> Slowest | None:
+    """Return what a checkpoint waited or waits for, None if nothing is known of it. `now_ms` is wall clock."""
+    absent = missing(record)
+    if absent and record.status is not CheckpointStatus.COMPLETED:
+        return _unanswered(record, absent, flow, now_ms)
+    found = record.subtasks.copy()
+    if not found:
+        return None
+    subtask, phase = _origin(found, max(found, key=lambda each: found[each].duration_ms), flow)
+    took_ms = max(own.duration_ms for own in found.values())
+    if took_ms <= QUICK_MS:
+        return Slowest(subtask=subtask, phase=phase, text=f"Nothing was slow: every subtask answered in {took_ms} ms.")
+    own = found[subtask]
+    return Slowest(subtask=subtask, phase=phase, text=_why(phase, phases(own)[phase], own, flow, subtask))
+
+
+def _unanswered(record: CheckpointRecord, absent: list[SubtaskId], flow: Flow, now_ms: int) -> Slowest:
+    """Name the first in the flow: the barrier reaches those behind it only through it."""
+    first, trigger_ms = absent[0], record.barrier.trigger_ms
+    who = f"Subtask {first.index} of {flow.names[first.vertex]}"
+    if record.failed_ms is None:
+        told, has, waited = "has not answered yet", "has", _seconds(now_ms - trigger_ms)
+    else:
+        told, has = "had not answered when the checkpoint was given up", "had"
+        waited = _seconds(record.failed_ms - trigger_ms)
+    others = "" if len(absent) == 1 else f"; nor {has} {_others(absent)}"
+    return Slowest(subtask=first, phase=None, text=f"{who} {told}, {waited} after the trigger{others}.")
+
+
+def _others(absent: list[SubtaskId]) -> str:
+    return "one other" if len(absent) == 2 else f"any of {len(absent) - 1} others"
+
+
+def _origin(found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow: Flow) -> tuple[SubtaskId, Phase]:
+    """Return the subtask and the phase that a subtask's time goes back to.
+
+    A barrier that comes late is the delay of a subtask before it, if that one passed it on late itself.
+    """
+    for _ in flow.names:
+        own = phases(found[subtask])
+        phase = max(own, key=lambda each: own[each])
+        senders = [each for each in found if each.vertex in flow.inputs.get(subtask.vertex, frozenset())]
+        if phase is not Phase.START_DELAY or not senders:
+            break
+        before = min(senders, key=lambda each: _passed_on_ms(found[each]))
+        if _passed_on_ms(found[before]) < own[phase] / 2:
+            break
+        subtask = before
+    own = phases(found[subtask])
+    return subtask, max(own, key=lambda each: own[each])
+
+
+def _passed_on_ms(own: SubtaskFigures) -> float:
+    return own.start_delay_ms + (0.0 if own.unaligned else own.alignment_ms)
+
+
+def _why(phase: Phase, ms: float, own: SubtaskFigures, flow: Flow, subtask: SubtaskId) -> str:
+    who, took = flow.of(subtask), _seconds(ms)
+    match phase:
+        case Phase.START_DELAY if not flow.inputs.get(subtask.vertex):
+            return f"{who} took up the trigger only after {took}: it was busy, or its output was full (back-pressure)."
+        case Phase.START_DELAY:
+            return f"The barrier took {took} to reach {who[:-1]}: it waited behind data (back-pressure)."
+        case Phase.ALIGNMENT if own.unaligned:
+            return f"The last barrier came to {who} {took} after the first; records went on meanwhile."
+        case Phase.ALIGNMENT:
+            return (
+                f"Alignment of {who} took {took}: its inputs come at different speed; unaligned checkpoints would not "
+                "wait."
+            )
+        case Phase.SYNC:
+            return (
+                f"The synchronous part of {who} took {took}: its records stood still while sinks and lists were copied."
+            )
+        case Phase.WALK:
+            return (
+                f"Taking the state of {who} took {took} for {_size(own.state_bytes)}: it is done between batches, and "
+                "the subtask was busy."
+            )
+        case Phase.UPLOAD:
+            return f"Upload of {who} took {took} for {_size(own.checkpointed_bytes)}: {_upload_reason(own, ms)}."
+        case Phase.ACK:
+            return f"The acknowledgement of {who} took {took} to be noted: the driver or the network is slow."
+
+
+def _upload_reason(own: SubtaskFigures, ms: float) -> str:
+    return "the storage is slow" if own.checkpointed_bytes < SLOW_BYTES_PER_MS * ms else "there was much to write"
+
+
+def _seconds(ms: float) -> str:
+    return f"{round(ms)} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _size(size_bytes: int) -> str:
+    if size_bytes < 1_000_000:
+        return f"{size_bytes / 1000:.1f} kB"
+    return f"{size_bytes / 1_000_000:.0f} MB" if size_bytes < 1e9 else f"{size_bytes / 1e9:.1f} GB"
