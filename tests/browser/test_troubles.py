@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser
 
+from headgate.checkpoint.file_store import FileSystemStore
 from headgate.common import Duration, WatermarkStrategy
 from headgate.common.watermark_strategy import TimestampAssigner
 from headgate.connectors.number_seq import NumberSequenceSource
@@ -121,3 +123,86 @@ def test_an_idle_source(browser: Browser) -> None:
     with serving(idle_source) as job, visitor(browser, job.address) as anna:
         anna.follows("The source 'Source: rare events")
         anna.page.get_by_role("region", name="Vertex Source: rare events").get_by_text("0/s").first.wait_for()
+
+
+class FailsFor(MapFunction):
+    """Fails for one record, each time."""
+
+    def map(self, value: Any) -> Any:
+        if value == 77:
+            raise ValueError("no such customer")
+        return value
+
+
+def poison_record(env: StreamExecutionEnvironment) -> None:
+    numbers(env).map(FailsFor()).name("look up").filter(lambda _: False).print()
+
+
+RESTARTS = {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": "1000"}
+
+
+def test_a_poison_record(browser: Browser) -> None:
+    settings = RESTARTS | {"restart-strategy.fixed-delay.delay": "500 ms"}
+    with serving(poison_record, **settings) as job, visitor(browser, job.address) as anna:
+        anna.follows("fails for the same record: 77")
+        failure = anna.page.get_by_role("region", name="Failures").locator("details").first
+        failure.get_by_text("ValueError: no such customer").first.wait_for()
+        failure.get_by_text("operator look up, subtask 0").wait_for()
+        assert failure.locator("dd").inner_text() == "77"
+        assert 'raise ValueError("no such customer")' in failure.locator("pre").inner_text()
+
+
+class FailsSometimes(MapFunction):
+    """Fails a while after each start, for another record each time."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self._began_s = time.monotonic()
+
+    def map(self, value: Any) -> Any:
+        if time.monotonic() > self._began_s + 0.5:
+            raise ConnectionError(f"the price service refused the connection for {value} at {time.monotonic()}")
+        return value
+
+
+def restart_loop(env: StreamExecutionEnvironment) -> None:
+    numbers(env).map(FailsSometimes()).name("price").filter(lambda _: False).print()
+
+
+def test_a_restart_loop(browser: Browser) -> None:
+    settings = RESTARTS | {"restart-strategy.fixed-delay.delay": "200 ms"}
+    with serving(restart_loop, **settings) as job, visitor(browser, job.address) as anna:
+        anna.follows("times in 1 min, last: ConnectionError: the price service refused the connection")
+        anna.page.get_by_role("img", name="attempts since").wait_for()
+        ended = anna.page.get_by_role("region", name="Attempts").get_by_text("failed: ConnectionError")
+        ended.nth(1).wait_for()
+
+
+IN_FILES = "execution.checkpointing.data-inline-threshold"
+CHECKPOINTS = {"execution.checkpointing.interval": "500 ms"}
+
+
+def counting(env: StreamExecutionEnvironment) -> None:
+    numbers(env).key_by(lambda number: number % 3).process(Count()).name("counter").filter(lambda _: False).print()
+
+
+def test_a_failing_checkpoint(browser: Browser) -> None:
+    patience = {
+        "execution.checkpointing.timeout": "50 ms",
+        "execution.checkpointing.tolerable-failed-checkpoints": "1000",
+    }
+    with serving(slow_sink, **CHECKPOINTS, **patience) as job, visitor(browser, job.address) as anna:
+        anna.follows("checkpoints failed: ")
+
+
+def test_slow_storage(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = FileSystemStore.write
+
+    def slowly(self: FileSystemStore, path: str, *rest: Any, **others: Any) -> Any:
+        if "_metadata" not in path and "chk-" in path:
+            time.sleep(2.5)
+        return write(self, path, *rest, **others)
+
+    monkeypatch.setattr(FileSystemStore, "write", slowly)
+    settings = CHECKPOINTS | {"headgate.storage.dir": str(tmp_path), IN_FILES: "0"}
+    with serving(counting, **settings) as job, visitor(browser, job.address) as anna:
+        anna.follows("most of it writing to storage")

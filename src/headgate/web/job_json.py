@@ -13,6 +13,7 @@ from headgate.graph.job_graph import EdgePlan, JobGraph, VertexPlan
 from headgate.graph.placement import edges_of
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
+from headgate.runtime.monitoring.progress import AttemptRun
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.job_view import JobView
 from headgate.web.metrics_json import metrics_of, totals
@@ -35,6 +36,9 @@ _TASK_STATE_OF: Final = {
     "SUSPENDED": "CANCELED",
 }
 _REFRESH_MS: Final = 3000
+_ERROR_MAX: Final = 500
+_TRACEBACK_MAX: Final = 20_000
+_USER_PARTS: Final = ("traceback", "key", "record")
 
 
 # --- the driver
@@ -165,7 +169,51 @@ def _failure(failure: Failure) -> Json:
         "restart-delay": failure.restart_delay_ms,
         "failureLabels": {},
         "concurrentExceptions": [],
+        **_of_user(failure),
     }
+
+
+def _of_user(failure: Failure) -> Json:
+    """Return what failed in short, and of user code its traceback, the key and the record, each of bounded length."""
+    user = failure.origin.user
+    if user is None:
+        return {"error": failure.cause.strip().partition("\n")[0][:_ERROR_MAX]} | dict.fromkeys(_USER_PARTS)
+    return {
+        "error": user.error[:_ERROR_MAX],
+        "traceback": user.traceback[-_TRACEBACK_MAX:],
+        "key": user.key,
+        "record": user.record,
+    }
+
+
+def attempts(asked: Question) -> Json:
+    """Return the attempts of a job, the newest first: when each ran, at which parallelism, and what ended it."""
+    progress = asked.job.view.progress
+    failures = {failure.attempt: failure for failure in list(progress.failures)}
+    runs = list(progress.attempts)[::-1]
+    return {
+        "vertices": [vertex.name for vertex in asked.job.view.plan.vertices],
+        "attempts": [
+            {
+                "attempt": run.attempt,
+                "parallelism": run.parallelism,
+                "restored": run.checkpoint_id,
+                "began": run.began_ms,
+                "ended": run.ended_ms,
+                "end": _end(run, failures.get(run.attempt), is_last=place == 0),
+                "error": _of_user(failures[run.attempt])["error"] if run.attempt in failures else None,
+            }
+            for place, run in enumerate(runs)
+        ],
+    }
+
+
+def _end(run: AttemptRun, failure: Failure | None, *, is_last: bool) -> str | None:
+    if run.ended_ms is None:
+        return None
+    if failure is not None:
+        return "failure"
+    return "end" if is_last else "rescale"
 
 
 def accumulators(asked: Question) -> Json:

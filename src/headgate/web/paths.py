@@ -56,6 +56,7 @@ class RestPaths:
             "/config": job_json.config,
             "/plan": job_json.plan,
             "/exceptions": job_json.exceptions,
+            "/attempts": job_json.attempts,
             "/accumulators": job_json.accumulators,
             "/metrics": metrics_json.of_job,
             "/checkpoints": checkpoint_json.overview,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.ids import Attempt
+from headgate.operators.failure import UserFailure
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.web.page.findings import LOOP_MS, STILL_MS, findings
 from tests.unit.web.page_jobs import PageJob, own
@@ -119,6 +120,17 @@ def test_failures_that_come_again_and_again_are_a_loop_and_old_ones_are_none() -
     assert kinds(job) == []
     job.progress.failures.extend(failure(job.now_ms, operator="map", subtask=0, slot=0) for _ in range(2))
     assert text(job) == "The job has failed 3 times in 1 min, last: ValueError: bad"
+
+
+def test_a_record_that_each_failure_has_in_common_is_told() -> None:
+    job = PageJob()
+    user = UserFailure("parse", 0, "ValueError: bad", "", record="{'order': 7}")
+    job.progress.failures.extend(failure(0, operator="parse", subtask=0, slot=0, user=user) for _ in range(3))
+    assert kinds(job) == ["restart-loop", "poison-record"]
+    assert "'parse' fails for the same record: {'order': 7}" in str(findings(job.seen())[1]["text"])
+    other = UserFailure("parse", 0, "ValueError: bad", "", record="{'order': 8}")
+    job.progress.failures.append(failure(0, operator="parse", subtask=0, slot=0, user=other))
+    assert kinds(job) == ["restart-loop"]
 
 
 def test_a_slot_that_was_lost_is_told_while_it_is_the_newest_failure() -> None:

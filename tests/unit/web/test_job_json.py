@@ -12,9 +12,10 @@ from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
 from headgate.ids import Attempt, JobId
 from headgate.operators.collect import CollectFactory
+from headgate.operators.failure import UserFailure
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
-from headgate.runtime.monitoring.progress import JobProgress
+from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 from headgate.web import job_json
 from headgate.web.question import Question, ServedJob
 from tests.unit.runtime.plans import line_plan
@@ -105,3 +106,29 @@ def test_the_driver_counts_its_jobs_by_how_they_are() -> None:
     states = [JobStatus.RUNNING, JobStatus.RESTARTING, JobStatus.FINISHED, JobStatus.CANCELED, JobStatus.FAILED]
     found = job_json.cluster_overview([ServedJob(View(state=state), 0) for state in states])
     assert [found[f"jobs-{kind}"] for kind in ("running", "finished", "cancelled", "failed")] == [2, 1, 1, 1]
+
+
+def test_a_failure_of_user_code_is_told_with_its_key_record_and_traceback() -> None:
+    user = UserFailure("counter", 1, "ValueError: planned", "x" * 30_000, key="'a'", record="(1, 2)")
+    view = View(progress(failure(1, FailureOrigin(operator="counter", subtask=1, slot=0, user=user))))
+    (entry,) = job_json.exceptions(asked(view))["exceptionHistory"]["entries"]
+    assert (entry["error"], entry["key"], entry["record"]) == ("ValueError: planned", "'a'", "(1, 2)")
+    assert len(entry["traceback"]) == 20_000
+
+
+def test_of_other_failures_the_first_line_is_told() -> None:
+    view = View(progress(failure(1, FailureOrigin(slot=0))))
+    (entry,) = job_json.exceptions(asked(view))["exceptionHistory"]["entries"]
+    assert (entry["error"], entry["key"], entry["traceback"]) == ("Traceback:", None, None)
+
+
+def test_attempts_are_told_newest_first_with_what_ended_them() -> None:
+    view = View(progress(failure(1, FailureOrigin())))
+    for number, ended_ms in ((1, 20), (2, 40), (3, None)):
+        run = AttemptRun(
+            attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=None, began_ms=number * 10, ended_ms=ended_ms
+        )
+        view.progress.attempts.append(run)
+    found = job_json.attempts(asked(view))["attempts"]
+    assert [(each["attempt"], each["end"]) for each in found] == [(3, None), (2, "rescale"), (1, "failure")]
+    assert found[2]["error"] == "Traceback:"

@@ -39,7 +39,7 @@ from headgate.runtime.master.services import MasterServices, SlotCount, SlotLink
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
-from headgate.runtime.monitoring.progress import JobProgress
+from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 
 _log = logging.getLogger(__name__)
 
@@ -330,7 +330,7 @@ class JobMaster:
                 self._rescales.over(effect)
             case supervision.EndAttempt():
                 self._ended = effect.attempt
-                self.progress.running_since_ms = None
+                self.progress.attempt_ended(self._services.clock.wall_ms())
                 self._discovery.attempt_ended()
                 self._aligner.ended()
                 self._growing.ended()
@@ -399,7 +399,15 @@ class JobMaster:
         self.progress.placement = point.placement
         own = set(map(str, point.placement.subtasks()))
         self.progress.records_in = {name: n for name, n in self.progress.records_in.items() if name in own}
-        self.progress.running_since_ms = self._services.clock.wall_ms()
+        self.progress.running_since_ms = now_ms = self._services.clock.wall_ms()
+        self.progress.attempts.append(
+            AttemptRun(
+                attempt=attempt,
+                parallelism=point.placement.parallelism,
+                checkpoint_id=point.checkpoint_id,
+                began_ms=now_ms,
+            )
+        )
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
         self._discovery.attempt_started(attempt, point)

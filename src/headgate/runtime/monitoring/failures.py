@@ -16,11 +16,15 @@ FAILURES_MAX: Final = 100
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureOrigin:
-    """Where a failure came from, as far as it is known: the operator's name, the subtask's index, the slot's."""
+    """Where a failure came from, as far as it is known: the operator's name, the subtask's index, the slot's.
+
+    `user` is what user code has raised, None where it was not user code.
+    """
 
     operator: str | None = None
     subtask: int | None = None
     slot: int | None = None
+    user: UserFailure | None = None
 
 
 @final
@@ -43,5 +47,6 @@ def origin_of(message: TaskFailed) -> FailureOrigin:
     """Return where a failure that a slot reports came from."""
     if message.subtask is None:
         return FailureOrigin(slot=message.slot)
-    operator = message.failure.operator if isinstance(message.failure, UserFailure) else None
-    return FailureOrigin(operator=operator, subtask=message.subtask.index, slot=message.slot)
+    user = message.failure if isinstance(message.failure, UserFailure) else None
+    operator = None if user is None else user.operator
+    return FailureOrigin(operator=operator, subtask=message.subtask.index, slot=message.slot, user=user)

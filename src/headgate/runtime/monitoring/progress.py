@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import Final, final
 
 from headgate.graph.placement import Placement
-from headgate.ids import SlotIndex, SubtaskId
+from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
+
+ATTEMPTS_MAX: Final = 100
+"""Attempts of a job that are kept, the latest."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRun:
+    """One attempt: what it started from, at which parallelism, and when it ran, by wall clock.
+
+    `checkpoint_id` is None for a start from the beginning, `ended_ms` None while the attempt goes on. An attempt that
+    has ended without a failure made room for one at another parallelism, or was the last.
+    """
+
+    attempt: Attempt
+    parallelism: tuple[int, ...]
+    checkpoint_id: CheckpointId | None
+    began_ms: int
+    ended_ms: int | None = None
 
 
 @final
@@ -34,11 +53,18 @@ class JobProgress:
     """What the sources of each slot have counted in the attempt; never changed, but replaced."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
+    attempts: deque[AttemptRun] = field(default_factory=lambda: deque(maxlen=ATTEMPTS_MAX))
 
     @property
     def checkpoints(self) -> Sequence[CheckpointFigures]:
         """The newest completed checkpoints, oldest first."""
         return self.statistics.figures
+
+    def attempt_ended(self, now_ms: int) -> None:
+        """The newest attempt that ran, if one does, runs no more; `now_ms` is wall clock."""
+        self.running_since_ms = None
+        if self.attempts and self.attempts[-1].ended_ms is None:
+            self.attempts[-1] = replace(self.attempts[-1], ended_ms=now_ms)
 
     def counters(self) -> dict[str, int]:
         """Return the counters of the attempt by name, summed: those of sources, and those that functions keep."""

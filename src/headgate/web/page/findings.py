@@ -78,13 +78,18 @@ def _finding(kind: str, severity: str, text: str, page: str) -> Json:
 
 
 def restart_loop(seen: Seen) -> Iterator[Json]:
-    """Failures that come again and again, and the record that they have in common."""
+    """Failures that come again and again, and the record if it is one that they have in common."""
     recent = [failure for failure in list(seen.progress.failures) if failure.wall_ms > seen.now_ms - LOOP_MS]
     if len(recent) < LOOP_FAILURES:
         return
     minutes = max(1, round((seen.now_ms - recent[0].wall_ms) / 60_000))
     text = f"The job has failed {len(recent)} times in {minutes} min, last: {_line(recent[-1])}"
     yield _finding("restart-loop", "bad", text, "exceptions")
+    records = {failure.origin.user.record for failure in recent if failure.origin.user is not None}
+    user = recent[-1].origin.user
+    if user is not None and user.record is not None and records == {user.record}:
+        text = f"Each time {user.operator!r} fails for the same record: {user.record[:_TEXT_MAX]}"
+        yield _finding("poison-record", "bad", text, "exceptions")
 
 
 def lost_slot(seen: Seen) -> Iterator[Json]:

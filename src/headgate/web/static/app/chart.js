@@ -31,15 +31,16 @@ export function Chart({ title, x, series, height = 130 }) {
         width: place.current.clientWidth || 300, height, cursor: { y: false }, legend: { live: true },
         scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), most > 0 ? most * 1.1 : 1] } },
         axes: [{ ...axis, values: (_, times) => times.map((s) => new Date(s * 1000).toLocaleTimeString("en-GB")), space: 80 },
-               { ...axis, size: 62, values: (_, values) => values.map((value) => series[0].format(value)) }],
+               { ...axis, size: 74, values: (_, values) => values.map((value) => series[0].format(value)) }],
         series: [{ value: (_, s) => (s == null ? "–" : new Date(s * 1000).toLocaleTimeString("en-GB")) },
           ...series.map((each, place) => ({ label: each.label, stroke: resolve(each.color), width: 1.5, dash: DASHES[place % 3],
             points: { show: false }, spanGaps: false, value: (_, value) => each.format(value) }))],
       }, data, place.current);
     };
     draw();
-    const resized = new ResizeObserver(() => plot.current?.setSize({ width: place.current.clientWidth, height }));
-    resized.observe(place.current);
+    const box = place.current;
+    const resized = new ResizeObserver(() => box.clientWidth > 0 && plot.current?.setSize({ width: box.clientWidth, height }));
+    resized.observe(box);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", draw);
     return () => {

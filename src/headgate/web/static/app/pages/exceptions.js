@@ -1,0 +1,52 @@
+// What went wrong: the attempts of the job on a line of time, and each failure with its key, record and traceback.
+
+import { html } from "../../vendor/preact.js";
+import { clock, duration, moment } from "../format.js";
+import { useGet } from "../live.js";
+import { Waiting } from "../ui.js";
+
+const ENDS = { failure: "failed", rescale: "made room for another parallelism", end: "ended" };
+
+export function Exceptions({ id, overview }) {
+  const version = overview && `${overview.attempt} ${overview.failures}`;
+  const attempts = useGet(`/jobs/${id}/attempts`, 3000, version);
+  const failures = useGet(`/jobs/${id}/exceptions?maxExceptions=50`, 3000, version);
+  if (attempts.data === null || failures.data === null) return html`<${Waiting} error=${attempts.error ?? failures.error} what="the attempts" />`;
+  const { entries, truncated } = failures.data.exceptionHistory;
+  return html`
+    <section class="panel" aria-label="Attempts"><h2>Attempts</h2>
+      <${Timeline} runs=${attempts.data.attempts} now=${overview?.now ?? Date.now()} />
+      <ol class="attempts">${attempts.data.attempts.slice(0, 20).map((run) => html`<${Run} key=${run.attempt} run=${run} />`)}</ol></section>
+    <section class="panel" aria-label="Failures"><h2>Failures</h2>
+      ${entries.length === 0 && html`<p class="good"><span aria-hidden="true">✓</span> The job has not failed since this driver has it.</p>`}
+      ${entries.map((entry, place) => html`<${Failure} key=${`${entry.timestamp} ${entry.attempt}`} entry=${entry} open=${place === 0} />`)}
+      ${truncated && html`<p class="quiet">Only the newest ${entries.length} are shown.</p>`}</section>`;
+}
+
+function Run({ run }) {
+  const from = run.restored === null ? "from the beginning" : `from checkpoint ${run.restored}`;
+  const took = run.ended === null ? "runs" : `ran ${duration(run.ended - run.began)}, ${ENDS[run.end]}`;
+  return html`<li value=${run.attempt}>${clock(run.began)}, ${from}, parallelism ${[...new Set(run.parallelism)].join(", ")}: ${took}${run.error ? html`: <span class="bad">${run.error}</span>` : ""}</li>`;
+}
+
+/** The attempts of the last while, each as wide as it ran; gaps are restarts. */
+function Timeline({ runs, now }) {
+  const shown = runs.slice(0, 30).reverse();
+  if (shown.length === 0) return null;
+  const first = shown[0].began;
+  const span = Math.max(1, now - first);
+  const part = (ms) => `${(100 * ms) / span}%`;
+  return html`<div class="timeline" role="img" aria-label="${shown.length} attempts since ${clock(first)}">
+    ${shown.map((run) => html`<span key=${run.attempt} class=${run.end ?? "runs"} title="attempt ${run.attempt}: ${run.error ?? ENDS[run.end] ?? "runs"}"
+      style=${{ left: part(run.began - first), width: part((run.ended ?? now) - run.began) }}>${run.attempt}</span>`)}</div>
+    <p class="quiet between"><span>${clock(first)}</span><span>now</span></p>`;
+}
+
+function Failure({ entry, open }) {
+  const where = [entry.taskName && `operator ${entry.taskName}`, entry.subtask !== null && `subtask ${entry.subtask}`, entry.endpoint, `attempt ${entry.attempt}`].filter(Boolean).join(", ");
+  return html`<details class="failure" open=${open}><summary><strong class="bad">${entry.error}</strong> <span class="quiet">${moment(entry.timestamp)}</span></summary>
+    <p class="quiet">${where}; ${entry["restart-delay"] === null ? "the job ended with it" : `the job started again after ${duration(entry["restart-delay"])}`}</p>
+    <dl>${entry.key !== null && html`<dt>Key</dt><dd><code>${entry.key}</code></dd>`}
+      ${entry.record !== null && html`<dt>Record</dt><dd><code>${entry.record}</code></dd>`}</dl>
+    <pre>${entry.traceback || entry.stacktrace}</pre></details>`;
+}
