@@ -20,6 +20,7 @@ from headgate.functions.context import RuntimeContext
 from headgate.functions.metrics import MetricGroup
 from headgate.functions.source import EndOfInput, Given, NotReady
 from headgate.ids import Attempt, CheckpointId, JobId
+from headgate.operators.failed_samples import FailedSamples
 from headgate.operators.keyed_states import StatesByKind
 from headgate.operators.services import Services
 from headgate.options import USER_METRICS
@@ -69,6 +70,7 @@ class OperatorContext:
     splits: list[Any] | None = None
     settings: Settings = field(default_factory=Settings)
     metrics: MetricGroup = field(default_factory=MetricGroup)
+    failed: FailedSamples = field(default_factory=FailedSamples)
     output_type: TypeInformation | None = None
     all_keys: bool = False
     """Whether any key may come here, also one of another subtask's key groups, as in a batch job."""

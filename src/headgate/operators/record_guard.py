@@ -13,6 +13,7 @@ from headgate.functions.record_errors import NEVER_SKIPPED, FailedRecord, Record
 from headgate.operators.base import OperatorContext
 from headgate.operators.calls import RecordCall
 from headgate.operators.error_text import UserTracebacks, causes, last_line, short_repr
+from headgate.operators.failed_samples import TEXT_MAX, TRACEBACK_MAX, FailedSample
 from headgate.operators.output_type import OutputType
 
 _log = logging.getLogger(__name__)
@@ -63,11 +64,26 @@ class RecordGuard:
         self._failed.inc()
         if self._failed.get_count() <= LOGGED_MAX:
             self._tell(record, error)
+        if not self._context.failed.is_full:
+            self._sample(record, context, error)
         if self._errors.tag is None:
             return None
-        key = context.get_current_key() if hasattr(context, "get_current_key") else None
+        key = _key(context)
         text = self._tracebacks.text(error)
         return ((self._errors.tag, FailedRecord(record, text, self._context.name, key, context._timestamp)),)
+
+    def _sample(self, record: Any, context: Any, error: Exception) -> None:
+        key = _key(context)
+        self._context.failed.add(
+            FailedSample(
+                uid=self._context.uid,
+                error=last_line(error)[:TEXT_MAX],
+                traceback=self._tracebacks.text(error)[-TRACEBACK_MAX:],
+                record=short_repr(record)[:TEXT_MAX],
+                key=None if key is None else short_repr(key)[:TEXT_MAX],
+                dealt="skipped" if self._errors.tag is None else self._errors.tag.tag_id,
+            )
+        )
 
     def _tell(self, record: Any, error: Exception) -> None:
         where = f"operator {self._context.name!r}, subtask {self._context.subtask}"
@@ -75,3 +91,7 @@ class RecordGuard:
         _log.warning("%s: a record failed, and is left out: %s; record: %s", where, message, short_repr(record))
         if self._failed.get_count() == LOGGED_MAX:
             _log.warning("%s: further failed records are only counted, in %s", where, FAILED_COUNT)
+
+
+def _key(context: Any) -> Any:
+    return context.get_current_key() if hasattr(context, "get_current_key") else None

@@ -27,6 +27,7 @@ from headgate.operators.connected import (
     KeyedCoMapFactory,
     KeyedCoProcessFactory,
 )
+from headgate.operators.failed_samples import SAMPLES_MAX, TEXT_MAX
 from headgate.operators.filter import FilterFactory
 from headgate.operators.flat_map import FlatMapFactory
 from headgate.operators.keyed_functions import KeyedFilterFactory, KeyedFlatMapFactory, KeyedMapFactory
@@ -369,6 +370,32 @@ def test_the_log_shows_the_first_failed_records_and_no_more(caplog: pytest.LogCa
     assert "ValueError: not 0; record: 0" in shown[1]
     assert max(map(len, shown)) < 1000
     assert "only counted, in numRecordsFailed" in shown[-1]
+
+
+def test_of_a_flood_of_failures_a_few_samples_are_kept_until_they_are_reported() -> None:
+    with OperatorHarness(MapFactory(refuse, errors=SKIP)) as harness:
+        harness.process("x" * 100_000, *range(1000))
+        kept = harness.operator.context.failed
+        taken = kept.take()
+        assert len(taken) == SAMPLES_MAX
+        assert max(len(sample.record) for sample in taken) <= TEXT_MAX
+        assert max(len(sample.error) for sample in taken) <= TEXT_MAX
+        assert (taken[1].record, taken[1].error, taken[1].dealt) == ("0", "ValueError: not 0", "skipped")
+        assert "refuse" in taken[1].traceback
+        assert kept.take() == []
+        harness.process(7)
+        assert [sample.record for sample in kept.take()] == ["7"]
+
+
+def test_a_sample_says_where_a_record_was_sent_and_its_key() -> None:
+    class Refuses(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterable[Any]:
+            raise ValueError("no")
+
+    with OperatorHarness(KeyedProcessFactory(Refuses(), errors=ASIDE), key_by=lambda value: value % 2) as harness:
+        harness.process(3)
+        (sample,) = harness.operator.context.failed.take()
+        assert (sample.record, sample.key, sample.dealt) == ("3", "1", "bad")
 
 
 def test_the_count_is_there_before_the_first_failure() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from headgate.functions.metrics import MetricReport
+from headgate.operators.failed_samples import FailedSample
 
 
 @final
@@ -61,6 +62,8 @@ class SubtaskMetrics:
     watermark_lag_ms: int | None = None
     emit_lag_ms: int | None = None
     alignment_drift_ms: int | None = None
+    failed: tuple[FailedSample, ...] = ()
+    """Some of the records that functions failed for since the report before."""
 
     def watermark_of_input(self, number: int) -> int | None:
         """Return the watermark of an input, from 1; None where there are not several."""

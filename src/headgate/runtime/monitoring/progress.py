@@ -9,10 +9,13 @@ from typing import Final, final
 
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
+from headgate.operators.failed_samples import FailedSample
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
+FAILED_RECORDS_MAX: Final = 50
+"""Failed records of an operator that are kept, the latest."""
 ATTEMPTS_MAX: Final = 100
 """Attempts of a job that are kept, the latest."""
 
@@ -31,6 +34,17 @@ class AttemptRun:
     checkpoint_id: CheckpointId | None
     began_ms: int
     ended_ms: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRecord:
+    """A record that a function failed for: the sample, whence, and when it was reported, by wall clock."""
+
+    sample: FailedSample
+    subtask: SubtaskId
+    attempt: Attempt
+    wall_ms: int
 
 
 @final
@@ -53,12 +67,21 @@ class JobProgress:
     """What the sources of each slot have counted in the attempt; never changed, but replaced."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
+    failed_records: dict[str, deque[FailedRecord]] = field(default_factory=dict)
+    """Some of the records that functions failed for, by the operator's uid, over all attempts; the latest."""
     attempts: deque[AttemptRun] = field(default_factory=lambda: deque(maxlen=ATTEMPTS_MAX))
 
     @property
     def checkpoints(self) -> Sequence[CheckpointFigures]:
         """The newest completed checkpoints, oldest first."""
         return self.statistics.figures
+
+    def records_failed(self, attempt: Attempt, metrics: Mapping[SubtaskId, SubtaskMetrics], now_ms: int) -> None:
+        """Keep the failed records that subtasks report."""
+        for subtask, own in metrics.items():
+            for sample in own.failed:
+                kept = self.failed_records.setdefault(sample.uid, deque(maxlen=FAILED_RECORDS_MAX))
+                kept.append(FailedRecord(sample=sample, subtask=subtask, attempt=attempt, wall_ms=now_ms))
 
     def attempt_ended(self, now_ms: int) -> None:
         """The newest attempt that ran, if one does, runs no more; `now_ms` is wall clock."""

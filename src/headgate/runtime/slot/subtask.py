@@ -178,6 +178,7 @@ class Subtask:
             watermark_lag_ms=self._watermark_lag_ms(),
             emit_lag_ms=head.emit_lag_ms,
             alignment_drift_ms=head.alignment_drift_ms,
+            failed=tuple(sample for operator in self.operators for sample in operator.context.failed.take()),
         )
 
     def _watermark_lag_ms(self) -> int | None:

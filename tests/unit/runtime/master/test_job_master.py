@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -172,7 +173,9 @@ def test_the_history_of_failures_tells_when_where_and_what_came_of_them() -> Non
     assert (first.attempt, second.attempt) == (1, 2)
     assert first.wall_ms < second.wall_ms
     assert "ValueError: call 30 fails" in first.cause
-    assert first.origin == FailureOrigin(operator="op1", subtask=0, slot=0)
+    assert replace(first.origin, user=None) == FailureOrigin(operator="op1", subtask=0, slot=0)
+    assert first.origin.user is not None
+    assert (first.origin.user.record, first.origin.user.error) == ("29", "ValueError: call 30 fails")
     assert (first.restart_delay_ms, second.restart_delay_ms) == (20.0, 30.0)
 
 
