@@ -80,6 +80,9 @@ def test_each_page_of_the_menu_shows_itself(anna: Visitor, key: str) -> None:
     if key == "overview":
         page.locator(".node").nth(1).click()
         page.get_by_role("table", name="Subtasks").wait_for()
+    if key == "checkpoints":
+        page.get_by_role("table", name="History").get_by_text("COMPLETED").first.click()
+        page.get_by_role("list", name="Subtasks, the slowest first").wait_for()
     page.get_by_text("Waiting for").first.wait_for(state="hidden")
     assert page.get_by_role("alert").count() == 0
     if "HEADGATE_PICTURES" in os.environ:

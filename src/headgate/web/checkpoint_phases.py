@@ -53,6 +53,10 @@ class Flow:
     names: tuple[str, ...]
     inputs: Mapping[int, frozenset[int]]
 
+    def is_end(self, vertex: int) -> bool:
+        """Return whether nothing comes behind a vertex, so that it ends with a sink."""
+        return not any(vertex in senders for senders in self.inputs.values())
+
     def of(self, subtask: SubtaskId) -> str:
         """Return how a subtask is called in a sentence."""
         return f"{self.names[subtask.vertex]}, subtask {subtask.index},"
@@ -88,10 +92,12 @@ def slowest(record: CheckpointRecord, flow: Flow, now_ms: int) -> Slowest | None
     found = record.subtasks.copy()
     if not found:
         return None
-    subtask, phase = _origin(found, max(found, key=lambda each: found[each].duration_ms), flow)
-    took_ms = max(own.duration_ms for own in found.values())
+    last = max(found, key=lambda each: found[each].duration_ms)
+    took_ms = found[last].duration_ms
     if took_ms <= QUICK_MS:
-        return Slowest(subtask=subtask, phase=phase, text=f"Nothing was slow: every subtask answered in {took_ms} ms.")
+        text = f"Nothing was slow: every subtask answered in {took_ms} ms."
+        return Slowest(subtask=last, phase=_longest(found[last]), text=text)
+    subtask, phase = _origin(found, last, flow)
     own = found[subtask]
     return Slowest(subtask=subtask, phase=phase, text=_why(phase, phases(own)[phase], own, flow, subtask))
 
@@ -119,17 +125,20 @@ def _origin(found: Mapping[SubtaskId, SubtaskFigures], subtask: SubtaskId, flow:
     A barrier that comes late is the delay of a subtask before it, if that one passed it on late itself.
     """
     for _ in flow.names:
-        own = phases(found[subtask])
-        phase = max(own, key=lambda each: own[each])
+        phase = _longest(found[subtask])
         senders = [each for each in found if each.vertex in flow.inputs.get(subtask.vertex, frozenset())]
         if phase is not Phase.START_DELAY or not senders:
             break
         before = min(senders, key=lambda each: _passed_on_ms(found[each]))
-        if _passed_on_ms(found[before]) < own[phase] / 2:
+        if _passed_on_ms(found[before]) < found[subtask].start_delay_ms / 2:
             break
         subtask = before
-    own = phases(found[subtask])
-    return subtask, max(own, key=lambda each: own[each])
+    return subtask, _longest(found[subtask])
+
+
+def _longest(own: SubtaskFigures) -> Phase:
+    taken = phases(own)
+    return max(taken, key=lambda phase: taken[phase])
 
 
 def _passed_on_ms(own: SubtaskFigures) -> float:
@@ -160,13 +169,16 @@ def _why(phase: Phase, ms: float, own: SubtaskFigures, flow: Flow, subtask: Subt
                 "the subtask was busy."
             )
         case Phase.UPLOAD:
-            return f"Upload of {who} took {took} for {_size(own.checkpointed_bytes)}: {_upload_reason(own, ms)}."
+            reason = _upload_reason(own, ms, flow.is_end(subtask.vertex))
+            return f"Upload of {who} took {took} for {_size(own.checkpointed_bytes)}: {reason}."
         case Phase.ACK:
             return f"The acknowledgement of {who} took {took} to be noted: the driver or the network is slow."
 
 
-def _upload_reason(own: SubtaskFigures, ms: float) -> str:
-    return "the storage is slow" if own.checkpointed_bytes < SLOW_BYTES_PER_MS * ms else "there was much to write"
+def _upload_reason(own: SubtaskFigures, ms: float, is_end: bool) -> str:
+    if own.checkpointed_bytes >= SLOW_BYTES_PER_MS * ms:
+        return "there was much to write"
+    return "the storage is slow, or that of its sink" if is_end else "the storage is slow"
 
 
 def _seconds(ms: float) -> str:

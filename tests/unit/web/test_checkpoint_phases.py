@@ -114,6 +114,12 @@ def told(made: CheckpointRecord, after_ms: int = 0) -> Slowest:
             "Upload of map, subtask 0, took 2.1 s for 2.0 GB: there was much to write.",
         ),
         (
+            SINK,
+            figures(async_ms=2200.0, upload_ms=2100.0, size_bytes=4_200),
+            Phase.UPLOAD,
+            "Upload of sink, subtask 0, took 2.1 s for 4.2 kB: the storage is slow, or that of its sink.",
+        ),
+        (
             MAP,
             figures(ack_ms=700.0),
             Phase.ACK,
