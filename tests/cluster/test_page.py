@@ -33,6 +33,7 @@ SETTINGS = {
 def test_a_lost_slot_is_found_on_the_page(spark: SparkSession, browser: Browser, tmp_path: Path) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(SETTINGS), spark)
     env.set_parallelism(2)
+    context = spark.sparkContext
     numbers = env.from_source(DataGeneratorSource(lambda index: index, None, 1000), None, "numbers")
     numbers.key_by(lambda number: number % 10).process(Count(tmp_path)).name("counter").filter(lambda _: False).print()
     job = env.submit("loses a slot")
@@ -47,6 +48,10 @@ def test_a_lost_slot_is_found_on_the_page(spark: SparkSession, browser: Browser,
             anna.follows("failed or was lost")
             anna.page.get_by_role("region", name="Failures").get_by_text("slot-").first.wait_for()
             anna.page.get_by_role("region", name="Attempts").get_by_role("listitem").nth(1).wait_for()
+            anna.opens("Configuration")
+            assert anna.page.get_by_role("link", name="Spark's own page").get_attribute("href") == context.uiWebUrl
+            slots = anna.page.get_by_role("table", name="Slots")
+            slots.get_by_role("cell", name=str(pids(tmp_path)[-1]), exact=True).wait_for()
     finally:
         job.cancel()
         job.wait(60)

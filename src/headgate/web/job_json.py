@@ -15,6 +15,7 @@ from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.failures import Failure
 from headgate.runtime.monitoring.progress import AttemptRun
 from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.configuration_json import parameters_shown
 from headgate.web.job_view import JobView
 from headgate.web.metrics_json import metrics_of, totals
 from headgate.web.question import Question, ServedJob, vertex_id, whole_number
@@ -132,7 +133,7 @@ def config(asked: Question) -> Json:
             "restart-strategy": plan.settings.get(options.RESTART_STRATEGY) or "default",
             "job-parallelism": placement.slots,
             "object-reuse-mode": False,
-            "user-config": plan.parameters,
+            "user-config": parameters_shown(plan.parameters),
         },
     }
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from headgate.graph.job_graph import VertexPlan
@@ -18,12 +18,13 @@ _DIGITS_MAX: Final = 18
 class ServedJob:
     """A job of the server, and when it came, by the wall clock.
 
-    `folder` is where its checkpoints are, None when they are in the memory of the driver.
+    `folder` is where its checkpoints are, None when they are in the memory of the driver; `facts` tell what it runs on.
     """
 
     view: JobView
     started_ms: int
     folder: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @final

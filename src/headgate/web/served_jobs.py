@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
 from headgate.clock import SystemClock
@@ -20,9 +21,9 @@ class ServedJobs:
         self.operations: Final = Operations()
         self.clock: Final = SystemClock()
 
-    def add(self, view: JobView, folder: str | None) -> ServedJob:
-        """Answer for a job, whose checkpoints are in `folder`, or in the memory of the driver."""
-        job = ServedJob(view, self.clock.wall_ms(), folder)
+    def add(self, view: JobView, folder: str | None, facts: Mapping[str, str]) -> ServedJob:
+        """Answer for a job, whose checkpoints are in `folder`, or in the memory of the driver; it runs on `facts`."""
+        job = ServedJob(view, self.clock.wall_ms(), folder, facts)
         self.by_id = {**self.by_id, view.job_id: job}
         return job
 

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
@@ -65,9 +66,12 @@ class JobEndpoint:
         self._announced: DriverAddress | None = None
         self._announcing: threading.Thread | None = None
 
-    def open(self, view: JobView, folder: JobFolder) -> None:
-        """Serve the job, and have its address written where clients look, on a thread, while the job starts."""
-        served = self._server.jobs.add(view, folder.location)
+    def open(self, view: JobView, folder: JobFolder, facts: Mapping[str, str]) -> None:
+        """Serve the job, and have its address written where clients look, on a thread, while the job starts.
+
+        `facts` tell what the job runs on.
+        """
+        served = self._server.jobs.add(view, folder.location, facts)
         self._job_id = view.job_id
         self._folder = folder
         config = self._server.config

@@ -55,6 +55,10 @@ class Host(Protocol):
         """Return where the job is stored. Called after `start`."""
         ...
 
+    def facts(self) -> dict[str, str]:
+        """Return what the job runs on, for people: `page` is the address of its own page. Called after `start`."""
+        ...
+
     def turn(self) -> None:
         """Do what there is to do, then wait for more, but no longer than until `wake` is called."""
         ...
@@ -250,7 +254,7 @@ class RunningJob:
         try:
             self._master = master = self._host.start(self._results)
             if self._endpoint is not None:
-                self._endpoint.open(self, self._host.folder())
+                self._endpoint.open(self, self._host.folder(), self._host.facts())
             self._started.set()
             master.submit()
             while (outcome := master.outcome) is None:

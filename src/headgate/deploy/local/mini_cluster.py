@@ -26,6 +26,7 @@ from headgate.deploy.temporary import temporary_storage
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch, SlotIndex
 from headgate.runtime.control.messages import FromSlot, RegisterSlot, ToSlot
+from headgate.runtime.control.process_facts import process_facts
 from headgate.runtime.exchange.memory import MemoryExchange, Switchboard
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
@@ -98,6 +99,9 @@ class LocalHost:
     def folder(self) -> JobFolder:
         return self._folder
 
+    def facts(self) -> dict[str, str]:
+        return {}
+
     def turn(self) -> None:
         assert self._master is not None
         now_ms = self._clock.monotonic_ms()
@@ -139,6 +143,7 @@ class LocalHost:
         assert self._master is not None
         self._launch = launch
         self._clear_scratch()
+        facts = process_facts()
         switchboard: Switchboard = {}
         credit_batches = self._plan.settings.get(options.CREDIT_BATCHES)
         for index in range(slots):
@@ -156,7 +161,8 @@ class LocalHost:
             self._scratch.append(services.scratch)
             slot = Slot(lambda: unpack(self._package), number, services)
             self._slots.append(slot)
-            self._master.register(RegisterSlot(launch=launch, slot=number, host="", port=0), LocalLink(slot))
+            registration = RegisterSlot(launch=launch, slot=number, host="", port=0, environment=facts)
+            self._master.register(registration, LocalLink(slot))
 
     def kill(self, launch: Launch) -> None:
         for slot in self._slots:

@@ -29,7 +29,7 @@ from headgate.deploy.spark.preflight import is_local, slot_count, unfit
 from headgate.deploy.spark.session import embedded_max
 from headgate.deploy.spark.shared_storage import StorageProof
 from headgate.deploy.spark.shipping import ShippedCode
-from headgate.deploy.spark.slot_process import UNFIT, environment
+from headgate.deploy.spark.slot_process import UNFIT
 from headgate.deploy.spark.slot_spec import SlotSpec
 from headgate.deploy.spark.slot_task import SlotTask, slot_task
 from headgate.deploy.spark.stage import SlotStage, StageOrder
@@ -39,6 +39,7 @@ from headgate.errors import StorageError
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import Launch
 from headgate.runtime.control.messages import RegisterSlot
+from headgate.runtime.control.process_facts import process_facts
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.job_storage.job_storage import JobStorage
 from headgate.runtime.job_storage.place import keeps_in_memory, storage_location
@@ -82,7 +83,7 @@ class SparkHost:
         self._poller = Poller()
         self._io = ThreadIo(_IO_THREADS, "headgate-io", self.wake)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._facts = environment()
+        self._facts = process_facts()
         self._services: _Services | None = None
         self._stage: SlotStage | None = None
         self._proof: StorageProof | None = None
@@ -129,6 +130,11 @@ class SparkHost:
 
     def folder(self) -> JobFolder:
         return self._started().folder
+
+    def facts(self) -> dict[str, str]:
+        context = self._spark.sparkContext
+        found = {"spark": self._spark.version, "master": context.master, "application": context.applicationId}
+        return {name: value for name, value in (found | {"page": context.uiWebUrl}).items() if value is not None}
 
     def turn(self) -> None:
         services = self._started()

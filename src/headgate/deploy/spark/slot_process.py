@@ -9,15 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import platform
-import socket
 import threading
-from importlib import metadata
 from typing import Final, final
 
 from pyspark import TaskContext
 
-import headgate
 from headgate import options
 from headgate.checkpoint.file_store import FileSystemStore
 from headgate.checkpoint.store import CheckpointStore, MemoryStore
@@ -33,6 +29,7 @@ from headgate.ids import SlotIndex
 from headgate.runtime.control.client import ControlClient, Hello
 from headgate.runtime.control.heartbeat import HeartbeatConfig, HeartbeatThread
 from headgate.runtime.control.messages import RegisterSlot
+from headgate.runtime.control.process_facts import process_facts
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.slot.garbage import survivors_set_aside
@@ -147,22 +144,10 @@ def _heartbeat_config(spec: SlotSpec) -> HeartbeatConfig:
 
 
 def _registration(spec: SlotSpec, index: SlotIndex, address: Address, store: CheckpointStore) -> RegisterSlot:
-    facts = environment()
+    facts = process_facts()
     if spec.proof is not None:
         try:
             answer_probe(store, spec.proof, index, facts["host"])
         except StorageError as error:
             facts[UNFIT] = str(error)
     return RegisterSlot(launch=spec.launch, slot=index, host=address.host, port=address.port, environment=facts)
-
-
-def environment() -> dict[str, str]:
-    """Return the facts about this process that the job master compares with its own."""
-    return {
-        "host": socket.gethostname(),
-        "pid": str(os.getpid()),
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "pyarrow": metadata.version("pyarrow"),
-        "cloudpickle": metadata.version("cloudpickle"),
-        "headgate": headgate.__version__,
-    }

@@ -142,6 +142,7 @@ class JobMaster:
             link.close()
             return
         self._links.add(message, link)
+        self.progress.slots = {**self.progress.slots, message.slot: message.environment}
         self._supervise(supervision.SlotRegistered(launch=message.launch, slot=message.slot, now_ms=self._now()))
 
     def slot_lost(self, launch: Launch, slot: SlotIndex, reason: str) -> None:

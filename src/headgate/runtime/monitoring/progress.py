@@ -65,6 +65,8 @@ class JobProgress:
     """The newest metrics of the attempt's subtasks; never changed, but replaced."""
     counted: Mapping[SlotIndex, Mapping[str, int]] = field(default_factory=dict)
     """What the sources of each slot have counted in the attempt; never changed, but replaced."""
+    slots: Mapping[SlotIndex, Mapping[str, str]] = field(default_factory=dict)
+    """Facts about the process of each slot that has registered, the latest; never changed, but replaced."""
     statistics: CheckpointStatistics = field(default_factory=CheckpointStatistics)
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
     failed_records: dict[str, deque[FailedRecord]] = field(default_factory=dict)

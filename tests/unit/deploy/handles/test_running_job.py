@@ -108,6 +108,9 @@ class BrokenHost:
     def folder(self) -> JobFolder:
         return self.inner.folder()
 
+    def facts(self) -> dict[str, str]:
+        return self.inner.facts()
+
     def turn(self) -> None:
         raise OSError("the cluster is gone")
 

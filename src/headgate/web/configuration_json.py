@@ -1,0 +1,73 @@
+"""How a job is configured, and what it runs on: each option with its value, the versions of driver and slots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headgate import options
+from headgate.config import Option, Settings
+from headgate.runtime.control.process_facts import process_facts
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.question import Question
+from headgate.web.secrets_hidden import shown
+
+ROWS_MAX: Final = 1_000
+
+
+def configuration(asked: Question) -> Json:
+    """Return all options, the keys that no option declares, and the user's own parameters. Secrets are hidden."""
+    settings = asked.job.view.plan.settings
+    return {
+        "options": [_option(option, settings) for option in options.REGISTRY.options],
+        "others": _pairs(settings.others),
+        "parameters": _pairs(asked.job.view.plan.parameters),
+    }
+
+
+def environment(asked: Question) -> Json:
+    """Return the facts about the driver, the slots that have registered, and what the job runs on."""
+    placement, slots = asked.job.view.progress.placement, asked.job.view.progress.slots
+    rows = [{"slot": slot, **facts} for slot, facts in sorted(slots.items()) if slot < placement.slots]
+    return {
+        "driver": process_facts(),
+        "platform": dict(asked.job.facts),
+        "slots": rows[:ROWS_MAX],
+        "slotsTotal": placement.slots,
+    }
+
+
+def parameters_shown(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's parameters without secrets."""
+    return {key: shown(key, value) for key, value in parameters.items()}
+
+
+def _pairs(values: Mapping[str, str]) -> list[Json]:
+    return [{"key": key, "value": shown(key, value)} for key, value in sorted(values.items())[:ROWS_MAX]]
+
+
+def _option(option: Option[object], settings: Settings) -> Json:
+    return {
+        "key": option.key,
+        "value": _text(option, settings.get(option)),
+        "default": _text(option, option.default),
+        "set": settings.is_given(option),
+        "source": settings.source_of(option).value,
+        "doc": option.doc,
+    }
+
+
+def _text(option: Option[object], value: object) -> str | None:
+    """Return the value as it is written; None if there is none."""
+    match value:
+        case None:
+            return None
+        case bool():
+            text = str(value).lower()
+        case dict():
+            text = ", ".join(f"{key}: {item}" for key, item in parameters_shown(value).items())
+        case tuple():
+            text = "-".join(dict.fromkeys(map(str, value)))  # a range of ports
+        case _:
+            text = f"{value}{option.kind.unit}"
+    return shown(option.key, text)

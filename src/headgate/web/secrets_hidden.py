@@ -1,0 +1,34 @@
+"""What is shown of configuration: no values of keys that name a secret, as in Flink, and no credentials in others."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HIDDEN: Final = "******"
+TEXT_MAX: Final = 2_000
+_OF_FLINK: Final = (
+    *("password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token"),
+    *("basic-auth", "jaas.config", "http-headers"),
+)
+_NAMES: Final = (*_OF_FLINK, "passwd", "passphrase", "credential", "private-key", "access-key", "authorization")
+_NAME: Final = "|".join(re.escape(name).replace(r"\-", "[-_.]?") for name in _NAMES)
+_KEY: Final = re.compile(_NAME, re.IGNORECASE)
+_USER_OF_URL: Final = re.compile(r"(\w[\w+.-]*://)\S*@")
+"""Greedy: a password may have a slash or an @ in it, and too much is hidden rather than too little."""
+_GIVEN: Final = re.compile(
+    rf"""((?:{_NAME})[\w.-]*["']?\s*[=:]\s*)(?:(?:basic|bearer)\s+)?("[^"]*"?|'[^']*'?|[^\s&;,]+)""", re.IGNORECASE
+)
+"""A secret that is named inside a value: in the query of a URL, in JSON, among properties."""
+
+
+def shown(key: str, value: str) -> str:
+    """Return the value of a key as people may see it, cut to 2,000 characters.
+
+    >>> shown("db.password", "x"), shown("db.url", "jdbc:postgresql://ann:x@db/shop?password=x&ssl=on")
+    ('******', 'jdbc:postgresql://******@db/shop?password=******&ssl=on')
+    """
+    if _KEY.search(key):
+        return HIDDEN
+    without_users = _USER_OF_URL.sub(rf"\1{HIDDEN}@", value)
+    return _GIVEN.sub(rf"\1{HIDDEN}", without_users)[:TEXT_MAX]
