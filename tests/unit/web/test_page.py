@@ -116,6 +116,12 @@ def test_the_files_are_open_and_may_load_nothing_from_elsewhere(job: Served) -> 
         assert httpx.get(job.address.url + path).status_code in (401, 404)
 
 
+@pytest.mark.parametrize("part", ["", "bytes=5-1", "lines=1"])
+def test_a_file_is_answered_whole_whatever_part_is_asked_for(job: Served, part: str) -> None:
+    answer = httpx.get(f"{job.address.url}/", headers={"Range": part})
+    assert (answer.status_code, answer.text[:9]) == (200, "<!doctype")
+
+
 def test_other_sites_may_be_named_that_show_the_page() -> None:
     with served(**{"headgate.web.frame-ancestors": "https://notebooks.example.org, https://*.example.com"}) as own:
         policy = httpx.get(own.address.url).headers["Content-Security-Policy"]

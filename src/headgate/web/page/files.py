@@ -1,4 +1,7 @@
-"""The files that the page is made of, as they are in the package. They hold no secret, and nothing of a job."""
+"""The files that the page is made of, as they are in the package. They hold no secret, and nothing of a job.
+
+They are small, and kept in memory: an answer waits for no disk.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 from typing import Final, final
 
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 FOLDER: Final = Path(__file__).parents[1] / "static"
 _KINDS: Final = {
@@ -23,7 +26,11 @@ class PageFiles:
     """Serves the files below `static/`, with a policy that lets them load nothing from elsewhere."""
 
     def __init__(self, frame_ancestors: tuple[str, ...]) -> None:
-        self._files = {str(path.relative_to(FOLDER)): path for path in FOLDER.rglob("*") if path.suffix in _KINDS}
+        self._files = {
+            str(path.relative_to(FOLDER)): (path.read_bytes(), _KINDS[path.suffix])
+            for path in FOLDER.rglob("*")
+            if path.suffix in _KINDS
+        }
         sites = " ".join(frame_ancestors or _THIS_MACHINE)
         self._headers = {
             "Content-Security-Policy": (
@@ -40,4 +47,5 @@ class PageFiles:
         found = self._files.get(name)
         if found is None:
             raise HTTPException(404, f"the page has no file {name}")
-        return FileResponse(found, headers=self._headers, media_type=_KINDS[found.suffix])
+        content, kind = found
+        return Response(content, headers=self._headers, media_type=kind)
