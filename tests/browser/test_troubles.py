@@ -192,6 +192,7 @@ def test_a_failing_checkpoint(browser: Browser) -> None:
     }
     with serving(slow_sink, **CHECKPOINTS, **patience) as job, visitor(browser, job.address) as anna:
         anna.follows("checkpoints failed: ")
+        anna.page.get_by_role("alert").get_by_text("It failed: ").wait_for()
 
 
 def test_slow_storage(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,4 +206,5 @@ def test_slow_storage(browser: Browser, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(FileSystemStore, "write", slowly)
     settings = CHECKPOINTS | {"headgate.storage.dir": str(tmp_path), IN_FILES: "0"}
     with serving(counting, **settings) as job, visitor(browser, job.address) as anna:
-        anna.follows("most of it writing to storage")
+        anna.follows("the storage is slow")
+        anna.page.get_by_role("region", name="Checkpoint").get_by_text("the storage is slow").wait_for()

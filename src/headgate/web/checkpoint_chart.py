@@ -9,7 +9,7 @@ from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, SubtaskFigures
 from headgate.runtime.monitoring.statistics_json import Json
 from headgate.web.checkpoint_json import checkpoint_of
-from headgate.web.checkpoint_phases import Flow, Slowest, missing, phases, slowest
+from headgate.web.checkpoint_phases import Slowest, flow_of, missing, phases, slowest
 from headgate.web.question import Question, vertex_id
 
 ROWS_MAX: Final = 200
@@ -18,7 +18,7 @@ ROWS_MAX: Final = 200
 def chart(asked: Question) -> Json:
     """Return at most 200 subtasks, the slowest first, and what was slowest. Each vertex has its slowest among them."""
     record, plan = checkpoint_of(asked), asked.job.view.plan
-    found = slowest(record, _flow(plan), asked.now_ms)
+    found = slowest(record, flow_of(plan), asked.now_ms)
     shown = _chosen(record)
     return {
         "id": record.checkpoint_id,
@@ -28,15 +28,6 @@ def chart(asked: Question) -> Json:
         "leftOut": sum(record.parallelism) - len(shown),
         "until": (asked.now_ms if record.failed_ms is None else record.failed_ms) - record.barrier.trigger_ms,
     }
-
-
-def _flow(plan: JobGraph) -> Flow:
-    names = tuple(vertex.name for vertex in plan.vertices)
-    inputs = {
-        vertex.id: frozenset(edge.source_vertex for edge in plan.edges if edge.target_vertex == vertex.id)
-        for vertex in plan.vertices
-    }
-    return Flow(names, inputs)
 
 
 def _chosen(record: CheckpointRecord) -> list[SubtaskId]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from headgate.graph.job_graph import JobGraph
 from headgate.ids import SubtaskId
 from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, CheckpointStatus, SubtaskFigures
 
@@ -60,6 +61,15 @@ class Flow:
     def of(self, subtask: SubtaskId) -> str:
         """Return how a subtask is called in a sentence."""
         return f"{self.names[subtask.vertex]}, subtask {subtask.index},"
+
+
+def flow_of(plan: JobGraph) -> Flow:
+    """Return how the vertices of a job follow each other."""
+    inputs = {
+        vertex.id: frozenset(edge.source_vertex for edge in plan.edges if edge.target_vertex == vertex.id)
+        for vertex in plan.vertices
+    }
+    return Flow(tuple(vertex.name for vertex in plan.vertices), inputs)
 
 
 def phases(own: SubtaskFigures) -> dict[Phase, float]:
@@ -186,6 +196,8 @@ def _seconds(ms: float) -> str:
 
 
 def _size(size_bytes: int) -> str:
+    if size_bytes < 1000:
+        return f"{size_bytes} B"
     if size_bytes < 1_000_000:
         return f"{size_bytes / 1000:.1f} kB"
     return f"{size_bytes / 1_000_000:.0f} MB" if size_bytes < 1e9 else f"{size_bytes / 1e9:.1f} GB"

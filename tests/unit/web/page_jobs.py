@@ -71,7 +71,7 @@ class PageJob:
         """Have a subtask acknowledge a checkpoint after all that it took."""
         state = SubtaskState(operators=(), in_flight=(), processed_bytes=size_bytes, **took)
         acked = SubtaskAcked(attempt=Attempt(1), subtask=subtask, checkpoint_id=CheckpointId(number), state=state)
-        self.progress.statistics.acked(acked, self.now_ms + int(sum(took.values())))
+        self.progress.statistics.acked(acked, self.now_ms + int(sum(took.values()) - took.get("upload_ms", 0)))
 
     def checkpoint(self, number: int, size_bytes: int = 0, failure: str | None = None, **took: Any) -> None:
         """Have a checkpoint of the second vertex end so."""

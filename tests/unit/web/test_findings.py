@@ -107,10 +107,10 @@ def test_checkpoints_that_failed_since_the_last_good_one_are_told() -> None:
 
 def test_a_slow_checkpoint_is_told_with_what_took_most_of_its_time() -> None:
     job = PageJob()
-    job.checkpoint(1, async_ms=4_000.0, start_delay_ms=200.0)
-    assert "took 4.2 s, most of it writing to storage" in text(job)
+    job.checkpoint(1, async_ms=4_000.0, upload_ms=4_000.0, start_delay_ms=200.0)
+    assert "Checkpoint 1 took 4.2 s. Upload of" in text(job)
     job.checkpoint(2, start_delay_ms=3_000.0)
-    assert "waiting for the barrier (back-pressure)" in text(job)
+    assert "took 3.0 s. The barrier took 3.0 s to reach" in text(job)
 
 
 def test_failures_that_come_again_and_again_are_a_loop_and_old_ones_are_none() -> None:

@@ -19,6 +19,7 @@ from headgate.runtime.monitoring.checkpoint_record import CheckpointRecord, Chec
 from headgate.runtime.monitoring.failures import Failure
 from headgate.runtime.monitoring.progress import JobProgress
 from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.checkpoint_phases import flow_of, slowest
 from headgate.web.page.history import JobHistory
 from headgate.web.page.overview_json import vertex_json
 from headgate.web.page.vertex_json import skew
@@ -127,21 +128,11 @@ def slow_checkpoint(seen: Seen) -> Iterator[Json]:
     newest = seen.progress.statistics.latest.completed
     if newest is None or not newest.subtasks:
         return
-    slowest, figures = max(newest.subtasks.copy().items(), key=lambda item: item[1].duration_ms)
-    if figures.duration_ms < SLOW_MS:
+    took_ms = max(figures.duration_ms for figures in newest.acked())
+    told = slowest(newest, flow_of(seen.job.view.plan), seen.now_ms)
+    if took_ms < SLOW_MS or told is None:
         return
-    parts = {
-        "waiting for the barrier (back-pressure)": figures.start_delay_ms,
-        "the alignment of its inputs": figures.alignment_ms,
-        "the copy of its state": figures.sync_ms,
-        "writing to storage": figures.async_ms,
-    }
-    what = max(parts, key=lambda part: parts[part])
-    name = seen.job.view.plan.vertex_of(slowest).name
-    text = (
-        f"Checkpoint {newest.checkpoint_id} took {figures.duration_ms / 1000:.1f} s, most of it {what}: "
-        f"{name!r}, subtask {slowest.index}"
-    )
+    text = f"Checkpoint {newest.checkpoint_id} took {took_ms / 1000:.1f} s. {told.text}"
     yield _finding("slow-checkpoint", "warn", text, f"checkpoints/{newest.checkpoint_id}")
 
 
