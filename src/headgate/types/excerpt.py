@@ -45,8 +45,8 @@ def _pieces(value: Any, characters: int, depth: int) -> Iterator[str]:
     elif isinstance(value, Row) and value._fields is None:
         yield from _joined("<Row(", ([_pieces(own, characters, depth + 1)] for own in value._values), ")>")
     elif isinstance(value, Row):
-        pairs = zip(value._fields or (), value._values, strict=False)
-        yield from _joined("Row(", _named(pairs, characters, depth), ")", "=")
+        named = zip(value._fields or (), value._values, strict=False)
+        yield from _joined("Row(", _named(named, characters, depth), ")", "=")
     elif is_dataclass(kind) and hasattr(kind.__repr__, "__wrapped__"):  # made by dataclass()
         own = ((field.name, getattr(value, field.name, None)) for field in fields(value) if field.repr)
         yield from _joined(f"{kind.__qualname__}(", _named(own, characters, depth), ")", "=")

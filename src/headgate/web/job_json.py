@@ -148,7 +148,7 @@ def exceptions(asked: Question) -> Json:
     failures = list(asked.job.view.progress.failures)[::-1]
     shown = failures[: whole_number(asked.query.get("maxExceptions", ""))]
     return {
-        "root-exception": shown[0].cause if shown else None,
+        "root-exception": shown[0].cause[:_TRACEBACK_MAX] if shown else None,
         "timestamp": shown[0].wall_ms if shown else None,
         "all-exceptions": [],
         "truncated": len(shown) < len(failures),
@@ -159,8 +159,8 @@ def exceptions(asked: Question) -> Json:
 def _failure(failure: Failure) -> Json:
     origin = failure.origin
     return {
-        "exceptionName": failure.cause.strip().rpartition("\n")[2].partition(":")[0],
-        "stacktrace": failure.cause,
+        "exceptionName": failure.cause.strip().rpartition("\n")[2].partition(":")[0][:_ERROR_MAX],
+        "stacktrace": failure.cause[:_TRACEBACK_MAX],
         "timestamp": failure.wall_ms,
         "taskName": origin.operator,
         "subtask": origin.subtask,
@@ -192,6 +192,7 @@ def attempts(asked: Question) -> Json:
     progress = asked.job.view.progress
     failures = {failure.attempt: failure for failure in list(progress.failures)}
     runs = list(progress.attempts)[::-1]
+    savepoints = {restore.checkpoint_id for restore in list(progress.statistics.restores) if restore.is_savepoint}
     return {
         "vertices": [vertex.name for vertex in asked.job.view.plan.vertices],
         "attempts": [
@@ -199,6 +200,7 @@ def attempts(asked: Question) -> Json:
                 "attempt": run.attempt,
                 "parallelism": run.parallelism,
                 "restored": run.checkpoint_id,
+                "savepoint": run.checkpoint_id in savepoints,
                 "began": run.began_ms,
                 "ended": run.ended_ms,
                 "end": _end(run, failures.get(run.attempt), is_last=place == 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from headgate.deploy.handles.handle import JobStatus
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import as_programmed
-from headgate.ids import Attempt, JobId
+from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.failure import UserFailure
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
+from headgate.runtime.monitoring.statistics import Restore
 from headgate.web import job_json
 from headgate.web.question import Question, ServedJob
 from tests.unit.runtime.plans import line_plan
@@ -132,3 +134,34 @@ def test_attempts_are_told_newest_first_with_what_ended_them() -> None:
     found = job_json.attempts(asked(view))["attempts"]
     assert [(each["attempt"], each["end"]) for each in found] == [(3, None), (2, "rescale"), (1, "failure")]
     assert found[2]["error"] == "Traceback:"
+
+
+def test_an_attempt_that_started_from_a_savepoint_says_so() -> None:
+    view = View()
+    for number, checkpoint in ((1, 7), (2, 8)):
+        view.progress.attempts.append(
+            AttemptRun(
+                attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=CheckpointId(checkpoint), began_ms=number
+            )
+        )
+    restore = Restore(checkpoint_id=CheckpointId(7), wall_ms=1, is_savepoint=True, location=None)
+    view.progress.statistics.restores.append(restore)
+    found = job_json.attempts(asked(view))["attempts"]
+    assert [(each["restored"], each["savepoint"]) for each in found] == [(8, False), (7, True)]
+
+
+def test_what_is_told_of_failures_is_bounded_however_long_their_errors_are() -> None:
+    long = "x" * 100_000
+    user = UserFailure("counter", 1, long, long, key="'a'", record="(1, 2)")
+    failures = [
+        Failure(
+            wall_ms=number,
+            attempt=Attempt(number),
+            cause=user.describe(),
+            origin=FailureOrigin(operator="counter", user=user),
+            restart_delay_ms=0.0,
+        )
+        for number in range(100)
+    ]
+    found = json.dumps(job_json.exceptions(asked(View(progress(*failures)), maxExceptions="50")))
+    assert len(found) < 51 * 42_000

@@ -16,17 +16,25 @@ export function Exceptions({ id, overview }) {
   return html`
     <section class="panel" aria-label="Attempts"><h2>Attempts</h2>
       <${Timeline} runs=${attempts.data.attempts} now=${overview?.now ?? Date.now()} />
-      <ol class="attempts">${attempts.data.attempts.slice(0, 20).map((run) => html`<${Run} key=${run.attempt} run=${run} />`)}</ol></section>
+      <ol class="attempts">${attempts.data.attempts.slice(0, 20).map((run, place) => html`<${Run} key=${run.attempt} run=${run} before=${attempts.data.attempts[place + 1]} vertices=${attempts.data.vertices} />`)}</ol></section>
     <section class="panel" aria-label="Failures"><h2>Failures</h2>
       ${entries.length === 0 && html`<p class="good"><span aria-hidden="true">✓</span> The job has not failed since this driver has it.</p>`}
       ${entries.map((entry, place) => html`<${Failure} key=${`${entry.timestamp} ${entry.attempt}`} entry=${entry} open=${place === 0} />`)}
       ${truncated && html`<p class="quiet">Only the newest ${entries.length} are shown.</p>`}</section>`;
 }
 
-function Run({ run }) {
-  const from = run.restored === null ? "from the beginning" : `from checkpoint ${run.restored}`;
+function Run({ run, before, vertices }) {
+  const from = run.restored === null ? "from the beginning" : `from ${run.savepoint ? "savepoint" : "checkpoint"} ${run.restored}`;
   const took = run.ended === null ? "runs" : `ran ${duration(run.ended - run.began)}, ${ENDS[run.end]}`;
-  return html`<li value=${run.attempt}>${clock(run.began)}, ${from}, parallelism ${[...new Set(run.parallelism)].join(", ")}: ${took}${run.error ? html`: <span class="bad">${run.error}</span>` : ""}</li>`;
+  return html`<li value=${run.attempt}>${clock(run.began)}, ${from}, parallelism ${widths(run, before, vertices)}: ${took}${run.error ? html`: <span class="bad">${run.error}</span>` : ""}</li>`;
+}
+
+/** The parallelism of an attempt, or what has changed of it since the attempt before. */
+function widths(run, before, vertices) {
+  const changed = vertices.map((name, place) => ({ name, from: before?.parallelism[place], to: run.parallelism[place] })).filter((each) => before && each.from !== each.to);
+  if (changed.length === 0) return [...new Set(run.parallelism)].join(", ");
+  const told = changed.slice(0, 3).map((each) => `of ${each.name} ${each.from} → ${each.to}`).join(", ");
+  return changed.length > 3 ? `${told} and of ${changed.length - 3} more` : told;
 }
 
 /** The attempts of the last while, each as wide as it ran; gaps are restarts. */
