@@ -30,11 +30,20 @@ SETTINGS = {
 }
 
 
-def test_a_lost_slot_is_found_on_the_page(spark: SparkSession, browser: Browser, tmp_path: Path) -> None:
+def told(number: int) -> int:
+    if number % 500 == 0:
+        print(f"number {number} came")
+    return number
+
+
+def test_a_lost_slot_is_found_on_the_page_and_so_is_what_slots_print(
+    spark: SparkSession, browser: Browser, tmp_path: Path
+) -> None:
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(SETTINGS), spark)
     env.set_parallelism(2)
     context = spark.sparkContext
     numbers = env.from_source(DataGeneratorSource(lambda index: index, None, 1000), None, "numbers")
+    numbers = numbers.map(told).name("told")
     numbers.key_by(lambda number: number % 10).process(Count(tmp_path)).name("counter").filter(lambda _: False).print()
     job = env.submit("loses a slot")
     try:
@@ -52,6 +61,11 @@ def test_a_lost_slot_is_found_on_the_page(spark: SparkSession, browser: Browser,
             assert anna.page.get_by_role("link", name="Spark's own page").get_attribute("href") == context.uiWebUrl
             slots = anna.page.get_by_role("table", name="Slots")
             slots.get_by_role("cell", name=str(pids(tmp_path)[-1]), exact=True).wait_for()
+            anna.opens("Logs")
+            log = anna.page.get_by_role("log")
+            log.get_by_text("came").first.wait_for()
+            anna.page.get_by_label("With").fill("number 500 ")
+            assert all(" number 500 came" in line for line in log.inner_text().splitlines() if line.strip())
     finally:
         job.cancel()
         job.wait(60)

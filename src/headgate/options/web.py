@@ -16,6 +16,12 @@ WEB_READ_ONLY: Final = Option[bool](
     False,
     "Whether the page only shows jobs: its sessions may give no orders. The command line still may.",
 )
+WEB_LOGS: Final = Option[bool](
+    "headgate.web.logs",
+    BOOLEAN,
+    True,
+    "Whether slots send the driver what they log and print, for the page.",
+)
 WEB_FRAME_ANCESTORS: Final = Option[str | None](
     "headgate.web.frame-ancestors",
     TEXT,

@@ -22,6 +22,7 @@ from headgate.web import (
     configuration_json,
     failed_records_json,
     job_json,
+    logs_json,
     metrics_json,
     requirements_json,
 )
@@ -59,6 +60,8 @@ class RestPaths:
             "/plan": job_json.plan,
             "/exceptions": job_json.exceptions,
             "/attempts": job_json.attempts,
+            "/logs": logs_json.slots,
+            "/logs/{slot}": logs_json.lines,
             "/failed-records": failed_records_json.failed_records,
             "/configuration": configuration_json.configuration,
             "/environment": configuration_json.environment,

@@ -13,8 +13,10 @@ from headgate.deploy.spark.prints import MarkedOutput
 from headgate.ids import SlotIndex
 from headgate.operators.base import Operator, OperatorContext
 from headgate.operators.print import PrintOperator
+from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.slot import Slot
 
+_TAIL_FORMAT: Final = "[%(story)s] %(name)s: %(message)s"
 _FORMAT: Final = "%(asctime)s %(levelname)s [%(story)s] %(name)s: %(message)s"
 
 
@@ -53,25 +55,34 @@ class SlotStory(logging.Filter):
 
 
 @contextmanager
-def slot_logging(job_name: str, index: SlotIndex, level: str) -> Iterator[SlotStory]:
-    """Log as a slot while the block runs; show what is printed line by line, marked, as a task may never end."""
+def slot_logging(job_name: str, index: SlotIndex, level: str, tail: LogTail | None) -> Iterator[SlotStory]:
+    """Log as a slot while the block runs; show what is printed line by line, marked, as a task may never end.
+
+    `tail` is given all of it as well.
+    """
     story = SlotStory(job_name, index)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_FORMAT))
     handler.addFilter(story)
     root, own = logging.getLogger(), logging.getLogger("headgate")
     levels = root.level, own.level
-    root.addHandler(handler)
+    handlers = [handler] if tail is None else [handler, tail]
+    if tail is not None:
+        tail.setFormatter(logging.Formatter(_TAIL_FORMAT))
+        tail.addFilter(story)
+    for each in handlers:
+        root.addHandler(each)
     root.setLevel(logging.INFO)
     own.setLevel(level)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     printed = sys.stdout
-    sys.stdout = MarkedOutput(printed, story.mark)
+    sys.stdout = MarkedOutput(printed, story.mark, None if tail is None else tail.printed)
     try:
         yield story
     finally:
         sys.stdout = printed
-        root.removeHandler(handler)
+        for each in handlers:
+            root.removeHandler(each)
         root.setLevel(levels[0])
         own.setLevel(levels[1])

@@ -15,15 +15,20 @@ class MarkedOutput(io.TextIOBase):
     Other threads than the one that made this are not marked: `mark` is of what the loop is doing.
     """
 
-    def __init__(self, output: TextIO, mark: Callable[[], str]) -> None:
+    def __init__(self, output: TextIO, mark: Callable[[], str], told: Callable[[str], None] | None = None) -> None:
+        """`told` is called with what is written, as it is written."""
         self._output = output
+        self._told = told
         self._mark = mark
         self._loop = threading.get_ident()
         self._in_line = False
 
     def write(self, text: str) -> int:
         mark = "" if threading.get_ident() != self._loop else self._mark()
-        self._output.write(self._marked(text, mark) if mark else text)
+        marked = self._marked(text, mark) if mark else text
+        self._output.write(marked)
+        if self._told is not None:
+            self._told(marked)
         self._in_line = not text.endswith("\n") if text else self._in_line
         return len(text)
 

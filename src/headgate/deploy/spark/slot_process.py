@@ -33,6 +33,7 @@ from headgate.runtime.control.process_facts import process_facts
 from headgate.runtime.exchange.network import CreditWindow, NetworkExchange
 from headgate.runtime.io import ThreadIo
 from headgate.runtime.slot.garbage import survivors_set_aside
+from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot.slot import Slot, SlotServices
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.wire import Address, JobSecret, Poller, Wire
@@ -54,8 +55,9 @@ def run_slot(data: bytes, package: bytes) -> None:
     spec: SlotSpec = pickle.loads(data)  # noqa: S301  # from the closure of the job's own driver
     index = SlotIndex(context.partitionId())
     level = spec.settings.get(options.LOG_LEVEL)
-    with survivors_set_aside(), output_of_driver(), slot_logging(spec.job_name, index, level) as story:
-        process = SlotProcess(spec, package, index)
+    tail = LogTail() if spec.settings.get(options.WEB_LOGS) else None
+    with survivors_set_aside(), output_of_driver(), slot_logging(spec.job_name, index, level, tail) as story:
+        process = SlotProcess(spec, package, index, tail)
         story.attempt_of(process.slot)
         try:
             process.run()
@@ -67,7 +69,7 @@ def run_slot(data: bytes, package: bytes) -> None:
 class SlotProcess:
     """One slot and everything around it. Owned by the task's thread."""
 
-    def __init__(self, spec: SlotSpec, package: bytes, index: SlotIndex) -> None:
+    def __init__(self, spec: SlotSpec, package: bytes, index: SlotIndex, tail: LogTail | None) -> None:
         self._clock = SystemClock()
         self._poller = Poller()
         self._io = ThreadIo(IO_THREADS, "headgate-io", self._poller.wake)
@@ -92,6 +94,7 @@ class SlotProcess:
             send=self._control.send,
             scratch=self._scratch,
             watch=self._poller.watch,
+            log=tail,
         )
         self.slot = Slot(lambda: unpack(package), index, services)
         self._heartbeat = HeartbeatThread(

@@ -92,8 +92,21 @@ class Collected:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line that a slot has logged, or that was printed there; `wall_ms` is by the slot's clock."""
+
+    wall_ms: int
+    level: str
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Counters and metrics of the subtasks of a slot since the attempt began, sent about once a second."""
+    """Counters and metrics of the subtasks of a slot since the attempt began, sent about once a second.
+
+    `log` has the lines since the report before.
+    """
 
     slot: SlotIndex
     attempt: Attempt
@@ -101,6 +114,7 @@ class Progress:
     records_out: dict[SubtaskId, int]
     counters: dict[str, int]
     metrics: dict[SubtaskId, SubtaskMetrics] = field(default_factory=dict)
+    log: tuple[LogLine, ...] = ()
 
 
 @final

@@ -266,6 +266,7 @@ class JobMaster:
             self.progress.records_in.update({str(subtask): n for subtask, n in message.records_in.items()})
             self.progress.subtasks = {**self.progress.subtasks, **message.metrics}
             self.progress.counted = {**self.progress.counted, message.slot: message.counters}
+            self.progress.logged(message.slot, message.log)
             self.progress.records_failed(message.attempt, message.metrics, self._services.clock.wall_ms())
 
     # --- the supervisor's orders

@@ -10,8 +10,10 @@ from typing import Final, final
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, SlotIndex, SubtaskId
 from headgate.operators.failed_samples import FailedSample
+from headgate.runtime.control.messages import LogLine
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics, summed
 from headgate.runtime.monitoring.failures import FAILURES_MAX, Failure
+from headgate.runtime.monitoring.slot_log import SlotLog
 from headgate.runtime.monitoring.statistics import CheckpointFigures, CheckpointStatistics
 
 FAILED_RECORDS_MAX: Final = 50
@@ -71,6 +73,8 @@ class JobProgress:
     failures: deque[Failure] = field(default_factory=lambda: deque(maxlen=FAILURES_MAX))
     failed_records: dict[str, deque[FailedRecord]] = field(default_factory=dict)
     """Some of the records that functions failed for, by the operator's uid, over all attempts; the latest."""
+    logs: dict[SlotIndex, SlotLog] = field(default_factory=dict)
+    """What slots have logged and printed; nothing where slots do not tell."""
     attempts: deque[AttemptRun] = field(default_factory=lambda: deque(maxlen=ATTEMPTS_MAX))
 
     @property
@@ -84,6 +88,11 @@ class JobProgress:
             for sample in own.failed:
                 kept = self.failed_records.setdefault(sample.uid, deque(maxlen=FAILED_RECORDS_MAX))
                 kept.append(FailedRecord(sample=sample, subtask=subtask, attempt=attempt, wall_ms=now_ms))
+
+    def logged(self, slot: SlotIndex, lines: Sequence[LogLine]) -> None:
+        """Keep the lines that a slot reports."""
+        if lines:
+            self.logs.setdefault(slot, SlotLog()).add(lines)
 
     def attempt_ended(self, now_ms: int) -> None:
         """The newest attempt that ran, if one does, runs no more; `now_ms` is wall clock."""

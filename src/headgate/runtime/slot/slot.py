@@ -50,6 +50,7 @@ from headgate.runtime.io import WaitingIo
 from headgate.runtime.slot import garbage
 from headgate.runtime.slot.attempt_loop import AttemptLoop
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
+from headgate.runtime.slot.log_tail import LogTail
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
 from headgate.runtime.slot_storage.taken import TakenSnapshot
@@ -76,7 +77,7 @@ class SlotServices:
 
     `store` is the job's folder, `open_store` opens another one by its location (of a savepoint, or of another job): it
     blocks and raises StorageError. `send` takes a message to the job master; it does not block. `watch` ends the wait
-    of the host when a file is ready.
+    of the host when a file is ready. `log` has what is logged and printed, None where that is not kept.
     """
 
     clock: Clock
@@ -87,6 +88,7 @@ class SlotServices:
     send: Callable[[FromSlot], None]
     scratch: Scratch
     watch: Watch
+    log: LogTail | None = None
 
 
 @final
@@ -196,6 +198,7 @@ class Slot:
                 records_out={subtask.id: sum(out.records_out for out in subtask.outputs) for subtask in subtasks},
                 counters=dict(self._counters),
                 metrics=execution.metrics(),
+                log=() if self._services.log is None else self._services.log.take(),
             )
         )
 

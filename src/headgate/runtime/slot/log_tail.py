@@ -1,0 +1,70 @@
+"""What a slot logs and prints, on its way to the driver: the newest lines since the last report, bounded."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final, final
+
+from headgate.runtime.control.messages import LogLine
+
+LINES_MAX: Final = 200
+"""Lines of one report."""
+CHARACTERS_MAX: Final = 64 * 1024
+"""Characters of one report."""
+LINE_MAX: Final = 2_000
+"""Characters of one line; what is behind them is left out."""
+
+
+@final
+class LogTail(logging.Handler):
+    """Keeps lines until the slot takes them for a report. May be called from any thread.
+
+    Once a report is full, further lines are only counted: a flood of them costs no more than that.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guard = threading.Lock()
+        self._lines: list[LogLine] = []
+        self._characters = 0
+        self._left_out = 0
+        self._begun = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a log record."""
+        if self._is_full():
+            self._left_out += 1
+            return
+        text = self.format(record)[:LINE_MAX]
+        self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text))
+
+    def printed(self, text: str) -> None:
+        """Keep what was printed once its line is whole."""
+        *whole, self._begun = (self._begun + text[: LINE_MAX * LINES_MAX]).split("\n")
+        self._begun = self._begun[:LINE_MAX]
+        for line in whole:
+            if self._is_full():
+                self._left_out += 1
+            elif line.strip():
+                self._add(LogLine(wall_ms=int(time.time() * 1000), level="PRINTED", text=line[:LINE_MAX]))
+
+    def take(self) -> tuple[LogLine, ...]:
+        """Return the lines since the last time, and begin again."""
+        if not self._lines:
+            return ()
+        with self._guard:
+            lines, self._lines = self._lines, []
+            left_out, self._left_out, self._characters = self._left_out, 0, 0
+        if left_out:
+            lines.append(LogLine(wall_ms=lines[-1].wall_ms, level="", text=f"({left_out:,} more lines are not shown)"))
+        return tuple(lines)
+
+    def _is_full(self) -> bool:
+        return len(self._lines) >= LINES_MAX or self._characters >= CHARACTERS_MAX
+
+    def _add(self, line: LogLine) -> None:
+        with self._guard:
+            self._lines.append(line)
+            self._characters += len(line.text)
