@@ -201,6 +201,7 @@ def attempts(asked: Question) -> Json:
                 "parallelism": run.parallelism,
                 "restored": run.checkpoint_id,
                 "savepoint": run.checkpoint_id in savepoints,
+                "deployed": run.deployed_ms,
                 "began": run.began_ms,
                 "ended": run.ended_ms,
                 "end": _end(run, failures.get(run.attempt), is_last=place == 0),

@@ -128,7 +128,7 @@ def test_attempts_are_told_newest_first_with_what_ended_them() -> None:
     view = View(progress(failure(1, FailureOrigin())))
     for number, ended_ms in ((1, 20), (2, 40), (3, None)):
         run = AttemptRun(
-            attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=None, began_ms=number * 10, ended_ms=ended_ms
+            attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=None, deployed_ms=number * 10, ended_ms=ended_ms
         )
         view.progress.attempts.append(run)
     found = job_json.attempts(asked(view))["attempts"]
@@ -141,7 +141,7 @@ def test_an_attempt_that_started_from_a_savepoint_says_so() -> None:
     for number, checkpoint in ((1, 7), (2, 8)):
         view.progress.attempts.append(
             AttemptRun(
-                attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=CheckpointId(checkpoint), began_ms=number
+                attempt=Attempt(number), parallelism=(1, 1), checkpoint_id=CheckpointId(checkpoint), deployed_ms=number
             )
         )
     restore = Restore(checkpoint_id=CheckpointId(7), wall_ms=1, is_savepoint=True, location=None)

@@ -391,6 +391,14 @@ class JobMaster:
         point = self._point
         assert point is not None
         self.progress.counted = {}
+        self.progress.attempts.append(
+            AttemptRun(
+                attempt=attempt,
+                parallelism=point.placement.parallelism,
+                checkpoint_id=point.checkpoint_id,
+                deployed_ms=self._services.clock.wall_ms(),
+            )
+        )
         addresses = self._links.addresses(point.placement.slots)
         for slot, message in deploy_messages(self._plan, attempt, point, point.splits, addresses).items():
             self._links.send(slot, message)
@@ -402,15 +410,7 @@ class JobMaster:
         self.progress.placement = point.placement
         own = set(map(str, point.placement.subtasks()))
         self.progress.records_in = {name: n for name, n in self.progress.records_in.items() if name in own}
-        self.progress.running_since_ms = now_ms = self._services.clock.wall_ms()
-        self.progress.attempts.append(
-            AttemptRun(
-                attempt=attempt,
-                parallelism=point.placement.parallelism,
-                checkpoint_id=point.checkpoint_id,
-                began_ms=now_ms,
-            )
-        )
+        self.progress.attempt_began(self._services.clock.wall_ms())
         self.progress.subtasks = {}
         self._checkpoints.attempt_started(attempt, point)
         self._discovery.attempt_started(attempt, point)

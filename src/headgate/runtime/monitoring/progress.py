@@ -25,16 +25,18 @@ ATTEMPTS_MAX: Final = 100
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRun:
-    """One attempt: what it started from, at which parallelism, and when it ran, by wall clock.
+    """One attempt: what it started from, at which parallelism, and when it was deployed, ran and ended, by wall clock.
 
-    `checkpoint_id` is None for a start from the beginning, `ended_ms` None while the attempt goes on. An attempt that
-    has ended without a failure made room for one at another parallelism, or was the last.
+    `checkpoint_id` is None for a start from the beginning, `began_ms` None until all subtasks are restored, `ended_ms`
+    None while the attempt goes on. An attempt that has ended without a failure made room for one at another
+    parallelism, or was the last.
     """
 
     attempt: Attempt
     parallelism: tuple[int, ...]
     checkpoint_id: CheckpointId | None
-    began_ms: int
+    deployed_ms: int
+    began_ms: int | None = None
     ended_ms: int | None = None
 
 
@@ -94,8 +96,13 @@ class JobProgress:
         if lines:
             self.logs.setdefault(slot, SlotLog()).add(lines)
 
+    def attempt_began(self, now_ms: int) -> None:
+        """The newest attempt runs from now on; `now_ms` is wall clock."""
+        self.running_since_ms = now_ms
+        self.attempts[-1] = replace(self.attempts[-1], began_ms=now_ms)
+
     def attempt_ended(self, now_ms: int) -> None:
-        """The newest attempt that ran, if one does, runs no more; `now_ms` is wall clock."""
+        """The newest attempt, if there is one under way, is over; `now_ms` is wall clock."""
         self.running_since_ms = None
         if self.attempts and self.attempts[-1].ended_ms is None:
             self.attempts[-1] = replace(self.attempts[-1], ended_ms=now_ms)

@@ -25,8 +25,13 @@ export function Exceptions({ id, overview }) {
 
 function Run({ run, before, vertices }) {
   const from = run.restored === null ? "from the beginning" : `from ${run.savepoint ? "savepoint" : "checkpoint"} ${run.restored}`;
-  const took = run.ended === null ? "runs" : `ran ${duration(run.ended - run.began)}, ${ENDS[run.end]}`;
-  return html`<li value=${run.attempt}>${clock(run.began)}, ${from}, parallelism ${widths(run, before, vertices)}: ${took}${run.error ? html`: <span class="bad">${run.error}</span>` : ""}</li>`;
+  const restored = run.restored === null || run.began === null ? "" : `restored in ${duration(run.began - run.deployed)}, `;
+  return html`<li value=${run.attempt}>${clock(run.deployed)}, ${from}, parallelism ${widths(run, before, vertices)}: ${restored}${course(run)}${run.error ? html`: <span class="bad">${run.error}</span>` : ""}</li>`;
+}
+
+function course(run) {
+  if (run.ended === null) return run.began === null ? "starts" : "runs";
+  return `${run.began === null ? "did not begin" : `ran ${duration(run.ended - run.began)}`}, ${ENDS[run.end]}`;
 }
 
 /** The parallelism of an attempt, or what has changed of it since the attempt before. */
@@ -41,12 +46,12 @@ function widths(run, before, vertices) {
 function Timeline({ runs, now }) {
   const shown = runs.slice(0, 30).reverse();
   if (shown.length === 0) return null;
-  const first = shown[0].began;
+  const first = shown[0].deployed;
   const span = Math.max(1, now - first);
   const part = (ms) => `${(100 * ms) / span}%`;
   return html`<div class="timeline" role="img" aria-label="${shown.length} attempts since ${clock(first)}">
     ${shown.map((run) => html`<span key=${run.attempt} class=${run.end ?? "runs"} title="attempt ${run.attempt}: ${run.error ?? ENDS[run.end] ?? "runs"}"
-      style=${{ left: part(run.began - first), width: part((run.ended ?? now) - run.began) }}>${run.attempt}</span>`)}</div>
+      style=${{ left: part(run.deployed - first), width: part((run.ended ?? now) - run.deployed) }}>${run.attempt}</span>`)}</div>
     <p class="quiet between"><span>${clock(first)}</span><span>now</span></p>`;
 }
 
