@@ -8,6 +8,7 @@ from statistics import median
 from bench.effort import Effort, Say
 from bench.figures import Figure, Target
 from bench.rounds import Rounds, steady
+from bench.trial import run_module
 
 
 def open_page(target: str, effort: Effort, say: Say) -> list[Figure]:
@@ -36,7 +37,24 @@ def open_page(target: str, effort: Effort, say: Say) -> list[Figure]:
             of_runs=driver,
             note=f"driver in all {median(opened['driver_share'] for opened, _ in pairs):.3f} of a core",
         ),
+        first_view(target, effort, say),
     ]
 
+
+def first_view(target: str, effort: Effort, say: Say) -> Figure:
+    """Measure how long a browser takes to show the job graph."""
+    say("the first view of a page")
+    times_ms = tuple(run_module("bench.first_view", {"target": target, "times": effort.failures}, VIEWS_S_MAX)["ms"])
+    return Figure(
+        row="am",
+        what="  first view of a page in a browser, from the address to the job graph",
+        value=median(times_ms),
+        unit="ms",
+        target=Target(most=300.0),
+        of_runs=times_ms,
+    )
+
+
+VIEWS_S_MAX = 180.0
 
 MEASURES = {"am": open_page}

@@ -4,22 +4,34 @@ import { useEffect, useState } from "../vendor/preact.js";
 import { get } from "./api.js";
 
 /**
- * Follow a job by server-sent events. Returns { overview, ended, lost }: the newest overview (null before the first),
+ * Follow a job by server-sent events while the page is visible: a browser has few connections for all tabs of a driver.
+ * Returns { overview, ended, lost }: the newest overview (null before the first),
  * how the job ended (null while it goes on), and whether the connection is lost at the moment.
  */
 export function useJob(id) {
   const [found, set] = useState({ overview: null, ended: null, lost: false });
   useEffect(() => {
     set({ overview: null, ended: null, lost: false });
-    const source = new EventSource(`/jobs/${encodeURIComponent(id)}/live`);
+    let source = null;
     const change = (part) => set((before) => ({ ...before, ...part }));
-    source.addEventListener("overview", (event) => change({ overview: JSON.parse(event.data), lost: false }));
-    source.addEventListener("ended", (event) => {
-      source.close();
-      change({ ended: JSON.parse(event.data), lost: false });
-    });
-    source.onerror = () => change({ lost: true, gone: source.readyState === EventSource.CLOSED });
-    return () => source.close();
+    const follow = () => {
+      source?.close();
+      if (document.visibilityState !== "visible") return;
+      source = new EventSource(`/jobs/${encodeURIComponent(id)}/live`);
+      source.addEventListener("overview", (event) => change({ overview: JSON.parse(event.data), lost: false }));
+      source.addEventListener("ended", (event) => {
+        document.removeEventListener("visibilitychange", follow);
+        source.close();
+        change({ ended: JSON.parse(event.data), lost: false });
+      });
+      source.onerror = () => change({ lost: true, gone: source.readyState === EventSource.CLOSED });
+    };
+    follow();
+    document.addEventListener("visibilitychange", follow);
+    return () => {
+      document.removeEventListener("visibilitychange", follow);
+      source?.close();
+    };
   }, [id]);
   return found;
 }
