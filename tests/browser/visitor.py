@@ -25,7 +25,7 @@ class Visitor:
 
     def sees(self, text: str) -> None:
         """Wait until the text is on the page."""
-        self.page.get_by_text(text).first.wait_for(timeout=WAIT_MS)
+        self.page.get_by_text(text).filter(visible=True).first.wait_for(timeout=WAIT_MS)
 
     def follows(self, text: str) -> None:
         """Wait until something with this text stands out, and follow its link."""

@@ -1,17 +1,14 @@
-// The pages of a job, in the order of the menu. `badge` counts what should be noticed.
+// The pages of a job, in the order of the menu; all but the first are fetched when they are opened. `badge` counts what
+// should be noticed.
 
-import { Checkpoints } from "./pages/checkpoints.js";
-import { Configuration } from "./pages/configuration.js";
-import { Exceptions } from "./pages/exceptions.js";
-import { Failed } from "./pages/failed.js";
-import { Logs } from "./pages/logs.js";
 import { Overview } from "./pages/overview.js";
+import { lazy } from "./ui.js";
 
 export const PAGES = [
   { key: "overview", title: "Overview", Page: Overview },
-  { key: "checkpoints", title: "Checkpoints", Page: Checkpoints, badge: (overview) => overview.checkpoints.failed },
-  { key: "exceptions", title: "Exceptions", Page: Exceptions, badge: (overview) => overview.failures },
-  { key: "failed", title: "Failed records", Page: Failed, badge: (overview) => overview.vertices.reduce((sum, each) => sum + each.failed, 0) },
-  { key: "configuration", title: "Configuration", Page: Configuration },
-  { key: "logs", title: "Logs", Page: Logs },
+  { key: "checkpoints", title: "Checkpoints", Page: lazy(() => import("./pages/checkpoints.js"), "Checkpoints"), badge: (overview) => overview.checkpoints.failed },
+  { key: "exceptions", title: "Exceptions", Page: lazy(() => import("./pages/exceptions.js"), "Exceptions"), badge: (overview) => overview.failures },
+  { key: "failed", title: "Failed records", Page: lazy(() => import("./pages/failed.js"), "Failed"), badge: (overview) => overview.vertices.reduce((sum, each) => sum + each.failed, 0) },
+  { key: "configuration", title: "Configuration", Page: lazy(() => import("./pages/configuration.js"), "Configuration") },
+  { key: "logs", title: "Logs", Page: lazy(() => import("./pages/logs.js"), "Logs") },
 ];

@@ -23,6 +23,19 @@ export const Notice = ({ kind = "info", children }) =>
 export const Waiting = ({ error, what = "the driver" }) =>
   error ? html`<${Notice} kind="bad">${error.message}<//>` : html`<p class="quiet">Waiting for ${what} …</p>`;
 
+/** A component that is fetched when it is first shown: `load()` imports its module, `name` is what it is called there. */
+export function lazy(load, name) {
+  let Found = null;
+  return function Fetched(props) {
+    const [error, setError] = useState(null);
+    const [, done] = useState(false);
+    useEffect(() => {
+      if (Found === null) load().then((module) => ((Found = module[name]), done(true)), setError);
+    }, []);
+    return Found === null ? html`<${Waiting} error=${error} what="this page" />` : html`<${Found} ...${props} />`;
+  };
+}
+
 /** Shares of time as one bar: busy, back-pressured, idle; each from 0 to 1. */
 export function TimeBar({ busy, backPressured, idle }) {
   if (busy == null) return html`<span class="quiet">–</span>`;

@@ -4,8 +4,9 @@ import { html } from "../../vendor/preact.js";
 import { ago, bytes, duration, rate, whole } from "../format.js";
 import { JobGraph } from "../graph.js";
 import { useGet } from "../live.js";
-import { Figure, Table, TimeBar, Waiting } from "../ui.js";
-import { Vertex } from "../vertex.js";
+import { Figure, Table, TimeBar, Waiting, lazy } from "../ui.js";
+
+const Vertex = lazy(() => import("../vertex.js"), "Vertex");
 
 const COLUMNS = [
   { key: "name", title: "Operators", cell: (row) => row.name, value: (row) => row.name },
@@ -21,7 +22,7 @@ const COLUMNS = [
 
 export function Overview({ id, rest, overview }) {
   const shape = overview === null ? null : `${overview.attempt} ${overview.vertices.map((each) => each.parallelism)}`;
-  const plan = useGet(shape === null ? null : `/jobs/${id}/plan`, 0, shape);
+  const plan = useGet(`/jobs/${id}/plan`, 0, shape);
   if (overview === null) return html`<${Waiting} what="the first figures" />`;
   const chosen = rest[0] ?? null;
   const choose = (vertex) => {
