@@ -1,4 +1,4 @@
-"""How long a browser takes from an address to the job graph: `python -m bench.first_view JSON`, with `target` and `times`.
+"""How long a browser takes from an address to the job graph: `python -m bench.first_view JSON`.
 
 The time is that of the page itself, from the begin of the navigation to the first box of the graph, each in a browser
 that has nothing of the page yet. Prints a list of milliseconds as JSON.
