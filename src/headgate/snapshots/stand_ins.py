@@ -1,6 +1,6 @@
 """Stand-ins: classes in the place of those that stored objects have and this process does not.
 
-`moved_to` is where `headgate.state.moved-classes` is to look for a class: this module has one of every dotted name. An
+`moved_to` is where `headgate.state.moved-classes` is to look for a class: `absent` has one of every dotted name. An
 object keeps nothing but whose class it was of, and can be pickled again.
 """
 
@@ -13,7 +13,7 @@ class _Named(type):
     """The class of stand-ins: what lies below their dotted names are others."""
 
     def __getattr__(cls, name: str) -> _Named:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__main__":
             raise AttributeError(name)
         return _stand_in(f"{cls.__qualname__}.{name}")
 
@@ -35,7 +35,7 @@ class _StandIn(metaclass=_Named):
     def __setitem__(self, key: object, value: object) -> None: ...
 
     def __repr__(self) -> str:
-        return f"(pickled {type(self).__qualname__})"
+        return f"(pickled {type(self).__qualname__.removeprefix('absent.')})"
 
 
 _made: Final[dict[str, _Named]] = {}
@@ -47,16 +47,13 @@ def _stand_in(name: str) -> _Named:
     return _made[name]
 
 
-def __getattr__(name: str) -> _Named:
-    if name.startswith("__") and name != "__main__":
-        raise AttributeError(name)
-    return _stand_in(name)
+absent: Final = _stand_in("absent")
 
 
 def moved_to(name: str) -> str:
     """Return the dotted name of the stand-in of a class.
 
     >>> moved_to("shop.Order")
-    'headgate.snapshots.stand_ins.shop.Order'
+    'headgate.snapshots.stand_ins.absent.shop.Order'
     """
-    return f"{__name__}.{name}"
+    return f"{__name__}.absent.{name}"
