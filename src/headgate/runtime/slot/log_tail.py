@@ -37,7 +37,11 @@ class LogTail(logging.Handler):
         if self._is_full():
             self._left_out += 1
             return
-        text = self.format(record)[:LINE_MAX]
+        try:
+            text = self.format(record)[:LINE_MAX]
+        except Exception:  # noqa: BLE001  # as for every handler, a faulty call to log fails nothing
+            self.handleError(record)
+            return
         self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text))
 
     def printed(self, text: str) -> None:

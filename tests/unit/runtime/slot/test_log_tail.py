@@ -41,6 +41,15 @@ def test_what_is_logged_and_printed_is_taken_once(tail: LogTail) -> None:
     assert texts(tail.take()) == ["three"]
 
 
+def test_a_call_that_cannot_be_formatted_raises_nothing_where_it_logs(
+    tail: LogTail, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("tests.tail"), "propagate", False)  # pytest's own handler raises
+    logging.getLogger("tests.tail").warning("%d things", "many")
+    assert tail.take() == ()
+    assert "%d things" in capsys.readouterr().err
+
+
 def test_a_flood_of_lines_is_counted_and_the_next_report_begins_again(tail: LogTail) -> None:
     tail.printed("x\n" * (LINES_MAX + 50))
     taken = tail.take()
