@@ -100,3 +100,12 @@ def test_attempts_go_on_at_another_parallelism_from_data_in_flight_and_from_subt
 def test_state_that_is_dealt_to_the_subtasks_of_another_placement_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RestoreResolver, "_shapes", lambda self: shapes_of(self.plan, as_programmed(self.plan)))
     assert any(not run(seed, change=partial(placed, Widths(seed))).passed for seed in range(1, 21))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1784, 7382])
+def test_jobs_that_wait_for_answers_end_and_failed_rescales_count_as_new_beginnings(seed: int) -> None:
+    """The first came to no end for the timeouts of its checkpoints; of the other, which counts at least once, it was
+    asked that it count each record once, although a rescale had failed and the job had begun again."""
+    report = run_rescaled(seed)
+    assert report.violations == ()

@@ -17,6 +17,9 @@ from tests.simulation.own_jobs.run import run
 WIDTH_MAX: Final = 5
 FIXED: Final = ("broadcast", "own_list", "union")
 """Stages that count for each of their subtasks: at another parallelism they would rightly count differently."""
+CALLING: Final = ("calling", "calling_by_key")
+"""Stages whose barriers wait for answers. With fewer subtasks they may wait longer than checkpoints have; a job that
+begins again each time, in Flink as well, comes to no end: so their checkpoints may fail."""
 _RESCALES_MAX: Final = 6
 _APART_MS: Final = (20.0, 500.0)
 _SCARCE_MS: Final = (0.0, 2_500.0)
@@ -42,6 +45,8 @@ def _rescaled(seed: int, job: JobSpec) -> JobSpec:
         after_ms += rng.uniform(*_APART_MS)
         found.append(SimRescale(after_ms, partial(_bounds, f"{seed} {job.job_id} {number}")))
     settings = {**job.settings, **ADAPTIVE} if rng.random() < 0.5 else job.settings
+    if any(stage.kind in CALLING for stage in job.stages):
+        settings = {**settings, "execution.checkpointing.tolerable-failed-checkpoints": 100}
     return replace(job, settings=settings, rescales=tuple(found), slots_max=_slots(job, rng))
 
 

@@ -61,6 +61,11 @@ class Cluster:
     def _in_charge(self) -> list[MasterProcess]:
         return [each for each in self.masters if each.alive and not each.is_superseded]
 
+    @property
+    def has_begun_again(self) -> bool:
+        """Whether the job began again: after a failure, for a rescale or when that failed, or by another driver."""
+        return len(self.masters) > 1 or self.master.master.progress.attempt > 1
+
     def start_master(self) -> None:
         """Start the program: a driver process that submits the job."""
         if self.is_lost or self.over:

@@ -164,7 +164,7 @@ class Journey(Generic[J]):
             if result is None or result.status != JobState.FINISHED.value:
                 self._world.violated(f"the job that went on from a savepoint ended as {result}")
             # Nothing goes wrong there: a job that counts at least once counts twice only when it begins again.
-            is_exact = leg.job.is_exact or not cluster.rescales
+            is_exact = leg.job.is_exact or not cluster.has_begun_again
             judged = self._program.judge_fork(leg.job, outside) if is_exact else ()
             for what in (*judged, *_left_pending(outside)):
                 self._world.violated(f"from a savepoint on the way: {what}")
@@ -220,9 +220,7 @@ class Journey(Generic[J]):
         ran = self.legs[: len(self.clusters)]
         if all(leg.job.is_exact for leg in ran):
             return True
-        first = self.clusters[0]
-        begun_again = len(first.masters) - 1 + first.master.master.progress.restarts + first.rescales
-        return len(ran) == 1 and not begun_again
+        return len(ran) == 1 and not self.clusters[0].has_begun_again
 
     def _is_tidy(self) -> bool:
         """Return whether nothing kept the driver that ended the job from removing all its files."""
