@@ -38,7 +38,7 @@ _TASK_STATE_OF: Final = {
 }
 _REFRESH_MS: Final = 3000
 _ERROR_MAX: Final = 500
-_TRACEBACK_MAX: Final = 20_000
+_TRACEBACK_MAX: Final = 4_000
 _USER_PARTS: Final = ("traceback", "key", "record")
 
 

@@ -34,25 +34,26 @@ class LogTail(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a log record."""
-        if self._is_full():
-            self._left_out += 1
-            return
+        with self._guard:
+            if self._has_no_room():
+                return
         try:
-            text = self.format(record)[:LINE_MAX]
+            text = self.format(record)
         except Exception:  # noqa: BLE001  # as for every handler, a faulty call to log fails nothing
             self.handleError(record)
             return
-        self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text))
+        with self._guard:
+            self._add(LogLine(wall_ms=int(record.created * 1000), level=record.levelname, text=text[:LINE_MAX]))
 
     def printed(self, text: str) -> None:
         """Keep what was printed once its line is whole."""
-        *whole, self._begun = (self._begun + text[: LINE_MAX * LINES_MAX]).split("\n")
-        self._begun = self._begun[:LINE_MAX]
-        for line in whole:
-            if self._is_full():
-                self._left_out += 1
-            elif line.strip():
-                self._add(LogLine(wall_ms=int(time.time() * 1000), level="PRINTED", text=line[:LINE_MAX]))
+        with self._guard:
+            lines = text.split("\n")
+            lines[0] = self._begun + lines[0]
+            self._begun = lines.pop()[:LINE_MAX]
+            for line in lines:
+                if line.strip() and not self._has_no_room():
+                    self._add(LogLine(wall_ms=int(time.time() * 1000), level="PRINTED", text=line[:LINE_MAX]))
 
     def take(self) -> tuple[LogLine, ...]:
         """Return the lines since the last time, and begin again."""
@@ -65,10 +66,11 @@ class LogTail(logging.Handler):
             lines.append(LogLine(wall_ms=lines[-1].wall_ms, level="", text=f"({left_out:,} more lines are not shown)"))
         return tuple(lines)
 
-    def _is_full(self) -> bool:
-        return len(self._lines) >= LINES_MAX or self._characters >= CHARACTERS_MAX
+    def _has_no_room(self) -> bool:
+        is_full = len(self._lines) >= LINES_MAX or self._characters >= CHARACTERS_MAX
+        self._left_out += is_full
+        return is_full
 
     def _add(self, line: LogLine) -> None:
-        with self._guard:
-            self._lines.append(line)
-            self._characters += len(line.text)
+        self._lines.append(line)
+        self._characters += len(line.text)

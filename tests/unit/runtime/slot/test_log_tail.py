@@ -63,7 +63,10 @@ def test_long_lines_are_cut_and_a_report_is_small(tail: LogTail) -> None:
     tail.printed("y" * 10_000_000 + "\n")
     for _ in range(LINES_MAX):
         tail.printed("z" * 10_000 + "\n")
+    tail.printed("behind it\n")
     taken = tail.take()
+    assert taken[0].text == "y" * LINE_MAX
+    assert taken[1].text == "z" * LINE_MAX
     assert max(len(line.text) for line in taken) <= LINE_MAX
     assert sum(len(line.text) for line in taken) <= CHARACTERS_MAX + 2 * LINE_MAX
 
