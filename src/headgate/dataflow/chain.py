@@ -8,12 +8,14 @@ to it begins: no batch, and no timer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from headgate.clock import Clock
 from headgate.dataflow.channel import ChannelAddress
 from headgate.dataflow.output import Output
 from headgate.dataflow.pace import Pace
+from headgate.dataflow.tapped import Conversion, Tapped
 from headgate.dataflow.waiting import Waiting
 from headgate.elements import MAX_TIMESTAMP, Barrier, Batch, Control, Flow, Payload, Watermark, WatermarkStatus
 from headgate.operators.base import Operator
@@ -39,8 +41,16 @@ class Chain:
         self._main = [output for output in outputs if output.tag is None]
         self._sides = [output for output in outputs if output.tag is not None]
         makers = [at for at, operator in enumerate(operators) if operator.makes_watermarks]
-        self._types = [OutputType.of(operator.context.output_type) for operator in operators]
+        self._types: list[Conversion | None] = [OutputType.of(operator.context.output_type) for operator in operators]
         self._until = [next((at for at in makers if at >= first), None) for first in range(len(operators) + 1)]
+
+    def tap(self, at: int, see: Callable[[Batch], None] | None) -> None:
+        """Have `see` called with each batch that leaves an operator, which it must not change; None: no more.
+
+        What an operator emits for side outputs is not among it.
+        """
+        own = OutputType.of(self.operators[at].context.output_type)
+        self._types[at] = own if see is None else Tapped(own, see)
 
     # --- what runs through
 

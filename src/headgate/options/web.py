@@ -22,6 +22,12 @@ WEB_LOGS: Final = Option[bool](
     True,
     "Whether slots send the driver what they log and print, for the page.",
 )
+WEB_LIVE_OUTPUT: Final = Option[bool](
+    "headgate.web.live-output",
+    BOOLEAN,
+    False,
+    "Whether who may give orders may also look at some of the records that leave an operator of a running job.",
+)
 WEB_FRAME_ANCESTORS: Final = Option[str | None](
     "headgate.web.frame-ancestors",
     TEXT,

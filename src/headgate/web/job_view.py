@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 from headgate.elements import SavepointFormat
 from headgate.graph.job_graph import JobGraph
 from headgate.ids import JobId
+from headgate.operators.sampler import Sample
 from headgate.runtime.master.rescales import Bounds
 from headgate.runtime.monitoring.outcome import JobOutcome
 from headgate.runtime.monitoring.progress import JobProgress
@@ -54,6 +56,14 @@ class JobView(Protocol):
 
     def rescale(self, bounds: Bounds) -> Future[str]:
         """Order another parallelism; the future is done when the job runs so, or raises why it does not."""
+        ...
+
+    def tap(self, uid: str, see: Callable[[list[Sample]], None]) -> None:
+        """Have `see` called with samples of what leaves an operator, on the job's thread, until `untap`."""
+        ...
+
+    def untap(self, uid: str, see: Callable[[list[Sample]], None]) -> None:
+        """Have it called no more, but for samples that are under way."""
         ...
 
     def stop_with_savepoint(self, drain: bool, target_directory: str | None, format: SavepointFormat) -> Future[str]:

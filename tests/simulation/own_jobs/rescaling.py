@@ -31,9 +31,12 @@ ADAPTIVE: Final = {
 """Half of the jobs go on with the slots that there are."""
 
 
-def run_rescaled(seed: int, *, faults: bool = True) -> RunReport:
-    """Simulate the job of a seed; ask for other parallelisms on each leg, and let there be too few slots at times."""
-    report = run(seed, faults=faults, change=partial(_rescaled, seed))
+def run_rescaled(seed: int, *, faults: bool = True, often: tuple[str, ...] = ()) -> RunReport:
+    """Simulate the job of a seed; ask for other parallelisms on each leg, and let there be too few slots at times.
+
+    Faults of the kinds in `often` come in addition to those that are drawn.
+    """
+    report = run(seed, faults=faults, often=often, change=partial(_rescaled, seed))
     return replace(report, reproduce=f"python -m tests.simulation --rescaled --seed {seed}")
 
 

@@ -24,7 +24,7 @@ from tests.unit.web.served import Served, served
 
 JOBS = ServedJobs()
 ENTRANCE = Entrance(token="", config=RestConfig(), port=0)
-ENDLESS = ("/jobs/{job}/live",)
+ENDLESS = ("/jobs/{job}/live", "/jobs/{job}/output/{uid:path}")
 ROUTES = [
     route
     for route in application(JOBS, ENTRANCE, Histories(JOBS)).routes
@@ -67,6 +67,7 @@ def path_of(route: Route, job: Served, data: st.DataObject) -> str:
         "vertex": ["0", "1"],
         "checkpoint": ["1", "2"],
         "trigger": ["t"],
+        "slot": ["0", "1"],
     }
 
     def part(found: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ from headgate.ids import Attempt, CheckpointId, JobId
 from headgate.operators.collect import CollectFactory
 from headgate.operators.failure import UserFailure
 from headgate.runtime.master.rescales import Bounds
+from headgate.runtime.master.taps import See
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
 from headgate.runtime.monitoring.statistics import Restore
@@ -55,6 +56,10 @@ class View:
 
     def rescale(self, bounds: Bounds) -> Future[str]:
         return Future()
+
+    def tap(self, uid: str, see: See) -> None: ...
+
+    def untap(self, uid: str, see: See) -> None: ...
 
     def trigger_savepoint(self, target_directory: str | None, format: SavepointFormat) -> Future[str]:
         return Future()

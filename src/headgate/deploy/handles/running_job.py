@@ -25,6 +25,7 @@ from headgate.runtime.control.messages import Collected
 from headgate.runtime.master.job_master import JobMaster
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds
+from headgate.runtime.master.taps import See
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import JobProgress
 
@@ -213,6 +214,14 @@ class RunningJob:
         """Have the job go on at another parallelism; the future's result says at which it runs."""
         ended = RescaleError(f"job {self._plan.job_id} was not rescaled: it has ended")
         return self._ask(lambda master, answer: master.rescale(bounds, answer), ended)
+
+    def tap(self, uid: str, see: See) -> None:
+        """Have `see` called with samples of what leaves an operator, on the job's thread, until `untap`."""
+        self.order(lambda master: master.tap(uid, see))
+
+    def untap(self, uid: str, see: See) -> None:
+        """Have it called no more, but for samples that are under way."""
+        self.order(lambda master: master.untap(uid, see))
 
     def _ask(self, order: Callable[[JobMaster, Future[str]], None], ended: HeadgateError | None = None) -> Future[str]:
         answer = Future[str]()

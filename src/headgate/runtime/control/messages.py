@@ -23,6 +23,7 @@ from headgate.functions.source import Given
 from headgate.graph.placement import Placement
 from headgate.ids import Attempt, CheckpointId, JobId, Launch, SlotIndex, SubtaskId
 from headgate.operators.failure import UserFailure
+from headgate.operators.sampler import Sample
 from headgate.runtime.control.subtask_metrics import SubtaskMetrics
 
 # --- slot to job master ------------------------------------------------------------------------------------------
@@ -140,6 +141,16 @@ class WatermarkReported:
     watermark_ms: int | None
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOutput:
+    """Samples of what has left the subtasks of an operator in this slot, as `Tap` asks for."""
+
+    attempt: Attempt
+    uid: str
+    samples: list[Sample]
+
+
 FromSlot = (
     RegisterSlot
     | SlotReady
@@ -154,6 +165,7 @@ FromSlot = (
     | Progress
     | SplitsRead
     | WatermarkReported
+    | LiveOutput
 )
 
 
@@ -260,6 +272,20 @@ class CheckpointAborted:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tap:
+    """Send samples of what leaves the subtasks of an operator, of each at most so many records a second.
+
+    For so long from now on: who still wants them says so again. None at all: stop at once.
+    """
+
+    attempt: Attempt
+    uid: str
+    records_per_s: float
+    for_ms: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TearDown:
     """End `attempt`, then answer `SlotTornDown`."""
 
@@ -281,6 +307,7 @@ ToSlot = (
     | EndSources
     | CheckpointCompleted
     | CheckpointAborted
+    | Tap
     | TearDown
     | Shutdown
 )

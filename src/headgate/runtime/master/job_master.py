@@ -37,6 +37,7 @@ from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds, Rescales
 from headgate.runtime.master.services import MasterServices, SlotCount, SlotLink
 from headgate.runtime.master.supervision import SupervisorState, origin_of_event
+from headgate.runtime.master.taps import See, Taps
 from headgate.runtime.monitoring.failures import Failure, FailureOrigin, origin_of
 from headgate.runtime.monitoring.outcome import JobOutcome, JobState
 from headgate.runtime.monitoring.progress import AttemptRun, JobProgress
@@ -61,6 +62,7 @@ class JobMaster:
         self._rescales = Rescales(plan, self)
         self._aligner = watermark_aligner_of(plan)
         self._growing = Growing(growth_of(plan), self._rescales, self)
+        self._taps = Taps(plan, self)
         self._job_end = JobEnd(plan, services, self.progress, self._checkpoints)
         self._ordered = 0
         self.progress.statistics = self._checkpoints.statistics
@@ -136,6 +138,14 @@ class JobMaster:
         """
         self._rescales.request(bounds, answer)
 
+    def tap(self, uid: str, see: See) -> None:
+        """Show `see` samples of what leaves an operator, until `untap`. Does not block."""
+        self._taps.open(uid, see)
+
+    def untap(self, uid: str, see: See) -> None:
+        """Show it no more."""
+        self._taps.close(uid, see)
+
     def register(self, message: messages.RegisterSlot, link: SlotLink) -> None:
         """A slot has connected and is fit to run."""
         if message.launch != self._supervisor.launch or message.slot in self._links:
@@ -191,6 +201,7 @@ class JobMaster:
         self._announce(now_ms)
         self._growing.step(now_ms)
         self._rescales.step(now_ms)
+        self._taps.step(now_ms)
         wakes = (
             self._checkpoints.step(now_ms),
             self._discovery.step(now_ms),
@@ -198,6 +209,7 @@ class JobMaster:
             self._aligner.wake_ms,
             self._growing.wake_ms,
             self._rescales.wake_ms,
+            self._taps.wake_ms,
         )
         return min((wake for wake in wakes if wake is not None), default=None)
 
@@ -234,6 +246,9 @@ class JobMaster:
                     self._services.collected(message)
             case messages.Progress():
                 self._on_progress(message)
+            case messages.LiveOutput():
+                if self._is_current(message.attempt):
+                    self._taps.received(message)
             case messages.SplitsRead():
                 self._discovery.splits_read(message)
             case messages.RegisterSlot():
@@ -337,6 +352,7 @@ class JobMaster:
                 self._discovery.attempt_ended()
                 self._aligner.ended()
                 self._growing.ended()
+                self._taps.ended()
                 self._checkpoints.attempt_ended(effect.attempt)
             case supervision.TearDownAttempt():
                 self.send_all(messages.TearDown(attempt=effect.attempt))
@@ -417,6 +433,7 @@ class JobMaster:
         self._aligner.started(self._now())
         self._watch_growth()
         self.send_all(messages.Start(attempt=attempt))
+        self._taps.started(attempt)
 
     def _watch_growth(self) -> None:
         """Note what the job wants. Only from checkpoints can it go on with more slots."""

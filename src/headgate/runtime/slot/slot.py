@@ -40,6 +40,7 @@ from headgate.runtime.control.messages import (
     SlotReady,
     SlotTornDown,
     Start,
+    Tap,
     TaskFailed,
     TearDown,
     ToSlot,
@@ -51,6 +52,7 @@ from headgate.runtime.slot import garbage
 from headgate.runtime.slot.attempt_loop import AttemptLoop
 from headgate.runtime.slot.execution import Execution, FailedToOpenError
 from headgate.runtime.slot.log_tail import LogTail
+from headgate.runtime.slot.taps import SlotTaps
 from headgate.runtime.slot_storage.scratch import Scratch
 from headgate.runtime.slot_storage.slot_storage import FetchedAttempt, SlotStorage
 from headgate.runtime.slot_storage.taken import TakenSnapshot
@@ -110,6 +112,7 @@ class Slot:
         self._last_completed = CheckpointId(0)
         self._execution: Execution | None = None
         self._uploads: Uploads | None = None
+        self._taps: SlotTaps | None = None
         self._running = False
         self._counters: dict[str, int] = {}
         self._progress_due_ms = 0.0
@@ -226,7 +229,14 @@ class Slot:
 
     def _handle_running(
         self,
-        message: Start | Trigger | AddSplits | AllowWatermarks | EndSources | CheckpointCompleted | CheckpointAborted,
+        message: Start
+        | Trigger
+        | AddSplits
+        | AllowWatermarks
+        | EndSources
+        | CheckpointCompleted
+        | CheckpointAborted
+        | Tap,
         execution: Execution,
     ) -> None:
         match message:
@@ -242,6 +252,9 @@ class Slot:
                 execution.allow_watermarks(message.allowed)
             case EndSources():
                 execution.end_sources(message.over)
+            case Tap():
+                self._taps = self._taps or SlotTaps(execution.subtasks, self)
+                self._taps.tap(message)
             case CheckpointCompleted():
                 self._completed(message.checkpoint_id, execution)
             case CheckpointAborted():
@@ -327,7 +340,7 @@ class Slot:
         """Let go of the current attempt. Results that come for it later are dropped."""
         execution, self._execution = self._execution, None
         self._attempt = None
-        self._uploads = None
+        self._uploads = self._taps = None
         self._running = False
         self._counters = {}
         self._later = []

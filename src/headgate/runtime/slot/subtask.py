@@ -11,7 +11,7 @@ A subtask that is restored with data in flight processes that first, before it r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, final
@@ -139,7 +139,15 @@ class Subtask:
         """Put out nothing by itself from now on: no record of a source, and nothing that is due at a time."""
         self._barriers.stopped = True
 
-    # --- what is measured
+    # --- what is seen and measured
+
+    def has(self, uid: str) -> bool:
+        """Whether an operator of this uid is in the chain."""
+        return any(operator.context.uid == uid for operator in self.operators)
+
+    def tap(self, uid: str, see: Callable[[Batch], None] | None) -> None:
+        """Have `see` called with each batch that leaves an operator, as `Chain.tap` does."""
+        self._chain.tap([operator.context.uid for operator in self.operators].index(uid), see)
 
     @property
     def has_more(self) -> bool:

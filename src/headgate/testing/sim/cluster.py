@@ -11,6 +11,7 @@ from headgate.deploy.code.package import pack
 from headgate.deploy.handles.running_job import Results
 from headgate.graph.job_graph import JobGraph
 from headgate.graph.placement import PlacementPolicy
+from headgate.operators.sampler import Sample
 from headgate.runtime.master.requests import SavepointRequest
 from headgate.runtime.master.rescales import Bounds
 from headgate.testing.sim.exchange import SimExchange
@@ -117,6 +118,23 @@ class Cluster:
             answer.add_done_callback(self._note_rescaled)
             master.master.rescale(bounds, answer)
             master.wake()
+
+    def look_at(self, uid: str, for_ms: float) -> None:
+        """Look at what leaves an operator, as the newest driver shows it for so long."""
+        running = [each for each in self.masters if each.alive and each.master.outcome is None]
+        if running:
+            master = running[-1]
+
+            def see(samples: list[Sample]) -> None:
+                self.world.note("user", f"sees {len(samples)} records of {uid}")
+
+            def look_away() -> None:
+                if master.alive:
+                    master.master.untap(uid, see)
+
+            master.master.tap(uid, see)
+            master.wake()
+            self.world.at(self.world.now_ms + for_ms, look_away)
 
     def _note_rescaled(self, answer: Future[str]) -> None:
         self.rescales += answer.exception() is None

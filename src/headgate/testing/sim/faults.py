@@ -15,7 +15,7 @@ from headgate.testing.sim.troubles import Troubles
 
 CALM_AFTER_MS: Final = 2_500.0
 HANG_MS_MAX: Final = 4_000.0
-_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2)
+_WEIGHTS: Final = (12, 6, 6, 8, 6, 6, 4, 4, 6, 2, 1, 1, 3, 6, 8, 5, 0, 4, 2, 0)
 """How often each kind is drawn; never: only where it is asked for."""
 _STARTING: Final = frozenset({SupervisorState.CREATED, SupervisorState.LAUNCHING})
 
@@ -55,6 +55,7 @@ class Faults:
             "master crash at the stop": self._crash_master_at_the_stop,
             "loss of power": self._lose_power,
             "damage": self._damage,
+            "live output": self._look_at_output,
         }
 
     def plan(self) -> None:
@@ -181,6 +182,11 @@ class Faults:
 
     def _cancel(self) -> None:
         self._cluster.cancel()
+
+    def _look_at_output(self) -> None:
+        """Have the user look at what leaves an operator, for a while. It is no fault, and is to change nothing."""
+        operators = [operator for vertex in self._cluster.plan.vertices for operator in vertex.operators]
+        self._cluster.look_at(self._world.rng.choice(operators).uid, self._world.rng.choice((100.0, 1_000.0, 5_000.0)))
 
     def _storage_outage(self) -> None:
         self._cluster.storage.outage_until_ms = self._world.now_ms + self._world.rng.choice((5.0, 50.0, 400.0))

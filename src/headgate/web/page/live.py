@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Final, final
 
 from starlette.responses import StreamingResponse
 
 from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.events import event
 from headgate.web.page.findings import Seen, findings
 from headgate.web.page.history import Histories
 from headgate.web.page.overview_json import overview
@@ -19,11 +19,6 @@ from headgate.web.served_jobs import ServedJobs
 EVERY_S: Final = 1.0
 _LOOK_S: Final = 0.1
 """How often it is looked whether the job has ended."""
-
-
-def event(name: str, data: Json) -> bytes:
-    """Return a server-sent event."""
-    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
 @final

@@ -1,0 +1,82 @@
+"""The sampler of live output: some of the records that leave an operator, as texts, at a bounded rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from headgate.clock import Clock
+from headgate.elements import Batch
+from headgate.operators.token_bucket import TokenBucket
+from headgate.types.excerpt import excerpt
+from headgate.types.typed_key import untyped
+
+VALUE_CHARACTERS_MAX: Final = 500
+KEY_CHARACTERS_MAX: Final = 100
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A record that has left a subtask of an operator, and when; with its timestamp and key where it has any."""
+
+    subtask: int
+    wall_ms: int
+    value: str
+    timestamp_ms: int | None = None
+    key: str | None = None
+
+
+@final
+class Sampler:
+    """Samples what leaves one subtask of an operator: at most so many records a second. Changes and raises nothing."""
+
+    def __init__(self, subtask: int, records_per_s: float, clock: Clock) -> None:
+        self._subtask = subtask
+        self._bucket = TokenBucket(records_per_s)
+        self._clock = clock
+        self._samples: list[Sample] = []
+
+    def see(self, batch: Batch) -> None:
+        """Look at a batch that leaves the operator: records of all parts of it are taken, as many as may be."""
+        now_s = self._clock.monotonic_ms() / 1000.0
+        count = 0
+        while count < len(batch) and not self._bucket.take(now_s):
+            count += 1
+        if count:
+            self._take(batch, [len(batch) * number // count for number in range(count)])
+
+    def _take(self, batch: Batch, positions: list[int]) -> None:
+        wall_ms = self._clock.wall_ms()
+        keys = None if batch.keys is None else [batch.keys[at] for at in positions]
+        try:
+            some = batch.take(positions)
+            records, times = some.records, some.timestamps
+        except Exception as error:  # noqa: BLE001  # columns that Python cannot hold: an operator may never read them
+            records, times, keys = [_NotShown(error)], None, None
+        for at, record in enumerate(records):
+            self._samples.append(
+                Sample(
+                    subtask=self._subtask,
+                    wall_ms=wall_ms,
+                    value=excerpt(record, VALUE_CHARACTERS_MAX),
+                    timestamp_ms=None if times is None else times[at],
+                    key=None if keys is None else excerpt(untyped(keys[at]), KEY_CHARACTERS_MAX),
+                )
+            )
+
+    def taken(self) -> list[Sample]:
+        """Return the samples since the last call."""
+        samples, self._samples = self._samples, []
+        return samples
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _NotShown:
+    """Stands for records that cannot be shown."""
+
+    error: Any
+
+    def __repr__(self) -> str:
+        return f"(cannot be shown: {self.error})"

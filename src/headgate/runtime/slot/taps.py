@@ -1,0 +1,94 @@
+"""Taps of a slot: who samples what leaves operators, and for how long. Without a tap there is none of this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, final
+
+from headgate.clock import Clock
+from headgate.ids import Attempt, SubtaskId
+from headgate.operators.sampler import Sampler
+from headgate.runtime.control.messages import FromSlot, LiveOutput, Tap
+from headgate.runtime.slot.subtask import Subtask
+
+SEND_EVERY_MS: Final = 250.0
+
+
+class TapsHost(Protocol):
+    """What taps ask of their slot."""
+
+    @property
+    def clock(self) -> Clock:
+        """The injected clock."""
+        ...
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt that runs."""
+        ...
+
+    def send(self, message: FromSlot) -> None:
+        """Take a message to the job master. Does not block."""
+        ...
+
+    def call_later(self, delay_ms: float, call: Callable[[], None]) -> None:
+        """Make the call when the time is over, unless the attempt is by then."""
+        ...
+
+
+@final
+@dataclass(slots=True)
+class _Tap:
+    """A tap behind an operator: its samplers, one for each subtask, and until when it stays by itself."""
+
+    samplers: list[tuple[Subtask, Sampler]]
+    until_ms: float
+
+
+@final
+class SlotTaps:
+    """The taps of one attempt. Owned by the slot's loop."""
+
+    def __init__(self, subtasks: Mapping[SubtaskId, Subtask], host: TapsHost) -> None:
+        self._subtasks = subtasks
+        self._host = host
+        self._open: dict[str, _Tap] = {}
+
+    def tap(self, order: Tap) -> None:
+        """Begin, go on or end, as the job master says."""
+        until_ms = self._host.clock.monotonic_ms() + order.for_ms
+        if order.uid in self._open:
+            self._open[order.uid].until_ms = until_ms
+            self._send(order.uid)
+        elif order.for_ms > 0:
+            self._begin(order, until_ms)
+
+    def _begin(self, order: Tap, until_ms: float) -> None:
+        clock = self._host.clock
+        tapped = [subtask for subtask in self._subtasks.values() if subtask.has(order.uid)]
+        samplers = [(subtask, Sampler(subtask.id.index, order.records_per_s, clock)) for subtask in tapped]
+        if samplers:
+            for subtask, sampler in samplers:
+                subtask.tap(order.uid, sampler.see)
+            self._open[order.uid] = _Tap(samplers, until_ms)
+            self._look_later(order.uid)
+
+    def _look_later(self, uid: str) -> None:
+        def look() -> None:
+            if uid in self._open:
+                self._send(uid)
+                self._look_later(uid)
+
+        self._host.call_later(SEND_EVERY_MS, look)
+
+    def _send(self, uid: str) -> None:
+        """Send what there is; end the tap if its time is over."""
+        tap = self._open[uid]
+        samples = [sample for _, sampler in tap.samplers for sample in sampler.taken()]
+        if samples:
+            self._host.send(LiveOutput(attempt=self._host.attempt, uid=uid, samples=samples))
+        if self._host.clock.monotonic_ms() >= tap.until_ms:
+            del self._open[uid]
+            for subtask, _ in tap.samplers:
+                subtask.tap(uid, None)

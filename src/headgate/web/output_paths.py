@@ -1,0 +1,98 @@
+"""The path on which the live output of an operator is looked at: samples of records, as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Final, final
+from urllib.parse import unquote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from headgate import options
+from headgate.operators.sampler import Sample
+from headgate.runtime.monitoring.statistics_json import Json
+from headgate.web.checks import IDENTITY, Identity
+from headgate.web.events import event
+from headgate.web.logins import Rights
+from headgate.web.question import ServedJob
+from headgate.web.requests import job_of
+from headgate.web.served_jobs import ServedJobs
+
+TAPS_MAX: Final = 4
+"""Streams of live output that a server has at a time."""
+STREAM_S_MAX: Final = 600.0
+SAMPLES_MAX: Final = 400
+"""Samples that wait for a client; older ones are dropped."""
+_LOOK_S: Final = 0.25
+SIGN_OF_LIFE_S: Final = 5.0
+_SIGN_OF_LIFE: Final = b":\n\n"
+
+
+@final
+class OutputPaths:
+    """What the path answers. Runs on the server's loop, where nothing may block."""
+
+    def __init__(self, served: ServedJobs) -> None:
+        self._served = served
+        self._open = 0
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the route, with what answers it."""
+        return [Route("/jobs/{job}/output/{uid:path}", self._output)]
+
+    async def _output(self, request: Request) -> Response:
+        who: Identity = getattr(request.state, IDENTITY)
+        job = job_of(self._served, request)
+        uid = unquote(request.scope["raw_path"].decode("latin-1").rpartition("/")[2])
+        if who.rights is not Rights.ACT:
+            raise HTTPException(403, "this session may only read; records are shown to who may give orders")
+        if not job.view.plan.settings.get(options.WEB_LIVE_OUTPUT):
+            raise HTTPException(
+                403, f"live output is off: start the job with {options.WEB_LIVE_OUTPUT.key}=true to look at its records"
+            )
+        uids = [operator.uid for vertex in job.view.plan.vertices for operator in vertex.operators]
+        if uid not in uids:
+            raise HTTPException(404, f"job {job.view.job_id} has no operator of uid {uid!r}; it has: {', '.join(uids)}")
+        if self._open >= TAPS_MAX:
+            raise HTTPException(503, f"{TAPS_MAX} live outputs are looked at already: close one of them")
+        return StreamingResponse(
+            self._events(job, uid), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+
+    async def _events(self, job: ServedJob, uid: str) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        waiting: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+        see = waiting.extend
+        ends_s = told_s = loop.time()
+        ends_s += STREAM_S_MAX
+        self._open += 1
+        job.view.tap(uid, see)
+        try:
+            yield _SIGN_OF_LIFE
+            while loop.time() < ends_s and self._served.by_id.get(job.view.job_id) is job:
+                await asyncio.sleep(_LOOK_S)
+                if waiting:
+                    yield event("records", [_sample(waiting.popleft()) for _ in range(len(waiting))])
+                    told_s = loop.time()
+                elif loop.time() - told_s >= SIGN_OF_LIFE_S:
+                    yield _SIGN_OF_LIFE
+                    told_s = loop.time()
+            yield event("ended", {"minutes": STREAM_S_MAX / 60 if loop.time() >= ends_s else None})
+        finally:
+            self._open -= 1
+            job.view.untap(uid, see)
+
+
+def _sample(sample: Sample) -> Json:
+    return {
+        "subtask": sample.subtask,
+        "at": sample.wall_ms,
+        "timestamp": sample.timestamp_ms,
+        "key": sample.key,
+        "value": sample.value,
+    }
