@@ -9,6 +9,8 @@ export const PAGES = [
   { key: "checkpoints", title: "Checkpoints", Page: lazy(() => import("./pages/checkpoints.js"), "Checkpoints"), badge: (overview) => overview.checkpoints.failed },
   { key: "exceptions", title: "Exceptions", Page: lazy(() => import("./pages/exceptions.js"), "Exceptions"), badge: (overview) => overview.failures },
   { key: "failed", title: "Failed records", Page: lazy(() => import("./pages/failed.js"), "Failed"), badge: (overview) => overview.vertices.reduce((sum, each) => sum + each.failed, 0) },
+  { key: "state", title: "State", Page: lazy(() => import("./pages/state.js"), "State") },
+  { key: "output", title: "Live output", Page: lazy(() => import("./pages/output.js"), "Output") },
   { key: "configuration", title: "Configuration", Page: lazy(() => import("./pages/configuration.js"), "Configuration") },
   { key: "logs", title: "Logs", Page: lazy(() => import("./pages/logs.js"), "Logs") },
 ];
