@@ -1,8 +1,7 @@
-"""A job that reads a topic at another parallelism makes nothing late."""
+"""A job from Kafka to Kafka goes on at another parallelism: nothing is late, and each result is there once."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Final
 
@@ -11,19 +10,19 @@ import pytest
 from headgate.common import SimpleStringSchema
 from headgate.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from headgate.testing.servers.kafka import KafkaBroker
-from tests.kafka.broker import new_topic
+from tests.kafka.broker import new_topic, texts
+from tests.kafka.sinks import exactly_once
 from tests.scenarios.event_time import EventTimeJobs, results
+from tests.scenarios.rescaled import Change, Way, changes
 
 pytestmark = pytest.mark.slow
 
 TIMES: Final = [number * 197 for number in range(300)]
 
 
-@pytest.mark.parametrize("pair", list(itertools.product((1, 2, 3), repeat=2)), ids=str)
-def test_partitions_in_time_order(
-    pair: tuple[int, int], broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    topic = new_topic(broker, 3)
+@pytest.mark.parametrize("change", changes(Way.RUNNING, Way.CHECKPOINT, Way.SAVEPOINT))
+def test_partitions_in_time_order(change: Change, broker: KafkaBroker, tmp_path: Path) -> None:
+    topic, target = new_topic(broker, 3), new_topic(broker, 2)
     for partition in range(3):
         broker.write(topic, [str(time_ms).encode() for time_ms in TIMES[partition::3]], partition=partition)
     source = (
@@ -34,7 +33,7 @@ def test_partitions_in_time_order(
         .set_bounded(KafkaOffsetsInitializer.latest())
         .build()
     )
-    before, after = pair
-    jobs = EventTimeJobs(tmp_path, monkeypatch, int)
-    jobs.run_half_way(source, before, len(TIMES))
-    assert jobs.run_to_the_end(source, after) == results(TIMES)
+    jobs = EventTimeJobs(tmp_path, lambda: source, len(TIMES))
+    jobs.sinks.append(exactly_once(broker, target).build())
+    assert jobs.run(change) == results(TIMES)
+    assert sorted(texts(broker, target)) == results(TIMES)

@@ -10,8 +10,9 @@ from typing import Any, Final
 import pytest
 
 from headgate.common import Types
+from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.postgres import PostgresFlushingSink, PostgresSink, PostgresTable, PreparedPostgresSink
-from headgate.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from headgate.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from headgate.datastream.state import ValueStateDescriptor
 from headgate.elements import SavepointFormat
 from headgate.functions.sink import Sink
@@ -19,6 +20,7 @@ from headgate.testing.servers.postgres import PostgresServer
 from tests.postgres.databases import TestDatabase
 from tests.scenarios.ledger import numbers
 from tests.scenarios.paced import HURRY
+from tests.scenarios.rescaled import Change, Rescaled, Way, changes
 from tests.scenarios.runs import Runs, wait_until
 
 pytestmark = pytest.mark.slow
@@ -66,10 +68,15 @@ def upserting(url: str) -> PostgresTable:
 
 
 def count_into(env: StreamExecutionEnvironment, sinks: list[Sink[Any]], burst: int) -> StreamExecutionEnvironment:
-    counts = numbers(env, COUNT, burst).key_by(lambda value: f"key {value % KEYS}").process(Counting()).uid("counting")
+    into(sinks, numbers(env, COUNT, burst))
+    return env
+
+
+def into(sinks: list[Sink[Any]], values: DataStream) -> None:
+    """Count values by key, and write the counts into each sink."""
+    counts = values.key_by(lambda value: f"key {value % KEYS}").process(Counting()).uid("counting")
     for number, sink in enumerate(sinks):
         counts.sink_to(sink).uid(f"sink {number}")
-    return env
 
 
 def check(tables: TestDatabase) -> None:
@@ -154,4 +161,24 @@ def test_a_savepoint_keeps_the_rows_that_the_job_which_starts_from_it_commits(
     env = runs.environment(3, **{"execution.state-recovery.path": location})
     HURRY.set()
     runs.finish(count_into(env, sinks, COUNT))
+    check(tables)
+
+
+@pytest.mark.parametrize("change", changes(Way.RUNNING, Way.CHECKPOINT, Way.SAVEPOINT))
+def test_prepared_rows_are_committed_once_whatever_the_parallelism(
+    change: Change, tables: TestDatabase, tmp_path: Path
+) -> None:
+    tables.execute(TABLES[0].replace("counted", "prepared"))
+    sinks: list[Sink[Any]] = [
+        PostgresSink(inserting(tables.url)),
+        PreparedPostgresSink(PostgresTable(tables.url, "prepared", ["key", "count"])),
+        PostgresSink(upserting(tables.url)),
+    ]
+
+    def program(env: StreamExecutionEnvironment) -> None:
+        source = env.from_source(NumberSequenceSource(0, COUNT - 1), None, "numbers").uid("numbers")
+        into(sinks, source)
+
+    Rescaled(tmp_path, program).run(change)
+    assert Counter(tables.execute("SELECT * FROM prepared")) == EXPECTED
     check(tables)

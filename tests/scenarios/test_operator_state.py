@@ -24,6 +24,7 @@ from headgate.datastream.functions import CheckpointedFunction, FunctionInitiali
 from headgate.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from headgate.errors import JobFailedError
 from headgate.functions.context import Context
+from tests.scenarios.rescaled import Change, Rescaled, on_every_change
 from tests.scenarios.runs import Runs
 
 COUNT = 1200
@@ -49,6 +50,8 @@ class Counting(MapFunction, CheckpointedFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         self.subtask = runtime_context.get_index_of_this_subtask()
         self.parallelism = runtime_context.get_number_of_parallel_subtasks()
+        for gone in range(self.parallelism, len(REACHED)):
+            del RESTORED[gone], REACHED[gone]
         RESTORED[self.subtask] = self.saved.get()
         REACHED[self.subtask] = self.counted_before()
 
@@ -101,20 +104,12 @@ def counted(env: StreamExecutionEnvironment, function: Counting, per_second: flo
     return numbers.rebalance().map(function).uid("counting")
 
 
-@pytest.mark.parametrize("parallelisms", [(1, 3), (3, 2), (2, 2), (2, 5)], ids=str)
+@on_every_change
 @pytest.mark.parametrize("function", [Counting, CountingInUnion])
 @pytest.mark.slow
-def test_no_element_is_lost_or_given_twice(
-    function: Callable[[], Counting], parallelisms: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, after = parallelisms
-    runs = Runs(tmp_path, monkeypatch)
-    env = runs.environment(before)
-    counted(env, function(), 500).filter(lambda _: False).uid("nothing").print()
-    runs.stop(env)
-    env = runs.environment(after)
-    counted(env, function(), None).filter(lambda _: False).uid("nothing").print()
-    runs.finish(env)
+def test_no_element_is_lost_or_given_twice(function: Callable[[], Counting], change: Change, tmp_path: Path) -> None:
+    _, before, after = change
+    Rescaled(tmp_path, lambda env: counted(env, function(), None).filter(lambda _: False).print(), COUNT).run(change)
     given = RESTORED if function is Counting else {0: RESTORED[0]}
     assert sorted(subtask for elements in given.values() for subtask, _ in elements) == list(range(before))
     assert sum(count for elements in given.values() for _, count in elements) > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,24 +13,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.common import Types
+from headgate.connectors.collection import CollectionSource
 from headgate.connectors.datagen import DataGeneratorSource
 from headgate.connectors.files.bulk_format import BulkFormat
 from headgate.connectors.files.csv_lines import CsvOptions
 from headgate.connectors.files.source import FileSource
 from headgate.connectors.files.spark_parquet import SparkParquetFormat
 from headgate.connectors.files.stream_format import StreamFormat
+from headgate.connectors.hybrid import HybridSource
 from headgate.connectors.micro_batches.feed import BatchFeed
 from headgate.connectors.micro_batches.source import MicroBatchSource
 from headgate.connectors.number_seq import NumberSequenceSource
 from headgate.connectors.rate import RateLimitedSource
 from headgate.functions.source import Source
 from tests.scenarios.event_time import EventTimeJobs, results
-from tests.scenarios.test_micro_batches import NumberQuery, Numbers
+from tests.scenarios.rescaled import Change, Way, on_every_change
+from tests.scenarios.test_micro_batches import SIZE, NumberQuery, Numbers
 
 pytestmark = pytest.mark.slow
 
-PAIRS: Final = list(itertools.product((1, 2, 3), repeat=2))
-CHANGES: Final = [pair for pair in PAIRS if len(set(pair)) > 1]
 SPAN_MS: Final = 10_000
 FILES: Final = [[number * SPAN_MS + step * 191 for step in range(15 if number % 2 else 45)] for number in range(20)]
 """Event times by file: 20 files in time order, of which every other one is read three times as fast."""
@@ -78,102 +78,60 @@ KINDS: Final = {
 }
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@on_every_change
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_in_time_order(kind: str, pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, after = pair
+def test_files_in_time_order(kind: str, change: Change, tmp_path: Path) -> None:
     source = KINDS[kind].source(tmp_path / "in")
-    jobs = EventTimeJobs(tmp_path, monkeypatch, KINDS[kind].time_of)
-    jobs.run_half_way(source, before, len(EVENTS))
-    assert jobs.run_to_the_end(source, after) == results(EVENTS)
+    assert EventTimeJobs(tmp_path, lambda: source, len(EVENTS), KINDS[kind].time_of).run(change) == results(EVENTS)
 
 
-@pytest.mark.parametrize("pair", CHANGES, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
-def test_files_in_time_order_of_a_job_that_runs_on(
-    kind: str, pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs = EventTimeJobs(tmp_path, monkeypatch, KINDS[kind].time_of)
-    assert jobs.run_rescaled(KINDS[kind].source(tmp_path / "in"), *pair, len(EVENTS)) == results(EVENTS)
-
-
-@pytest.mark.parametrize("pair", CHANGES, ids=str)
-@pytest.mark.parametrize("kind", ["generated", "numbers", "at a rate"])
-def test_records_that_are_made_of_a_job_that_runs_on(
-    kind: str, pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numbers: Source[Any] = NumberSequenceSource(0, COUNT - 1)
-    if kind == "generated":
-        numbers = DataGeneratorSource(lambda index: index, COUNT)
-    elif kind == "at a rate":
-        numbers = RateLimitedSource(numbers, 100_000.0)
-    jobs = EventTimeJobs(tmp_path, monkeypatch, lambda number: int(number) * STEP_MS)
-    assert jobs.run_rescaled(numbers, *pair, COUNT) == results(IN_ORDER)
-
-
+@pytest.mark.parametrize("way", [Way.RUNNING, Way.STOPPED])
 @pytest.mark.parametrize("chain", [(3, 1, 2), (1, 3, 2), (2, 3, 1)], ids=str)
-def test_files_in_time_order_through_several_stops(
-    chain: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_in_time_order_through_several_parallelisms(chain: tuple[int, ...], way: Way, tmp_path: Path) -> None:
     source = KINDS["lines"].source(tmp_path / "in")
-    jobs = EventTimeJobs(tmp_path, monkeypatch, int)
-    for parallelism in chain[:-1]:
-        jobs.run_half_way(source, parallelism, len(EVENTS) // len(chain))
-    assert jobs.run_to_the_end(source, chain[-1]) == results(EVENTS)
+    jobs = EventTimeJobs(tmp_path, lambda: source, len(EVENTS) // len(chain))
+    assert jobs.run_through(way, *chain) == results(EVENTS)
 
 
 COUNT: Final = 600
 STEP_MS: Final = 197
 IN_ORDER: Final = [index * STEP_MS for index in range(COUNT)]
+MADE: Final[dict[str, Source[Any]]] = {
+    "a collection": CollectionSource(range(COUNT)),
+    "numbers": NumberSequenceSource(0, COUNT - 1),
+    "numbers at a rate": RateLimitedSource(NumberSequenceSource(0, COUNT - 1), 100_000.0),
+    "generated": DataGeneratorSource(lambda index: index, COUNT),
+    "generated at a rate": DataGeneratorSource(lambda index: index, COUNT, 100_000.0),
+    "in stages, the first": HybridSource([NumberSequenceSource(0, 499), NumberSequenceSource(500, COUNT - 1)]),
+    "in stages, the last": HybridSource([NumberSequenceSource(0, 74), NumberSequenceSource(75, COUNT - 1)]),
+}
+"""Sources of the numbers from 0; those that read in stages halt in the first one, or the last."""
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-@pytest.mark.parametrize("rate", [None, 100_000.0], ids=["as fast as it can", "at a rate"])
-def test_generated_records(
-    pair: tuple[int, int], rate: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, after = pair
-    source = DataGeneratorSource(lambda index: index * STEP_MS, COUNT, rate)
-    jobs = EventTimeJobs(tmp_path, monkeypatch, int)
-    jobs.run_half_way(source, before, COUNT)
-    assert jobs.run_to_the_end(source, after) == results(IN_ORDER)
+@on_every_change
+@pytest.mark.parametrize("kind", MADE)
+def test_numbers_that_are_times(kind: str, change: Change, tmp_path: Path) -> None:
+    jobs = EventTimeJobs(tmp_path, lambda: MADE[kind], COUNT, lambda number: int(number) * STEP_MS)
+    assert jobs.run(change) == results(IN_ORDER)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-@pytest.mark.parametrize("limited", [False, True], ids=["plain", "at a rate"])
-def test_numbers_that_are_times(
-    pair: tuple[int, int], limited: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, after = pair
-    source: Source[Any] = NumberSequenceSource(0, COUNT - 1)
-    source = RateLimitedSource(source, 100_000.0) if limited else source
-    jobs = EventTimeJobs(tmp_path, monkeypatch, lambda number: int(number) * STEP_MS)
-    jobs.run_half_way(source, before, COUNT)
-    assert jobs.run_to_the_end(source, after) == results(IN_ORDER)
-
-
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_ranges_that_begin_at_the_same_time(
-    pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@on_every_change
+def test_ranges_that_begin_at_the_same_time(change: Change, tmp_path: Path) -> None:
     """A reader that goes on with several ranges is at the same event time in each."""
-    before, after = pair
-    source = NumberSequenceSource(0, COUNT - 1)
-    jobs = EventTimeJobs(tmp_path, monkeypatch, lambda number: number % (COUNT // before) * STEP_MS)
-    jobs.run_half_way(source, before, COUNT)
-    assert jobs.run_to_the_end(source, after) == results(IN_ORDER[: COUNT // before] * before)
+    _, before, _ = change
+    numbers = NumberSequenceSource(0, COUNT - 1)
+    jobs = EventTimeJobs(tmp_path, lambda: numbers, COUNT, lambda number: number % (COUNT // before) * STEP_MS)
+    assert jobs.run(change) == results(IN_ORDER[: COUNT // before] * before)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_micro_batches(pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@on_every_change
+def test_micro_batches(change: Change, tmp_path: Path) -> None:
     """The rows of a batch are in time order, six row groups of ten; batch 2 is empty."""
     numbers = Numbers(available=4)
-    jobs = EventTimeJobs(tmp_path, monkeypatch, lambda row: int(row.n) * 1_000)
 
     def source() -> Source[Any]:
         feed = BatchFeed(NumberQuery(numbers, ends=True), str(tmp_path / "batches"), ends=True)
         return MicroBatchSource(feed, BulkFormat.parquet_format(), bounded=True)
 
-    before, after = pair
-    jobs.run_half_way(source(), before, 60)
-    assert jobs.run_to_the_end(source(), after) == results(int(each) * 1_000 for each in numbers.expected())
+    jobs = EventTimeJobs(tmp_path, source, SIZE, lambda row: int(row.n) * 1_000)
+    assert jobs.run(change) == results(int(each) * 1_000 for each in numbers.expected())

@@ -34,7 +34,8 @@ from headgate.datastream.functions import (
 )
 from headgate.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from headgate.functions.context import Context
-from tests.scenarios.runs import Runs
+from tests.scenarios.rescaled import PAIRS, finished, rescale
+from tests.scenarios.runs import Runs, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -196,12 +197,22 @@ def test_failures_under_back_pressure_lose_and_double_nothing(
 
 
 @pytest.mark.parametrize("parallelisms", [((2, 2), (2, 2)), ((2, 1), (3, 2)), ((3, 2), (1, 3))], ids=str)
-def test_data_in_flight_goes_on_at_another_parallelism(
+def test_data_in_flight_goes_on_where_operators_differ_in_parallelism(
     parallelisms: tuple[tuple[int, int], tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two tallies by key may differ in parallelism, too."""
-    before, after = parallelisms
-    runs = Runs(tmp_path, monkeypatch, **UNALIGNED)
+    check_in_flight_goes_on(Runs(tmp_path, monkeypatch, **UNALIGNED), *parallelisms)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_data_in_flight_goes_on_at_another_parallelism(
+    pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = pair
+    check_in_flight_goes_on(Runs(tmp_path, monkeypatch, **UNALIGNED), (before, before), (after, after))
+
+
+def check_in_flight_goes_on(runs: Runs, before: tuple[int, int], after: tuple[int, int]) -> None:
     run_a_while(runs, *before)
     in_flight = runs.manifests()[-1].in_flight
     assert {part.uid for part in in_flight} <= {"tally", "slow", "total"}
@@ -211,6 +222,24 @@ def test_data_in_flight_goes_on_at_another_parallelism(
     env = runs.environment(after[0])
     pipeline(env, after[1])
     runs.finish(env)
+    check_exact()
+
+
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if len(set(pair)) > 1], ids=str)
+def test_data_in_flight_goes_on_at_another_parallelism_of_a_job_that_runs_on(
+    pair: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = pair
+    runs = Runs(tmp_path, monkeypatch, **UNALIGNED, **{"execution.checkpointing.num-retained": "100"})
+    env = runs.environment(before)
+    pipeline(env, before)
+    job: Any = env.submit()
+    wait_until(lambda: any(manifest.in_flight for manifest in runs.manifests()), job)
+    rescale(job, after)
+    restored = job.progress.statistics.latest.restored.checkpoint_id
+    assert next(each for each in runs.manifests() if each.checkpoint_id == restored).in_flight != ()
+    HURRY.set()
+    finished(job)
     check_exact()
 
 

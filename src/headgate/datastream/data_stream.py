@@ -350,6 +350,8 @@ class DataStream(PartitionedStream):
     ) -> CloseableIterator | list[Any]:
         """Run the program and return the records of this stream: an iterator, or with `limit` a list.
 
+        Each record comes once, also when the job restarts or is rescaled. A program that starts from a snapshot gets
+        what that holds of this stream, the records since the checkpoint before it, whether or not one got them already.
         The iterator blocks until a record is there, and raises JobFailedError if the job fails. Closing it cancels a
         job that still runs. With `limit` this method blocks until it has that many records or the job has ended. Raises
         what `StreamExecutionEnvironment.execute` raises before a job runs.

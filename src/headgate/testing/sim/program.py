@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, final
 
 from headgate import options
@@ -18,8 +19,9 @@ from headgate.graph.job_graph import JobGraph, OperatorPlan, VertexPlan
 from headgate.graph.placement import PlacementPolicy, as_programmed
 from headgate.ids import JobId
 from headgate.operators.source import SourceFactory
+from headgate.runtime.master.rescales import Bounds
 from headgate.testing.sim.external import External, SimSink
-from headgate.testing.sim.job import Leg, SimEnding, simulated_id
+from headgate.testing.sim.job import Leg, SimEnding, SimRescale, simulated_id
 from headgate.testing.sim.outcome import difference
 from headgate.testing.sim.storage import SimStore
 
@@ -30,6 +32,8 @@ Outcome = Callable[[list[Any]], object]
 """Makes of all records of a stream, in any order, what must be the same whatever goes wrong."""
 
 _WIDTH_MAX: Final = 3
+_APART_MS: Final = (30.0, 400.0)
+"""The time between two requests for another parallelism."""
 _TIMEOUT: Final = "execution.checkpointing.timeout"
 _PROGRAMS_OWN: Final = ("execution.checkpointing.mode", "pipeline.max-parallelism")
 """Settings that a program has for reasons of its own."""
@@ -45,6 +49,7 @@ class UserJob:
     parallelism: int = 1
     records_per_second: float = 1_000.0
     leg: int = 0
+    rescales: tuple[SimRescale, ...] = ()
 
     @property
     def job_id(self) -> JobId:
@@ -70,11 +75,6 @@ class UserJob:
     def grows(self) -> bool:
         """All sources end."""
         return False
-
-    @property
-    def rescales(self) -> tuple[()]:
-        """None."""
-        return ()
 
     @property
     def slots_max(self) -> tuple[()]:
@@ -139,6 +139,22 @@ class UserJob:
     def rescaled(self, rng: random.Random) -> UserJob:
         """Return the job at another default parallelism, or the same."""
         return replace(self, parallelism=rng.randint(1, _WIDTH_MAX))
+
+    def rescaled_as_it_runs(self, rng: random.Random) -> UserJob:
+        """Return the job with requests for other default parallelisms while it runs; some have none."""
+        rescales: list[SimRescale] = []
+        after_ms = 0.0
+        for _ in range(rng.choice((0, 1, 2, 3))):
+            after_ms += rng.uniform(*_APART_MS)
+            rescales.append(SimRescale(after_ms, partial(self._bounds, rng.randint(1, _WIDTH_MAX))))
+        return replace(self, rescales=tuple(rescales))
+
+    def _bounds(self, parallelism: int, graph: JobGraph) -> Bounds:
+        """Return what the program makes of this default. Chains stay as they are, so the least of each counts."""
+        other = replace(self, parallelism=parallelism).graph(0, {})
+        widths = {operator.uid: vertex.parallelism for vertex in other.vertices for operator in vertex.operators}
+        counts = {vertex.id: min(widths[operator.uid] for operator in vertex.operators) for vertex in graph.vertices}
+        return {vertex: (count, count) for vertex, count in counts.items()}
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from headgate.testing.sim.external import External
@@ -26,11 +26,12 @@ class PromiseBroken(AssertionError):
 @final
 @dataclass(frozen=True, slots=True)
 class SimulationSummary:
-    """What the runs have gone through: how many checkpoints were completed, how often a job was restarted."""
+    """What the runs have gone through: completed checkpoints, restarts, and rescales of jobs that ran on."""
 
     seeds: int
     checkpoints: int
     restarts: int
+    rescales: int
 
 
 def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcome = each_record) -> SimulationSummary:
@@ -44,7 +45,7 @@ def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcom
 
     Each run draws checkpoint settings, parallelism and faults: slots and drivers that crash, hang or stop, connections
     that break, storage that fails or loses power. Some jobs are stopped with a savepoint and go on at another
-    parallelism. All of it happens in this thread, under virtual time.
+    parallelism, some are rescaled while they run. All of it happens in this thread, under virtual time.
 
     Raises PromiseBroken for the first seed whose output differs, or whose job fails without a fault; ProgramError for a
     program that cannot be simulated.
@@ -61,8 +62,12 @@ def simulate(program: Program, seeds: int | Iterable[int] = 100, outcome: Outcom
         if not report.passed:
             raise PromiseBroken(report.describe())
         reports.append(report)
-    checkpoints = sum(report.checkpoints for report in reports)
-    return SimulationSummary(len(reports), checkpoints, sum(report.restarts for report in reports))
+    return SimulationSummary(
+        seeds=len(reports),
+        checkpoints=sum(report.checkpoints for report in reports),
+        restarts=sum(report.restarts for report in reports),
+        rescales=sum(report.rescales for report in reports),
+    )
 
 
 @final
@@ -96,7 +101,13 @@ class Simulation:
         settings = random_settings(rng)
         rate = self._rate * self._took_ms / rng.uniform(*_READING_MS)
         job = UserJob(self._program, parallelism=rng.randint(1, 3), records_per_second=rate)
-        return UserProgram(journey_of(job.with_settings(0, settings), rng), self._outcome, self._expected)
+        legs = journey_of(job.with_settings(0, settings), rng)
+        return UserProgram(tuple(map(_rescaled, legs)), self._outcome, self._expected)
+
+
+def _rescaled(leg: Leg[UserJob]) -> Leg[UserJob]:
+    """Have the job of a leg rescaled while it runs, by a chance of its own: all else of a seed is as it was without."""
+    return replace(leg, job=leg.job.rescaled_as_it_runs(random.Random(f"rescales of {leg.describe()}")))
 
 
 @final
