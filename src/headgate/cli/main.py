@@ -16,6 +16,7 @@ from headgate.cli.pack import pack
 from headgate.cli.rescale import rescale
 from headgate.cli.run import run
 from headgate.cli.state import state
+from headgate.cli.top import top
 from headgate.cli.ui import ui
 from headgate.errors import ConfigError, HeadgateError, JobCancelledError, JobFailedError, JobSuspendedError
 
@@ -49,7 +50,7 @@ def cli() -> None:
     """
 
 
-for _command in (run, pack, list_jobs, savepoint, stop, cancel, rescale, checkpoints, checkpoint, state, ui):
+for _command in (run, pack, list_jobs, savepoint, stop, cancel, rescale, checkpoints, checkpoint, state, ui, top):
     cli.add_command(_command)
 
 

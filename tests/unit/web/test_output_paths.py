@@ -67,8 +67,8 @@ def test_records_come_as_events_and_end_when_the_client_leaves(job: Served) -> N
 
 def test_so_many_look_at_a_time_and_no_more(job: Served) -> None:
     with ExitStack() as looks:
-        found = [looks.enter_context(looking(job, "numbers")) for _ in range(output_paths.TAPS_MAX)]
-        assert {next(each)[0] for each in found} == {"records"}
+        streams = [looks.enter_context(looking(job, "numbers")) for _ in range(output_paths.TAPS_MAX)]
+        assert {next(each)[0] for each in streams} == {"records"}
         assert "close one of them" in error(job, "/jobs/JOB/output/numbers", 503)
     until(lambda: not taps(job))
     with looking(job, "numbers") as found:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+from headgate.functions.metrics import MetricReport
 from headgate.ids import SubtaskId
 from headgate.web import checkpoint_chart, checkpoint_log_json
 from headgate.web.page import vertex_json
@@ -103,3 +105,12 @@ def test_a_chart_has_the_slowest_subtasks_and_the_slowest_of_each_vertex() -> No
     assert found["leftOut"] == SUBTASKS + 1 - 200
     assert found["slowest"]["subtask"] == 999
     assert len(json.dumps(found)) < 60_000
+
+
+def test_gauges_that_are_no_numbers_are_told_as_unknown() -> None:
+    job = PageJob()
+    odd = MetricReport(name="odd", kind="gauge", groups=(), labels={}, values={"": float("nan"), "most": float("inf")})
+    job.reports(own(), replace(own(), user=(("uid", odd),)))
+    found = vertex_json.user_metrics(asked(job))["metrics"]
+    assert [(row["name"], row["sum"]) for row in found] == [("odd", None), ("odd.most", None)]
+    json.dumps(found, allow_nan=False)

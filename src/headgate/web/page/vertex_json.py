@@ -6,6 +6,7 @@ Every answer is bounded, however many subtasks and metrics there are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isfinite
 from typing import Final
 
 from headgate.functions.metrics import MetricReport
@@ -81,13 +82,18 @@ def user_metrics(asked: Question) -> Json:
             "operator": operator,
             "name": name,
             "kind": kind,
-            "sum": sum(values),
-            "min": min(values),
-            "max": max(values),
+            "sum": _finite(sum(values)),
+            "min": _finite(min(values)),
+            "max": _finite(max(values)),
         }
         for (operator, name, kind), values in sorted(found.items())
     ]
     return {"total": len(rows), "metrics": rows[:METRICS_MAX]}
+
+
+def _finite(value: float) -> float | None:
+    """Return a number that JSON has, None for infinity and what is no number: gauges may report anything."""
+    return value if isfinite(value) else None
 
 
 def _path(report: MetricReport, suffix: str) -> str:

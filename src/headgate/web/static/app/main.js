@@ -1,6 +1,6 @@
 // The shell: who is here, which page the address names, and the frame around it.
 
-import { html, render, useEffect, useState } from "../vendor/preact.js";
+import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
 import { session } from "./api.js";
 import { duration } from "./format.js";
 import { useGet, useJob } from "./live.js";
@@ -82,9 +82,15 @@ function Job({ id, page, rest, who }) {
       ${ended && html`<${Notice} kind=${ended.state === "FAILED" ? "bad" : "info"}>The job has ended: ${ended.state ?? "its driver is gone"}${ended.cause ? html`<pre>${ended.cause}</pre>` : "."} What is below is the last that was seen.<//>`}
       ${!ended && gone && html`<${Notice} kind="warn">This driver does not run the job, or not any more.<//>`}
       ${!ended && lost && !gone && html`<${Notice} kind="warn">The connection to the driver is lost; trying again.<//>`}
-      <${Page} id=${id} rest=${rest} overview=${overview} who=${who} ended=${ended} />
+      <${Guarded} key=${page}><${Page} id=${id} rest=${rest} overview=${overview} who=${who} ended=${ended} /><//>
     </main>
     <footer class="quiet">headgate ${who.version} · job ${id}</footer>`;
+}
+
+/** A page that fails says so, and leaves the others alone. */
+function Guarded({ children }) {
+  const [error] = useErrorBoundary((failure) => console.warn(failure));
+  return error ? html`<${Notice} kind="bad">This page could not be drawn: ${String(error.message ?? error)}. The others go on.<//>` : children;
 }
 
 const Count = ({ value }) => (value ? html`<span class="count">${value}</span>` : null);
