@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
+from headgate.connectors.number_seq import NumberSequenceSource
+from headgate.connectors.rate import RateLimitedSource
+from headgate.datastream import StreamExecutionEnvironment
+from headgate.elements import SavepointFormat
 from tests.browser.visitor import visitor
-from tests.unit.web.served import served, until
+from tests.unit.web.served import Count, served, serving, until
+
+KEYS = 120
+
+
+def many_keys(env: StreamExecutionEnvironment) -> None:
+    """Counts numbers by more keys than the page shows at a time."""
+    numbers = env.from_source(RateLimitedSource(NumberSequenceSource(0, 10**9), 1000), None, "numbers")
+    numbers.key_by(lambda number: number % KEYS).process(Count()).uid("counter").filter(lambda count: False).print()
 
 
 def test_a_key_is_looked_up_in_the_newest_checkpoint(browser: Browser, tmp_path: Path) -> None:
@@ -26,6 +39,34 @@ def test_a_key_is_looked_up_in_the_newest_checkpoint(browser: Browser, tmp_path:
             rows.get_by_label("Key").fill("7")
             rows.get_by_role("button", name="Find").click()
             rows.get_by_text("There is no key 7.").wait_for()
+
+
+def test_a_savepoint_is_looked_through_page_by_page_and_without_a_mouse(browser: Browser, tmp_path: Path) -> None:
+    with serving(many_keys, headgate__storage__dir=str(tmp_path / "storage")) as job:
+        handle: Any = job.job
+        until(lambda: sum(handle.progress.records_in.values()) > 10 * KEYS)
+        handle.trigger_savepoint(str(tmp_path), SavepointFormat.CANONICAL).result(60)
+        number = job.get("/jobs/JOB/state/snapshots")["snapshots"][0]["id"]
+        with visitor(browser, job.address) as anna:
+            anna.opens("State")
+            anna.page.get_by_label("Snapshot").select_option(str(number))
+            row = anna.page.get_by_role("table", name="States").get_by_role("row", name="count")
+            row.focus()
+            anna.page.keyboard.press("Enter")
+            rows = anna.page.get_by_role("region", name="Rows of count")
+            found: set[str] = set()
+            first = rows.locator("tbody tr:first-child td:first-child")
+            for size in (50, 50, 20):
+                expect(rows.get_by_role("row")).to_have_count(1 + size)
+                found |= set(rows.locator("td:first-child").all_inner_texts())
+                if size == 50:
+                    shown = first.inner_text()
+                    rows.get_by_role("button", name="Next").press("Enter")
+                    expect(first).not_to_have_text(shown)
+            expect(rows.get_by_role("button", name="Next")).to_be_disabled()
+            assert found == {str(key) for key in range(KEYS)}
+            rows.get_by_role("button", name="Before").click()
+            expect(rows.get_by_role("row")).to_have_count(1 + 50)
 
 
 def test_without_checkpoints_the_page_says_what_to_set(browser: Browser) -> None:

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from "../../vendor/preact.js";
 import { get } from "../api.js";
-import { clock } from "../format.js";
+import { clock, moment } from "../format.js";
 import { useGet } from "../live.js";
 import { Notice, Table, Waiting } from "../ui.js";
 
@@ -11,6 +11,7 @@ const SHOWN = 200;
 const RECORDS = [
   { key: "at", title: "Seen", cell: (row) => clock(row.at) },
   { key: "subtask", title: "Subtask", num: true, cell: (row) => row.subtask },
+  { key: "timestamp", title: "Event time", cell: (row) => moment(row.timestamp) },
   { key: "key", title: "Key", cell: (row) => html`<code>${row.key ?? ""}</code>` },
   { key: "value", title: "Record", cell: (row) => html`<code>${row.value}</code>` },
 ];
