@@ -71,7 +71,8 @@ def find_job(reference: str, storage: str | None) -> FoundJob:
 
 def _not_found(reference: str, storage: str | None) -> str:
     if storage is None:
-        where, advice = "on this machine", "a job of another machine or user is found by its storage: --storage DIR"
+        where = "on this machine"
+        advice = "one of another machine or user is found by its storage: --storage DIR; one in batch mode, not at all"
     else:
         where, advice = f"on this machine or in {storage}", "is it the storage that the job was started with?"
     return f"there is no job {reference!r} {where}. `headgate list --all` shows what there is; {advice}"

@@ -13,6 +13,7 @@ from headgate.cli.find import FoundJob, find_job
 from headgate.cli.options import json_option, storage_option
 from headgate.cli.output import print_json
 from headgate.graph.widths import as_wide
+from headgate.runtime.monitoring.statistics_json import Json
 
 
 @click.command()
@@ -47,12 +48,13 @@ def rescale(job: str, parallelism: int | None, vertices: Sequence[str], storage:
         raise click.UsageError("Missing option '-p' or '--vertex': the parallelism to go on at.")
     found = find_job(job, storage)
     named = dict(map(_named, vertices))
-    told = ask(found, lambda client: _rescaled(client, found, parallelism, named))
+    before, told = ask(found, lambda client: _rescaled(client, found, parallelism, named))
     if as_json:
         print_json({"jid": found.job_id, "parallelism": told})
     else:
         numbers = ", ".join(f"{name}: {count}" for name, count in told.items())
-        click.echo(f"Job {found.job_id} runs at this parallelism: {numbers}")
+        already = " already" if told == before else ""
+        click.echo(f"Job {found.job_id} runs at this parallelism{already}: {numbers}")
 
 
 def _named(text: str) -> tuple[str, int]:
@@ -62,7 +64,10 @@ def _named(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def _rescaled(client: DriverClient, job: FoundJob, parallelism: int | None, named: dict[str, int]) -> dict[str, int]:
+def _rescaled(
+    client: DriverClient, job: FoundJob, parallelism: int | None, named: dict[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the parallelism of each vertex before and after."""
     details = client.get(f"/jobs/{job.job_id}")
     names = {node["id"]: {node["id"], node["description"], *node["uids"]} for node in details["plan"]["nodes"]}
     keys = itemgetter("id", "programmedParallelism", "maxParallelism")
@@ -81,7 +86,11 @@ def _rescaled(client: DriverClient, job: FoundJob, parallelism: int | None, name
             f"the driver of job {job.job_id} ended before it told what became of the rescale: nothing is lost, and the "
             "program, started again, goes on at the parallelism that it says",
         ) from None
-    return {vertex["name"]: vertex["parallelism"] for vertex in now["vertices"]}
+    return _parallelism(details), _parallelism(now)
+
+
+def _parallelism(details: Json) -> dict[str, int]:
+    return {vertex["name"]: vertex["parallelism"] for vertex in details["vertices"]}
 
 
 def _id_of(name: str, names: dict[str, set[str]], job: FoundJob) -> str:

@@ -42,9 +42,8 @@ def bounds_of(plan: JobGraph, body: Json) -> dict[int, tuple[int, int]]:
 
 def _checked(vertex: VertexPlan, lower: int, upper: int) -> tuple[int, int]:
     if not lower <= upper <= vertex.parallelism_max:
-        raise ProgramError(
-            f"{vertex.name!r} is to have {lower} to {upper} subtasks, but can have 1 to {vertex.parallelism_max}"
-        )
+        asked = f"{lower}" if lower == upper else f"{lower} to {upper}"
+        raise ProgramError(f"{vertex.name!r} is to have {asked} subtasks, but can have 1 to {vertex.parallelism_max}")
     return lower, upper
 
 

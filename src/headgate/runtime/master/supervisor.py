@@ -388,8 +388,12 @@ class Supervisor:
         return []
 
     def _why_not(self) -> str:
-        has_ended = self._state is _S.FINISHING or self._state.is_over
-        return "it has ended" if has_ended else f"it is {self._state.value}: ask again when it runs"
+        if self._state is _S.FINISHING or self._state.is_over:
+            return "it has ended"
+        if self._state is _S.SUSPENDING:
+            return "its driver leaves it: start the program again, which goes on at the parallelism that it says"
+        what = "does not run yet" if self._rescaling.ran is None else "is starting again"
+        return f"it {what}: ask again when it runs"
 
     def _order_checkpoint(self) -> list[s.SupervisorEffect]:
         self._outstanding += 1

@@ -160,13 +160,29 @@ def test_a_second_rescale_is_refused_while_one_is_under_way(job: Job) -> None:
     assert "another change of its parallelism is under way" in str(answer.failure)
 
 
-@pytest.mark.parametrize("reach", [Job.launching, Job.resolving, Job.deploying, Job.suspending, Job.finishing])
-def test_a_job_that_is_about_to_run_or_to_end_is_not_rescaled(job: Job, reach: Callable[[Job], None]) -> None:
+def restoring(job: Job) -> None:
+    """Have the job start again after a failure."""
+    job.waiting()
+    job.at(100.0)
+
+
+NOT_YET = "it does not run yet: ask again when it runs"
+TOO_EARLY_OR_LATE: list[tuple[Callable[[Job], object], str]] = [
+    (lambda job: None, NOT_YET),
+    (Job.launching, NOT_YET),
+    (Job.resolving, NOT_YET),
+    (Job.deploying, NOT_YET),
+    (restoring, "it is starting again: ask again when it runs"),
+    (Job.suspending, "its driver leaves it: start the program again, which goes on at the parallelism that it says"),
+    (Job.finishing, "it has ended"),
+]
+
+
+@pytest.mark.parametrize(("reach", "why"), TOO_EARLY_OR_LATE)
+def test_a_job_that_is_about_to_run_or_to_end_is_not_rescaled(reach: Callable[[Job], object], why: str) -> None:
+    job = Job(FixedDelay(attempts=1, delay_ms=100.0))
     reach(job)
-    (answer,) = job.rescale(1, 3)
-    assert isinstance(answer, s.RescaleOver)
-    why = "it has ended" if job.state is State.FINISHING else f"it is {job.state.value}: ask again when it runs"
-    assert answer.failure == why
+    assert job.rescale(1, 3) == [s.RescaleOver(number=1, failure=why)]
 
 
 def test_a_job_that_runs_so_already_is_not_stopped(job: Job) -> None:
